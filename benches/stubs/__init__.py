@@ -1,0 +1,95 @@
+"""Stand-ins for torch and transformers, where they aren't installed.
+
+OpenCompass and mmengine import both at the top of files whose prompt code never uses them, and the two weigh
+gigabytes. These names are imported but never called on the prompt path: base classes of classes that nobody
+instantiates, names in annotations, functions of the model's side. Each is a class that can be derived from and
+subscripted; a call raises, so that nothing is ever timed which would need the real package. `ANSWERS` holds the
+exceptions: they are called or compared, and answer as the real package does in one process without a process group and
+without an accelerator.
+
+An installed torch or transformers is used instead: the finder stands last in `sys.meta_path`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+NAMES = ("torch", "transformers")
+
+
+def _false(*_: Any) -> bool:
+    return False
+
+
+ANSWERS: dict[str, Any] = {
+    # mmengine asks for the version to choose among functions of newer and older releases; none of them is called
+    "torch.__version__": "2.0.0",
+    # mmengine's is_main_process (constructors of retriever and inferencer) and OpenCompass's get_logger
+    "torch.distributed.is_available": _false,
+    # mmengine looks for accelerators when it is imported
+    "torch.cuda.is_available": _false,
+    "torch.backends.mps.is_available": _false,
+    # around the inferencers' calls of the model and of the parser
+    "torch.no_grad": contextlib.nullcontext,
+}
+
+
+class _Unused(type):
+    """A name that is there to be imported, derived from, subscripted, but not to be called."""
+
+    def __call__(cls, *_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"{cls.__module__}.{cls.__qualname__} is a stand-in: this code needs the real package")
+
+    def __getitem__(cls, _: Any) -> _Unused:
+        return cls
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _name(f"{cls.__module__}.{cls.__qualname__}", name)
+
+
+def _name(owner: str, name: str) -> Any:
+    full = f"{owner}.{name}"
+    return ANSWERS[full] if full in ANSWERS else _Unused(name, (), {"__module__": owner})
+
+
+class _Module(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if full in ANSWERS:
+            return ANSWERS[full]
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if any(key.startswith(full + ".") for key in ANSWERS):
+            return importlib.import_module(full)
+        return _name(self.__name__, name)
+
+
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
+        return ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in stood_in else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run: names come into being when they are asked for."""
+
+
+stood_in: list[str] = []
+
+
+def install() -> list[str]:
+    """Stand in for what isn't installed; returns the names of these packages."""
+    missing = [name for name in NAMES if name not in stood_in and importlib.util.find_spec(name) is None]
+    if missing and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())
+    stood_in.extend(missing)
+    return list(stood_in)

@@ -1,0 +1,6 @@
+"""Whole Arrow tables of samples into prompts, byte for byte what an evaluation harness gives."""
+
+from promptpress._core import RenderError, TemplateError, __version__, set_threads
+from promptpress.renderer import Renderer
+
+__all__ = ["RenderError", "Renderer", "TemplateError", "__version__", "set_threads"]

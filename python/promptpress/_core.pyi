@@ -1,0 +1,80 @@
+"""The compiled core."""
+
+from collections.abc import Callable
+from typing import Any, final
+
+import pyarrow as pa
+
+__version__: str
+
+class TemplateError(ValueError):
+    """The configuration is wrong: its path, what was found there, and what would be right."""
+
+    path: str | None
+    row: int | None
+    column: str | None
+
+class RenderError(ValueError):
+    """A value, a row or a table can't be rendered: the row, the column, and the value's start."""
+
+    path: str | None
+    row: int | None
+    column: str | None
+
+@final
+class Position:
+    """How far a stream has come: rows seen, and the state of random draws."""
+
+    def __new__(cls) -> Position: ...
+
+@final
+class Renderer:
+    """A compiled configuration."""
+
+    def __new__(
+        cls,
+        settings: dict[str, Any],
+        examples: pa.Table | None,
+        tokens: Callable[[int], str | None] | None,
+        lower: Callable[[str, pa.Array], pa.Array],
+    ) -> Renderer: ...
+    def render(
+        self,
+        samples: pa.Table,
+        labels: list[Any] | None,
+        position: Position,
+        whole: bool,
+        lower: Callable[[str, pa.Array], pa.Array],
+    ) -> list[tuple[int, int, pa.Array | None, pa.Array]]: ...
+    def labels_of(self, samples: pa.Table) -> list[Any] | None: ...
+    def output_fields(self, schema: pa.Schema) -> pa.Schema: ...
+    def retrieve(self, count: int) -> pa.Array | None: ...
+    def explain(
+        self, samples: pa.Table, row: int, label: Any, lower: Callable[[str, pa.Array], pa.Array]
+    ) -> pa.RecordBatch: ...
+    def divergence(self, samples: pa.Table, lower: Callable[[str, pa.Array], pa.Array]) -> pa.RecordBatch: ...
+    @property
+    def labels(self) -> list[Any] | None: ...
+    @property
+    def label_column(self) -> str | None: ...
+    @property
+    def by_position(self) -> bool: ...
+    @property
+    def index_column(self) -> str | None: ...
+    @property
+    def eos_token_id(self) -> Any: ...
+    @property
+    def names(self) -> tuple[str, str, str]: ...
+    @property
+    def looks_into_values(self) -> bool: ...
+    @property
+    def literals(self) -> list[str]: ...
+
+def set_threads(n: int | None, /) -> None:
+    """Set the number of threads that rendering uses; None for the default."""
+
+def threads() -> int:
+    """Return the number of threads that rendering uses."""
+
+def set_printable(bitmap: bytes) -> bool: ...
+def repeated_rows(start: int, rows: int, times: int) -> pa.Array: ...

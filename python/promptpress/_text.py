@@ -1,0 +1,267 @@
+"""Field texts that need Python: columns whose type the core can't print, and the interpreter's printable characters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
+
+_MAX_DECIMAL_SCALE = {4: 9, 8: 18, 16: 38, 32: 76}
+"""Largest scale that pyarrow prints, by the decimal's width in bytes: its largest precision."""
+
+_BINARY_DIGITS = b"01" + bytes(254)
+"""Turns the bytes 0 and 1 into digits."""
+
+
+def is_native(data_type: pa.DataType) -> bool:
+    """Whether the core prints values of `data_type` itself.
+
+    The mirror of the core's `pytext::is_native`, for what the core can't see: an extension type looks like its storage
+    to it, and a field name with a NUL byte is cut there on its way through the C interface.
+
+    Args:
+        data_type: The type of a column or of a child.
+
+    Returns:
+        False for timestamps with a time zone, extension types, unions, decimals whose scale exceeds their width's
+        digits, structs with a repeated field name or a NUL in one, and whatever holds one of these.
+
+    """
+    if isinstance(data_type, pa.BaseExtensionType) or types.is_union(data_type):
+        return False
+    if types.is_timestamp(data_type):
+        return bool(data_type.tz is None or data_type.tz == "")
+    if types.is_decimal(data_type):
+        return bool(abs(data_type.scale) <= _MAX_DECIMAL_SCALE[data_type.byte_width])
+    if types.is_struct(data_type):
+        names = [field.name for field in data_type]
+        if len(set(names)) != len(names) or any("\0" in name for name in names):
+            return False
+    return all(is_native(child) for child in _children(data_type))
+
+
+def lower(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Table:
+    """Replace the columns that the core can't print by their texts.
+
+    Args:
+        table: The samples; column names are unique.
+        columns: The columns whose text is needed. The others stay as they are.
+        first_row: Number of the table's first row, where it is a slice; errors count from there.
+
+    Returns:
+        The table with each of `columns` that isn't native as a `large_string` column of `str(value)`, `None` for null.
+        Timestamps, times and durations in nanoseconds are what pyarrow gives where pandas isn't installed.
+        A native column stays, but for chunks that the core's importer would refuse, which are copied.
+
+    Raises:
+        RenderError: If a value can't be converted; names the row, the column and the value's start.
+
+    """
+    for name in columns:
+        index = table.schema.get_field_index(name)
+        column = table.column(index)
+        if is_native(column.type):
+            if _nests_struct(column.type) and any(_is_sliced(chunk) for chunk in column.chunks):
+                chunks = [_copied(chunk) if _is_sliced(chunk) else chunk for chunk in column.chunks]
+                table = table.set_column(index, table.field(index), pa.chunked_array(chunks, column.type))
+            continue
+        texts = pa.chunked_array(list(_texts(column, name, first_row)), pa.large_string())
+        table = table.set_column(index, pa.field(name, pa.large_string()), texts)
+    return table
+
+
+def printable_bitmap() -> bytes:
+    """Which characters this interpreter prints as they are, for the core's `repr` of strings.
+
+    Returns:
+        One bit for each of the 0x110000 code points, the lowest bit of the first byte for the first one:
+        `str.isprintable`.
+
+    """
+    # All code points of a plane as UTF-32, written column by column: counting up in Python takes longer than the rest.
+    codes = bytearray(4 * 0x10000)
+    codes[0::4] = bytes(range(256)) * 256
+    codes[1::4] = b"".join(bytes([high]) * 256 for high in range(256))
+    planes = []
+    for plane in range(17):
+        codes[2::4] = bytes([plane]) * 0x10000
+        planes.append(_printable(codes.decode("utf-32-le", "surrogatepass")))
+    return b"".join(planes)
+
+
+def _printable(plane: str) -> bytes:
+    """Pack `str.isprintable` of each character of a plane.
+
+    Asking all 1.1 million characters one by one takes several times longer.
+    Unicode hands out characters in columns of 16, so a plane without a printable character at any multiple of 16 has
+    none at all: most of them. Of the others, a block of ideographs is printable as a whole.
+    """
+    if not any(map(str.isprintable, plane[::16])):
+        return bytes(len(plane) // 8)
+    blocks = []
+    for at in range(0, len(plane), 1024):
+        block = plane[at : at + 1024]
+        if block.isprintable():
+            blocks.append(b"\xff" * 128)
+        else:
+            digits = bytes(map(str.isprintable, block)).translate(_BINARY_DIGITS)
+            blocks.append(int(digits[::-1], 2).to_bytes(128, "little"))
+    return b"".join(blocks)
+
+
+def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
+    """Yield the types within `data_type`; not those of an extension type's storage."""
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        yield data_type.value_type
+    elif types.is_map(data_type):
+        yield data_type.key_type
+        yield data_type.item_type
+    else:
+        for index in range(data_type.num_fields):
+            yield data_type.field(index).type
+
+
+def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
+    """Yield the texts of each chunk of `column`."""
+    to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist
+    for chunk in column.chunks:
+        try:
+            texts = [str(value) for value in to_python(chunk)]
+        except Exception as error:  # an extension type's scalars may raise anything
+            raise _render_error(chunk, name, done, to_python) from error
+        yield pa.array(texts, pa.large_string())
+        done += len(chunk)
+
+
+def _render_error(chunk: pa.Array, name: str, done: int, to_python: Callable[[pa.Array], list[Any]]) -> Exception:
+    """Make the error for the first row of `chunk` that can't be converted; `done` rows stand before the chunk."""
+    from promptpress._core import RenderError  # noqa: PLC0415 - the core imports this module
+
+    # The prefix of `start` rows converts, the one of `end` rows doesn't.
+    start, end, reason = 0, len(chunk), "its value has no text"
+    while end - start > 1:
+        middle = (start + end) // 2
+        if _failure(chunk.slice(start, middle - start), to_python) is None:
+            start = middle
+        else:
+            end = middle
+    failure = _failure(chunk.slice(start, 1), to_python)
+    if failure is not None:
+        reason = f"{type(failure).__name__}: {failure}"
+    error: Exception = RenderError(
+        f'row {done + start}, column "{name}": {reason} (the value is {_start_of(chunk, start)})'.replace("\0", "\\x00")
+    )
+    return error
+
+
+def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exception | None:
+    """Why `chunk` can't be converted."""
+    try:
+        for value in to_python(chunk):
+            str(value)
+    except Exception as error:  # as in `_texts`
+        return error
+    return None
+
+
+def _start_of(chunk: pa.Array, row: int) -> str:
+    """Quote the start of a value that has no Python form, as Arrow prints it."""
+    try:
+        text = " ".join(str(chunk.slice(row, 1).to_string(skip_new_lines=True))[1:-1].split())
+    except Exception:  # nothing more can be said than its type
+        text = str(chunk.type)
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+def _holds_nanoseconds(data_type: pa.DataType) -> bool:
+    """Whether pandas, if it is installed, would change what `to_pylist` gives."""
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _holds_nanoseconds(data_type.storage_type)
+    if types.is_timestamp(data_type) or types.is_time(data_type) or types.is_duration(data_type):
+        return bool(data_type.unit == "ns")
+    return any(_holds_nanoseconds(child) for child in _children(data_type))
+
+
+def _to_python(array: pa.Array) -> list[Any]:
+    """`array.to_pylist()` as it is where pandas isn't installed."""
+    if types.is_timestamp(array.type):
+        try:
+            return list(array.cast(pa.timestamp("us", array.type.tz)).to_pylist())
+        except pa.ArrowInvalid:
+            pass  # a value isn't whole microseconds: the walk below says which
+    return [_scalar_to_python(scalar) for scalar in array]
+
+
+def _scalar_to_python(scalar: pa.Scalar) -> Any:  # noqa: PLR0911 - one return for each kind of type
+    """`scalar.as_py()` as it is where pandas isn't installed."""
+    data_type = scalar.type
+    if not scalar.is_valid:
+        return None
+    if isinstance(data_type, pa.BaseExtensionType):
+        # A scalar class of its own decides for itself.
+        return _scalar_to_python(scalar.value) if type(scalar) is pa.ExtensionScalar else scalar.as_py()
+    if types.is_timestamp(data_type) or types.is_time(data_type) or types.is_duration(data_type):
+        return _nanoseconds_to_python(scalar) if data_type.unit == "ns" else scalar.as_py()
+    if types.is_dictionary(data_type) or types.is_union(data_type) or types.is_run_end_encoded(data_type):
+        return None if scalar.value is None else _scalar_to_python(scalar.value)
+    if types.is_map(data_type):
+        entries = scalar.values
+        return [(_scalar_to_python(key), _scalar_to_python(item)) for key, item in zip(*entries.flatten(), strict=True)]
+    if types.is_struct(data_type):
+        names = [field.name for field in data_type]
+        if len(set(names)) != len(names):
+            raise ValueError("a struct with a repeated field name is no dict")
+        return {name: _scalar_to_python(scalar[index]) for index, name in enumerate(names)}
+    if isinstance(scalar, pa.ListScalar):
+        return [_scalar_to_python(item) for item in scalar.values]
+    return scalar.as_py()
+
+
+def _nanoseconds_to_python(scalar: pa.Scalar) -> Any:
+    """Convert a timestamp, time or duration in nanoseconds to what `datetime` has."""
+    if scalar.value % 1000:
+        raise ValueError(f"{scalar.value} nanoseconds are no whole microseconds, which is all that datetime holds")
+    data_type = scalar.type
+    if types.is_timestamp(data_type):
+        target = pa.timestamp("us", data_type.tz)
+    else:
+        target = pa.time64("us") if types.is_time(data_type) else pa.duration("us")
+    return pa.array([scalar.value // 1000], pa.int64()).view(target)[0].as_py()
+
+
+def _nests_struct(data_type: pa.DataType, within: bool = False) -> bool:
+    """Whether a struct stands within a struct or a list of fixed size, at any depth."""
+    if types.is_struct(data_type) and within:
+        return True
+    within = types.is_struct(data_type) or types.is_fixed_size_list(data_type)
+    return any(_nests_struct(child, within) for child in _children(data_type))
+
+
+def _is_sliced(array: pa.Array) -> bool:
+    """Whether `array` or a child starts within its buffers.
+
+    arrow-rs 59 takes such a struct's or fixed-size list's offset twice when a struct lies within it, and panics
+    (apache/arrow-rs#7595). A copy starts at 0.
+    """
+    if array.offset != 0:
+        return True
+    data_type = array.type
+    if types.is_struct(data_type):
+        children = [array.field(index) for index in range(data_type.num_fields)]
+    elif types.is_dictionary(data_type):
+        children = [array.dictionary]
+    elif isinstance(array, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.RunEndEncodedArray)) or (
+        types.is_list_view(data_type) or types.is_large_list_view(data_type)
+    ):
+        children = [array.values]
+    else:
+        children = []
+    return any(map(_is_sliced, children))
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    """Copy `array`, with no offset anywhere."""
+    # One array alone would come back as it is.
+    return pa.concat_arrays([array, array.slice(0, 0)])

@@ -1,0 +1,130 @@
+"""Configuration files: JSON, YAML, TOML, or a harness's Python file read as data."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import ConfigError, UsageError, reason
+from .python_config import read_python
+
+_MAX_FILE = 1 << 28
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a configuration file holds.
+
+    Example:
+        >>> Config("job.json", {"prompt_template": "{q}"}, python=False).path
+        'job.json'
+
+    """
+
+    path: str
+    value: Any
+    python: bool
+
+
+def read_config(path: str) -> Config:
+    """Read a configuration file by its suffix: `.json`, `.yaml`, `.yml`, `.toml` or `.py`.
+
+    Args:
+        path: the file.
+
+    Returns:
+        What it holds; of a Python file the names that it binds.
+
+    Raises:
+        ConfigError: when it can't be read, names where.
+        UsageError: when the suffix is none of these.
+
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".py":
+        return Config(path, read_python(path), python=True)
+    if suffix not in _READERS:
+        raise UsageError(f"{path}: a configuration is a {', '.join(_READERS)} or .py file")
+    try:
+        with open(path, "rb") as file:
+            source = file.read(_MAX_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: {reason(error)}") from None
+    if len(source) > _MAX_FILE:
+        raise ConfigError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
+    try:
+        text = source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = source.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: not UTF-8 (byte 0x{source[error.start]:02x})") from None
+    try:
+        return Config(path, _READERS[suffix](path, text), python=False)
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply") from None
+
+
+def _json(path: str, text: str) -> Any:
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, value in items:
+            if key in result:
+                raise ConfigError(f"{path}: the key {key!r} stands twice in one object")
+            result[key] = value
+        return result
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}:{error.lineno}: not valid JSON: {error.msg} (column {error.colno})") from None
+
+
+def _yaml(path: str, text: str) -> Any:
+    try:
+        import yaml  # noqa: PLC0415 - an extra, needed for this format only
+    except ImportError:
+        raise ConfigError(f"{path}: YAML needs PyYAML: pip install 'promptpress[cli]'") from None
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        """The safe loader, which by itself takes the last of two equal keys in silence."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            seen: list[Any] = []
+            for key_node, _ in node.value:
+                if key_node.tag == "tag:yaml.org,2002:merge":
+                    continue
+                key = self.construct_object(key_node, deep=True)
+                if key in seen:
+                    line = key_node.start_mark.line + 1
+                    raise ConfigError(f"{path}:{line}: the key {key!r} stands twice in one mapping")
+                seen.append(key)
+            result: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+            return result
+
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {reason(error)}") from None
+
+
+def _toml(path: str, text: str) -> Any:
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - each reader imports what it needs
+    else:
+        try:
+            import tomli as tomllib  # noqa: PLC0415 - an extra, needed for this format only
+        except ImportError:
+            raise ConfigError(f"{path}: TOML needs tomli: pip install 'promptpress[cli]'") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {reason(error)}") from None
+
+
+_READERS: dict[str, Callable[[str, str], Any]] = {".json": _json, ".yaml": _yaml, ".yml": _yaml, ".toml": _toml}

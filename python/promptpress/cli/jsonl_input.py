@@ -1,0 +1,249 @@
+"""JSON lines as record batches, with types that fit the whole file and text that stays as it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence, Set
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from .errors import DataError, reason
+
+_CHUNK = 1 << 24
+_BLOCK = 1 << 21
+_EXACT = 2**53
+
+
+class JsonLines:
+    """One file of JSON objects, one a line.
+
+    The file is read twice: first for the types, so that a field that turns up late, or is null for long, is known from
+    the first row on. Strings stay strings: Arrow by itself takes text that looks like a date for one.
+
+    Args:
+        path: the file.
+        batch_size: rows a batch, at most.
+
+    Raises:
+        DataError: when a line is no JSON object, or a field has values of different kinds.
+
+    """
+
+    def __init__(self, path: str, batch_size: int) -> None:
+        self.path = path
+        self._batch_size = batch_size
+        self.num_rows: int | None = 0
+        self.schema: pa.Schema = pa.schema([])
+        self._only: pa.Table | None = None
+        for number, (line, chunk) in enumerate(_chunks(path)):
+            table = self._first_look(line, chunk)
+            self.num_rows = (self.num_rows or 0) + table.num_rows
+            self._only = table if number == 0 else None
+        if self._only is not None and self._only.schema != self.schema:
+            self._only = None
+
+    @staticmethod
+    def agree(files: Sequence[JsonLines]) -> None:
+        """Give several files one schema, where one has only nulls or lacks a field, or whole numbers for fractions.
+
+        Args:
+            files: the files; their schemas change.
+
+        Raises:
+            DataError: when a field has different kinds of values.
+
+        """
+        if not files:
+            return
+        schema = files[0].schema
+        for file in files[1:]:
+            schema = file._unify(schema, file.schema, f"{file.path}: its fields differ from those of {files[0].path}")
+        for file in files:
+            if file.schema != schema:
+                file.schema, file._only = schema, None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows.
+
+        Yields:
+            Record batches of the file's schema.
+
+        Raises:
+            DataError: when the file has changed since the first look.
+
+        """
+        if self._only is not None:
+            yield from self._only.combine_chunks().to_batches(self._batch_size)
+            return
+        if not self.schema.names:
+            return
+        for line, chunk in _chunks(self.path):
+            table = self._parse(line, chunk, self.schema)
+            yield from table.combine_chunks().to_batches(self._batch_size)
+
+    def _first_look(self, line: int, chunk: bytes) -> pa.Table:
+        table = self._parse(line, chunk, None)
+        schema = pa.schema([field.with_type(_text_for_time(field.type)) for field in table.schema])
+        if schema != table.schema:
+            table = self._parse(line, chunk, schema)
+        known = self.schema
+        try:
+            self.schema = pa.unify_schemas([known, schema], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            self._locate(line, chunk, known)
+            raise DataError(f"{self.path}: from line {line} on: {reason(error)}") from None
+        if any(not _same_kind(known.field(f.name).type, f.type) for f in self.schema if f.name in known.names):
+            self._locate(line, chunk, known)  # permissive promotion goes further than data should
+        return table
+
+    def _unify(self, left: pa.Schema, right: pa.Schema, what: str) -> pa.Schema:
+        try:
+            return pa.unify_schemas([left, right], promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DataError(f"{what}: {str(error).splitlines()[0]}") from None
+
+    def _parse(self, line: int, chunk: bytes, schema: pa.Schema | None) -> pa.Table:
+        try:
+            chunk.decode()
+        except UnicodeDecodeError as error:
+            at = line + chunk.count(b"\n", 0, error.start)
+            raise DataError(f"{self.path}:{at}: not UTF-8 (byte 0x{chunk[error.start]:02x})") from None
+        options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error" if schema else "infer")
+        try:
+            try:
+                table = pj.read_json(pa.BufferReader(chunk), pj.ReadOptions(block_size=_BLOCK), options)
+            except pa.ArrowInvalid as error:
+                if "straddling" not in str(error):
+                    raise
+                whole = pj.ReadOptions(block_size=len(chunk))  # a row is longer than a block
+                table = pj.read_json(pa.BufferReader(chunk), whole, options)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+            self._locate(line, chunk, schema)
+            raise DataError(f"{self.path}: from line {line} on: {reason(error)}") from None
+        rounded = {name for name in table.column_names if _may_be_rounded(table[name])}
+        if rounded:
+            self._locate(line, chunk, None, rounded)
+        return table
+
+    def _locate(self, first: int, chunk: bytes, schema: pa.Schema | None, rounded: Set[str] = frozenset()) -> None:
+        """Find the line that Arrow stumbles over or rounds a number of, and say what is wrong with it."""
+        kinds: dict[str, tuple[str, int]] = {}
+        for field in schema or ():
+            kinds[field.name] = (_kind_of_type(field.type), 0)
+        for number, text in enumerate(chunk.split(b"\n"), first):
+            if not text.strip():
+                continue
+            try:
+                row = json.loads(text, object_pairs_hook=_Pairs)
+            except ValueError as error:
+                detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+                raise DataError(f"{self.path}:{number}: not valid JSON: {detail}") from None
+            except RecursionError:
+                raise DataError(f"{self.path}:{number}: nested too deeply") from None
+            if not isinstance(row, _Pairs):
+                raise DataError(f"{self.path}:{number}: {_kind(row)}, not an object")
+            self._check(number, row, kinds, "")
+            for name, value in row:
+                if name in rounded and (lost := _first_rounded(value)) is not None:
+                    detail = f"{lost} would be rounded beside numbers with a fraction"
+                    raise DataError(f"{self.path}:{number}: the field {name!r}: {detail}; write it as a string")
+
+    def _check(self, line: int, row: _Pairs, kinds: dict[str, tuple[str, int]], prefix: str) -> None:
+        names: set[str] = set()
+        for name, value in row:
+            place = f"{prefix}{name}"
+            if name in names:
+                raise DataError(f"{self.path}:{line}: the field {place!r} stands twice")
+            names.add(name)
+            self._check_value(line, value, kinds, place)
+
+    def _check_value(self, line: int, value: Any, kinds: dict[str, tuple[str, int]], place: str) -> None:
+        kind = _kind(value)
+        if kind == "null":
+            return
+        known, since = kinds.setdefault(place, (kind, line))
+        if known != kind:
+            before = f"in line {since} it is {known}" if since else f"before it is {known}"
+            raise DataError(f"{self.path}:{line}: the field {place!r} is {kind}, but {before}: one kind a column")
+        if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+            raise DataError(f"{self.path}:{line}: the field {place!r}: {str(value)[:40]} doesn't fit 64 bits")
+        if isinstance(value, str) and not _encodes(value):
+            raise DataError(f"{self.path}:{line}: the field {place!r} holds half of a surrogate pair")
+        if isinstance(value, _Pairs):
+            self._check(line, value, kinds, f"{place}.")
+        elif isinstance(value, list):
+            for item in value:
+                self._check_value(line, item, kinds, f"{place}[]")
+
+
+class _Pairs(list):  # type: ignore[type-arg]
+    """An object as its pairs, so that a field that stands twice is seen."""
+
+
+def _chunks(path: str) -> Iterator[tuple[int, bytes]]:
+    """Give pieces of the file that end with a line, with the number of each one's first line."""
+    line = 1
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            chunk += file.readline()
+            # An empty piece has nothing to infer a type from.
+            if chunk.strip():
+                yield line, chunk
+            line += chunk.count(b"\n")
+
+
+def _text_for_time(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_temporal(kind):
+        return pa.string()
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_text_for_time(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_text_for_time(field.type)) for field in kind])
+    return kind
+
+
+def _same_kind(before: pa.DataType, after: pa.DataType) -> bool:
+    return pa.types.is_null(before) or _kind_of_type(before) == _kind_of_type(after)
+
+
+def _kind(value: object) -> str:
+    names = {bool: "true or false", int: "a number", float: "a number", str: "a string", _Pairs: "an object"}
+    return "null" if value is None else names.get(type(value), "a list")
+
+
+def _kind_of_type(kind: pa.DataType) -> str:
+    if pa.types.is_boolean(kind):
+        return "true or false"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return "a number"
+    if pa.types.is_struct(kind):
+        return "an object"
+    return "a list" if pa.types.is_list(kind) else "a string"
+
+
+def _encodes(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def _first_rounded(value: object) -> int | None:
+    if isinstance(value, _Pairs):
+        return next((n for _, v in value if (n := _first_rounded(v)) is not None), None)
+    if isinstance(value, list):
+        return next((n for v in value if (n := _first_rounded(v)) is not None), None)
+    return value if isinstance(value, int) and abs(value) >= _EXACT and int(float(value)) != value else None
+
+
+def _may_be_rounded(column: pa.ChunkedArray | pa.Array) -> bool:
+    """Say whether a number may have lost digits: whole numbers become fractions where a column mixes both."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        largest = pc.max(pc.abs(column)).as_py()
+        return largest is not None and largest >= _EXACT
+    if pa.types.is_list(kind):
+        return _may_be_rounded(pc.list_flatten(column))
+    if pa.types.is_struct(kind):
+        return any(_may_be_rounded(pc.struct_field(column, i)) for i in range(kind.num_fields))
+    return False

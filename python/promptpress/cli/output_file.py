@@ -1,0 +1,269 @@
+"""The output: Parquet, Arrow IPC or JSONL, complete under its name or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from json.encoder import encode_basestring
+from typing import IO, Any, Protocol, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .errors import OutputError, reason
+
+STDOUT = "-"
+
+
+class Writer(Protocol):
+    """What writes record batches in one of the formats."""
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Write one batch."""
+
+    def close(self) -> None:
+        """Write what ends the file."""
+
+    def abandon(self) -> None:
+        """Write nothing more, not even on the way out: there is no file any longer."""
+
+
+@contextlib.contextmanager
+def output_file(path: str) -> Iterator[IO[bytes]]:
+    """Open a file that takes its name when it is complete.
+
+    It is written beside its place, synced, and moved there in one step. Whatever ends the block early, an error or a
+    signal that raises, leaves no trace, and what had the name before keeps it.
+
+    Args:
+        path: the name; `-` is standard output, which is written as it comes.
+
+    Yields:
+        The file to write to.
+
+    Raises:
+        OutputError: when it can't be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with output_file(f"{folder}/a") as file:
+        ...         _ = file.write(b"x")
+        ...         before = os.path.exists(f"{folder}/a")
+        ...     before, os.listdir(folder)
+        (False, ['a'])
+
+    """
+    if path == STDOUT:
+        with standard_output() as stream:
+            yield stream.buffer
+        return
+    place = os.path.realpath(path)  # a link keeps pointing where it points
+    if os.path.isdir(place):
+        raise OutputError(f"{path}: a folder, not a file")
+    if os.path.exists(place) and not os.path.isfile(place):
+        raise OutputError(f"{path}: not a regular file")
+    folder, name = os.path.split(place)
+    # The name is bounded: 255 bytes are all that a file system takes.
+    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}.partial")
+    finished = False
+    try:
+        with _told(path):
+            with open(temporary, "xb") as file:
+                with contextlib.suppress(FileNotFoundError):
+                    os.chmod(file.fileno(), os.stat(place).st_mode & 0o777)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, place)
+            finished = True
+            _sync_folder(folder)
+    finally:
+        if not finished:
+            with _undisturbed(), contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def standard_output() -> Iterator[TextIO]:
+    """Write to standard output, and leave it so that the interpreter's exit doesn't fail on it once more.
+
+    Yields:
+        The stream, flushed at the end.
+
+    Raises:
+        OutputError: when it can't be written, say because its reader is gone.
+
+    Example:
+        >>> with standard_output() as stream:
+        ...     print("x", file=stream)
+        x
+
+    """
+    try:
+        with _told("standard output"):
+            yield sys.stdout
+            sys.stdout.flush()
+    except OutputError:
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        raise
+
+
+@contextlib.contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Say of an error of the system that it is about the output."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise OutputError(f"{path}: nobody reads it any more") from error
+        hint = " (disk full)" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+        raise OutputError(f"{path}: {reason(error)}{hint}") from error
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Clean up to the end, even where Ctrl-C is pressed twice."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name itself survive a crash, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None) -> Writer:
+    r"""Open a writer of record batches.
+
+    Args:
+        file: where the bytes go.
+        kind: `parquet`, `arrow` or `jsonl`.
+        schema: of the batches.
+        compression: of Parquet, by default zstd; of Arrow, by default none.
+
+    Returns:
+        The writer, to be closed before the file is.
+
+    Raises:
+        OutputError: when the format can't hold the schema.
+
+    Example:
+        >>> import io
+        >>> batch = pa.record_batch({"prompt": ["é"]})
+        >>> file = io.BytesIO()
+        >>> writer = open_writer(file, "jsonl", batch.schema, None)
+        >>> writer.write_batch(batch)
+        >>> writer.close()
+        >>> file.getvalue().decode()
+        '{"prompt": "é"}\n'
+
+    """
+    try:
+        if kind == "jsonl":
+            return _JsonLines(file)
+        if kind == "arrow":
+            options = pa.ipc.IpcWriteOptions(compression=None if compression in (None, "none") else compression)
+            return _Arrow(file, schema, options)
+        return _Parquet(file, schema, compression or "zstd")
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise OutputError(f"the {kind} output: {reason(error)}") from error
+
+
+class _Parquet:
+    def __init__(self, file: IO[bytes], schema: pa.Schema, compression: str) -> None:
+        self._writer = pq.ParquetWriter(file, schema, compression=compression)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def abandon(self) -> None:
+        self._writer.is_open = False  # else it closes itself when it is collected
+
+
+class _Arrow:
+    def __init__(self, file: IO[bytes], schema: pa.Schema, options: pa.ipc.IpcWriteOptions) -> None:
+        self._sink = pa.PythonFile(file, mode="w")
+        self._writer = pa.ipc.new_file(self._sink, schema, options=options)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def abandon(self) -> None:
+        pass
+
+
+class _JsonLines:
+    """One object a line; text as it is, not escaped to ASCII."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        columns = [_members(name, column) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+        lines = ["{" + ", ".join(row) + "}\n" for row in zip(*columns, strict=True)]
+        self._file.write("".join(lines).encode())
+
+    def close(self) -> None:
+        pass
+
+    def abandon(self) -> None:
+        pass
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
+
+
+def _members(name: str, column: pa.Array) -> list[str]:
+    """Write one member of each row's object; column by column is several times faster than row by row."""
+    key = encode_basestring(name) + ": "
+    values = column.to_pylist()
+    if isinstance(next((v for v in values if v is not None), None), str):
+        return [key + ("null" if value is None else encode_basestring(value)) for value in values]
+    return [key + _encoded(value) for value in values]
+
+
+def _encoded(value: Any) -> str:
+    """Write a value as JSON; what it has no form for (times, decimals, bytes) is its text, the same as in a prompt."""
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:
+        return _ENCODER.encode(_without_nan(value))
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has neither NaN nor infinities: null, as JavaScript writes them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    return [_without_nan(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,122 @@
+"""String formatting of data: no attribute access, no endless widths."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .limits import Budget, TooMuchError
+
+_WIDTH = re.compile(r"\*|\d{5,}")
+
+
+class _DataFormatter(string.Formatter):
+    """`str.format` without attribute access and without endless widths."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if "." in re.sub(r"\[[^]]*\]", "", field_name):
+            raise TooMuchError(f"attribute access in the format field {{{field_name}}}")
+        return super().get_field(field_name, args, kwargs)
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return format_value(value, format_spec)
+
+
+def format_value(value: object, spec: str) -> str:
+    """Format one value as `format` does.
+
+    Args:
+        value: plain data.
+        spec: the format specification.
+
+    Returns:
+        The text.
+
+    Raises:
+        TooMuchError: for a width or precision of five digits or more.
+
+    Example:
+        >>> format_value(3, "03d")
+        '003'
+
+    """
+    if _WIDTH.search(spec):
+        raise TooMuchError(f"the format specification {spec!r}")
+    return format(value, spec)
+
+
+def format_percent(budget: Budget, template: str, value: object) -> str:
+    """Format as `template % value` does, with bounded widths.
+
+    Args:
+        budget: what the result is charged to.
+        template: the left side.
+        value: the right side.
+
+    Returns:
+        The text.
+
+    Raises:
+        TooMuchError: for a width of five digits or more, or taken from the arguments.
+
+    Example:
+        >>> format_percent(Budget(), "%s-%02d", ("a", 3))
+        'a-03'
+
+    """
+    if any(_WIDTH.search(spec) for spec in re.findall(r"%(?:\([^)]*\))?([-#0 +*\d.]*)", template)):
+        raise TooMuchError("a width of that size in a % format")
+    budget.deep(value)
+    budget.text(len(template) + template.count("%") * longest(value))
+    return template % value
+
+
+def longest(value: object) -> int:
+    """Bound the length of any text that formatting one field can bring in.
+
+    Args:
+        value: what is formatted.
+
+    Returns:
+        A number of characters.
+
+    Example:
+        >>> longest(("ab", "c"))
+        11
+
+    """
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return max((longest(v) for v in value.values()), default=0)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return sum(longest(v) + 4 for v in value)
+    return 64
+
+
+def format_method(budget: Budget, template: str, *args: object, **kwargs: object) -> object:
+    """Format as `template.format(*args, **kwargs)` does.
+
+    Args:
+        budget: what the result is charged to.
+        template: the text with fields.
+        args: values of the numbered fields.
+        kwargs: values of the named fields.
+
+    Returns:
+        The text.
+
+    Raises:
+        TooMuchError: for attribute access in a field, or a result without bounds.
+
+    Example:
+        >>> format_method(Budget(), "{a}-{b[0]}", a=1, b=["x"])
+        '1-x'
+
+    """
+    budget.deep(args, kwargs)
+    bound = max(map(longest, (*args, *kwargs.values())), default=0)
+    budget.text(len(template) + template.count("{") * bound)
+    return _DataFormatter().vformat(template, args, kwargs)

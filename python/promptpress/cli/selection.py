@@ -1,0 +1,231 @@
+"""From a configuration file to the one dataset, and the one model, that it is about."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .config_file import Config
+from .errors import ConfigError, UsageError
+from .python_config import Opaque, RefusedError, Symbol
+
+RENDERER_ARGUMENTS = (
+    "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",
+    "dialect", "substitution", "strings", "tokens", "names",
+)  # fmt: skip
+
+_TEMPLATES = ("prompt_template", "ice_template")
+# The parts of a dataset dict that decide what a prompt is. The rest may be anything, and is left out where it is code.
+_NEEDED: dict[tuple[str, ...], bool] = {
+    ("infer_cfg", "prompt_template"): True,
+    ("infer_cfg", "ice_template"): True,
+    ("infer_cfg", "retriever"): True,
+    ("reader_cfg", "input_columns"): True,
+    ("reader_cfg", "output_column"): True,
+    ("infer_cfg", "reader_cfg"): True,
+    **{
+        ("infer_cfg", "inferencer", k): True
+        for k in ("gen_field_replace_token", "normalizing_str", "labels", "infer_mode")
+    },
+    ("meta_template",): True,
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the renderer is made of: arguments of `Renderer`, or a harness's dataset dict.
+
+    Example:
+        >>> Chosen(arguments={"prompt_template": "{q}"}).dataset is None
+        True
+
+    """
+
+    arguments: Mapping[str, Any] | None = None
+    dataset: Mapping[str, Any] | None = None
+
+
+def choose_dataset(config: Config, name: str | None) -> Chosen:
+    """Pick the prompt configuration of a file.
+
+    Args:
+        config: the file.
+        name: which dataset, by its `abbr` or by the variable that holds it, where there are several.
+
+    Returns:
+        The arguments of `Renderer` that the file gives, or one dataset dict.
+
+    Raises:
+        ConfigError: when there is none, or what is needed of it can't be read.
+        UsageError: when there are several and the name doesn't say which.
+
+    Example:
+        >>> choose_dataset(Config("a.json", {"prompt_template": "{q}"}, python=False), None).arguments
+        {'prompt_template': '{q}'}
+
+    """
+    value = config.value
+    if isinstance(value, list):
+        value = {"datasets": value}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{config.path}: holds a {type(value).__name__}, not a mapping or a list of datasets")
+    if "infer_cfg" in value and not isinstance(value["infer_cfg"], Opaque):
+        return Chosen(dataset=_plain(value, ()))
+    entries = list(_entries(value, "datasets"))
+    if entries:
+        return Chosen(dataset=_pick(config, entries, name, "dataset", "--dataset"))
+    if name is not None:
+        raise UsageError(f"--dataset {name}: {config.path} holds no datasets")
+    return Chosen(arguments=_arguments(config, value))
+
+
+def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
+    """Pick the model of a file.
+
+    Args:
+        config: the file.
+        name: which model, by its `abbr`, where there are several.
+
+    Returns:
+        One model dict; None where the file holds no model.
+
+    Raises:
+        ConfigError: when what is needed of it can't be read.
+        UsageError: when there are several and the name doesn't say which.
+
+    Example:
+        >>> choose_model(Config("m.json", {"models": [{"abbr": "a", "type": "VLLM"}]}, python=False), None)
+        {'abbr': 'a', 'type': 'VLLM'}
+
+    """
+    value = config.value
+    if isinstance(value, list):
+        value = {"models": value}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{config.path}: holds a {type(value).__name__}, not a mapping or a list of models")
+    entries = list(_entries(value, "models"))
+    if entries:
+        return _pick(config, entries, name, "model", "--model-abbr")
+    if name is not None:
+        raise UsageError(f"--model-abbr {name}: {config.path} holds no models")
+    if "round" in value:  # a meta template by itself
+        return {"meta_template": _plain(value, ("meta_template",))}
+    if "meta_template" in value or ("type" in value and not _has_prompts(value)):
+        model: Mapping[str, Any] = _plain(value, ())
+        return model
+    return None
+
+
+def _has_prompts(value: Mapping[str, Any]) -> bool:
+    return "infer_cfg" in value or any(name in value for name in _TEMPLATES)
+
+
+def _entries(value: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Give the dicts of the list named `datasets`, else of every list named `..._datasets`, with the list's name."""
+    names = [kind] if isinstance(value.get(kind), (list, tuple)) else [n for n in value if str(n).endswith(f"_{kind}")]
+    seen: set[int] = set()
+    for name in names:
+        found = value[name]
+        if isinstance(found, Opaque) and kind not in value:
+            raise found.refusal
+        for entry in found if isinstance(found, (list, tuple)) else ():
+            if isinstance(entry, Opaque):
+                raise entry.refusal
+            if isinstance(entry, Mapping) and id(entry) not in seen:
+                seen.add(id(entry))
+                yield str(name), entry
+
+
+def _pick(
+    config: Config, entries: Sequence[tuple[str, Mapping[str, Any]]], name: str | None, kind: str, option: str
+) -> Mapping[str, Any]:
+    labels = [_label(entry, variable, i) for i, (variable, entry) in enumerate(entries)]
+    if name is None:
+        found = [entry for _, entry in entries]
+    else:
+        found = [e for (_, e), label in zip(entries, labels, strict=True) if label == name]
+        found = found or [entry for variable, entry in entries if variable == name]
+        if not found:
+            close = difflib.get_close_matches(name, labels, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; it has {_listed(labels)}"
+            raise UsageError(f"{option} {name}: {config.path} has no such {kind}{hint}")
+    plain: list[Mapping[str, Any]] = [_plain(entry, ()) for entry in found]
+    # Subjects of one benchmark often share their prompts; then any of them says what the prompts are.
+    first = _essence(plain[0])
+    if any(_essence(other) != first for other in plain[1:]):
+        chosen = [label for (_, e), label in zip(entries, labels, strict=True) if any(e is f for f in found)]
+        raise UsageError(f"{config.path} holds {len(found)} {kind}s, say which with {option}: {_listed(chosen)}")
+    return plain[0]
+
+
+def _essence(entry: Mapping[str, Any]) -> object:
+    if "infer_cfg" not in entry:
+        return {key: entry.get(key) for key in ("type", "meta_template")}
+    inferencer = entry["infer_cfg"].get("inferencer") if isinstance(entry["infer_cfg"], Mapping) else None
+    return [entry["infer_cfg"], inferencer, entry.get("reader_cfg")]
+
+
+def _label(entry: Mapping[str, Any], variable: str, position: int) -> str:
+    label = entry.get("abbr")
+    return label if isinstance(label, str) else f"{variable}[{position}]"
+
+
+def _listed(names: Sequence[str], limit: int = 12) -> str:
+    shown = ", ".join(map(repr, names[:limit]))
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+
+
+def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not any(name in value for name in _TEMPLATES):
+        wanted = "prompt_template, infer_cfg, datasets or ..._datasets"
+        found = _listed([str(n) for n in value if not str(n).startswith("_")])
+        raise ConfigError(f"{config.path}: holds no prompt configuration ({wanted}); it has {found or 'nothing'}")
+    for name in value:
+        close = difflib.get_close_matches(str(name), RENDERER_ARGUMENTS, 1, 0.85 if config.python else 0.6)
+        if name in RENDERER_ARGUMENTS or (config.python and not close):
+            continue  # a Python file may well have names of its own
+        if name == "examples":
+            raise ConfigError(f"{config.path}: examples: rows come with --examples FILE, not from the configuration")
+        hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(RENDERER_ARGUMENTS)}"
+        raise ConfigError(f"{config.path}: {name}: unknown; {hint}")
+    return {name: _plain(value[name], ("infer_cfg", name)) for name in RENDERER_ARGUMENTS if name in value}
+
+
+_ABSENT = object()
+
+
+def _plain(value: Any, place: tuple[str, ...]) -> Any:
+    """Turn what a Python file holds into plain data: names for classes, nothing for code that isn't needed.
+
+    Raises the refusal of a value that prompts depend on.
+    """
+    result = _plain_or_absent(value, place)
+    return None if result is _ABSENT else result
+
+
+def _plain_or_absent(value: Any, place: tuple[str, ...], depth: int = 0) -> Any:
+    if depth > 100:
+        raise ConfigError(f"{'.'.join(place[:3])}: nested too deeply")
+    needed = any(place[: len(p)] == p for p in _NEEDED)
+    if isinstance(value, Opaque):
+        if isinstance(value, Symbol) and place and place[-1] == "type":
+            return value.dotted
+        if needed or place in (("infer_cfg",), ("infer_cfg", "inferencer"), ("reader_cfg",)):
+            raise _located(value.refusal, place)
+        return _ABSENT
+    if isinstance(value, Mapping):
+        items = ((key, _plain_or_absent(v, (*place, str(key)), depth + 1)) for key, v in value.items())
+        return {key: item for key, item in items if item is not _ABSENT}
+    if isinstance(value, (list, tuple)):
+        listed = [_plain_or_absent(v, (*place, "[]"), depth + 1) for v in value]
+        return type(value)(item for item in listed if item is not _ABSENT)
+    if isinstance(value, range):
+        return list(value)
+    return value
+
+
+def _located(refusal: RefusedError, place: tuple[str, ...]) -> ConfigError:
+    where = ".".join(place).replace(".[]", "[]")
+    return ConfigError(f"{where}: {refusal}")

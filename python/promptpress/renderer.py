@@ -1,0 +1,432 @@
+"""The renderer: one configuration, any number of tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, NoReturn
+
+import pyarrow as pa
+
+from promptpress import _core, _text
+from promptpress._core import RenderError, TemplateError
+from promptpress.from_config import renderer_arguments
+from promptpress.model_classes import meta_template_of
+from promptpress.settings import plain
+from promptpress.tables import as_reader, as_table, for_core
+
+__all__ = ["Renderer"]
+
+Template = str | Mapping[Any, Any] | Sequence[Any]
+Tokens = Mapping[int, str] | Callable[[int], str | None]
+
+
+class Renderer:
+    """Renders samples into the prompts that an evaluation harness would have built one by one.
+
+    Immutable, and safe to share between threads; long work runs without the GIL. It can be pickled, with its examples,
+    and equals another of the same configuration. Everything that can be checked without samples is checked here.
+
+    Args:
+        prompt_template: The harness's dict as it stands in `infer_cfg` (`type`, `template`, `ice_token`, `sep_token`),
+            or the bare template: a string, a dialogue (`begin`, `round`, `end`), a label map, or a list of messages.
+        ice_template: Likewise, for in-context examples; alone it serves as both.
+        retriever: `{"type": "ZeroRetriever" | "FixKRetriever" | "RandomRetriever" | "SlidingWindowRetriever", ...}`, or
+            `{"type": "IndexColumn", "column": ...}`: a column of lists of integers says which examples each sample has.
+        examples: The table that the retriever's indices point into: the train split.
+        reader: `{"input_columns": ..., "output_column": ...}`. The output column is masked in gen mode.
+        inferencer: `{"type": ..., "gen_field_replace_token": "", "normalizing_str": ..., "labels": ...}`; the rest is
+            ignored.
+        meta_template: How the model's roles speak; a dict or a list as in the model's configuration, or
+            `"aisbench:<model class>"` for the one that such a model has when none is given.
+        mode: `"gen"` or `"ppl"`. None: `"ppl"` for `PPLInferencer` and `LLInferencer`, else `"gen"`.
+        output: `"text"` (the language-model parser), `"messages"` (the API parser), `"prompt_list"` (before any meta
+            template) or `"messages_json"`. None: messages for raw messages, a list-form meta template or a role with
+            `api_role`; else text.
+        labels: The labels of ppl; None: those of the inferencer, the template, or the output column.
+        dialect: The harness whose rules decide where they differ.
+        substitution: `"harness"` replaces column by column and looks into values, as the harnesses do; `"single_pass"`
+            replaces each placeholder of a template once.
+        strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
+        tokens: Texts of token ids in a meta template: a dict or a function.
+        names: Other names for the output columns `prompt`, `label` and `turn`.
+
+    Raises:
+        TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
+
+    >>> import pyarrow as pa
+    >>> renderer = Renderer("Q: {question}\\nA: {answer}", reader={"output_column": "answer"})
+    >>> samples = pa.table({"question": ["1+1=?", "2+2=?"], "answer": ["2", "4"]})
+    >>> renderer.render(samples)["prompt"].to_pylist()
+    ['Q: 1+1=?\\nA: ', 'Q: 2+2=?\\nA: ']
+
+    """
+
+    __slots__ = ("__weakref__", "_compiled", "_examples", "_settings", "_tokens")
+
+    _compiled: _core.Renderer | None
+    _examples: pa.Table | None
+    _settings: dict[str, Any]
+    _tokens: Tokens | None
+
+    def __init__(
+        self,
+        prompt_template: Template | None = None,
+        ice_template: Template | None = None,
+        retriever: Mapping[str, Any] | None = None,
+        examples: Any = None,
+        reader: Mapping[str, Any] | None = None,
+        inferencer: Mapping[str, Any] | None = None,
+        meta_template: Mapping[str, Any] | Sequence[Any] | str | None = None,
+        mode: Literal["gen", "ppl"] | None = None,
+        output: Literal["text", "messages", "prompt_list", "messages_json"] | None = None,
+        labels: Sequence[Any] | None = None,
+        dialect: str = "opencompass",
+        substitution: Literal["harness", "single_pass"] = "harness",
+        strings: Literal["string", "large_string", "string_view"] = "string",
+        tokens: Tokens | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        if isinstance(meta_template, str) and ":" in meta_template:
+            meta_template = meta_template_of(meta_template)
+        settings = {
+            "prompt_template": prompt_template,
+            "ice_template": ice_template,
+            "retriever": retriever,
+            "reader": reader,
+            "inferencer": inferencer,
+            "meta_template": meta_template,
+            "mode": mode,
+            "output": output,
+            "labels": labels,
+            "dialect": dialect,
+            "substitution": substitution,
+            "strings": strings,
+            "names": names,
+        }
+        table = None if examples is None else as_table(examples)
+        self._set(settings={key: plain(value) for key, value in settings.items()}, examples=table, tokens=tokens)
+        self._core  # noqa: B018 - compiles, and so checks
+
+    def _set(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:
+        object.__setattr__(self, "_settings", settings)
+        object.__setattr__(self, "_examples", examples)
+        object.__setattr__(self, "_tokens", tokens)
+        object.__setattr__(self, "_compiled", None)
+
+    @property
+    def _core(self) -> _core.Renderer:
+        if self._compiled is None:
+            _install_printable()
+            examples, lower = (None, _nothing) if self._examples is None else for_core(self._examples)
+            tokens = self._tokens
+            text = tokens.get if isinstance(tokens, Mapping) else tokens
+            object.__setattr__(self, "_compiled", _core.Renderer(self._settings, examples, text, lower))
+        assert self._compiled is not None
+        return self._compiled
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        message = f"a Renderer can't be changed: {name!r} is set when it is made"
+        raise AttributeError(message)
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+    @classmethod
+    def from_config(
+        cls, dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | None = None, **overrides: Any
+    ) -> Renderer:
+        """Make a renderer from a harness's dataset dict and model dict.
+
+        Args:
+            dataset_cfg: With `reader_cfg` and `infer_cfg`, as OpenCompass and AISBench ship them.
+            model_cfg: With `type` and maybe `meta_template`; the class decides the parser, and the meta template that
+                it has when none is given.
+            overrides: Arguments of `Renderer` that win over the dicts', such as `examples=`.
+
+        Returns:
+            The renderer.
+
+        Raises:
+            TemplateError: As the constructor; and where the dicts lack what prompts are made of.
+
+        """
+        return cls(**renderer_arguments(dataset_cfg, model_cfg, **overrides))
+
+    def render(self, samples: Any, keep: Sequence[str] = ()) -> pa.Table:
+        """Render all samples.
+
+        Args:
+            samples: Any object with the Arrow PyCapsule interface; see `promptpress.tables.as_table`.
+            keep: Columns of the samples to keep beside the prompts.
+
+        Returns:
+            One row a request, in the order of the samples: the kept columns, then `label` (ppl), then `prompt`.
+
+        Raises:
+            RenderError: If a value, a row or the table can't be rendered; nothing is returned then.
+
+        """
+        table = as_table(samples)
+        schema = self._output_schema(table.schema, keep)
+        core_table, lower = for_core(table)
+        labels = self._core.labels_of(core_table)
+        parts = self._core.render(core_table, labels, _core.Position(), False, lower)
+        times = 1 if labels is None else len(labels)
+        columns: list[Any] = []
+        if keep:
+            kept = table.select(list(keep))
+            if times != 1:
+                kept = kept.take(_core.repeated_rows(0, len(table), times))
+            columns += kept.columns
+        if labels is not None:
+            columns.append(pa.chunked_array([part[2] for part in parts], schema.field(len(columns)).type))
+        columns.append(pa.chunked_array([part[3] for part in parts], schema.field(len(columns)).type))
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def stream(self, batches: Any, keep: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Render a stream batch by batch, as it is read.
+
+        Args:
+            batches: A reader, a scanner, anything that exports an Arrow stream, or an iterable of record batches.
+            keep: As in `render`.
+
+        Returns:
+            A reader; its memory is bounded by the batch. Positions count over the whole stream.
+
+        Raises:
+            TemplateError: If the labels would be the values of a column, which no stream knows beforehand.
+            RenderError: As `render`, when the batch is read.
+
+        """
+        self._refuse_label_column("stream")
+        reader = as_reader(batches)
+        schema = self._output_schema(reader.schema, keep)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, list(keep)))
+
+    def _batches(
+        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str]
+    ) -> Iterator[pa.RecordBatch]:
+        position = _core.Position()
+        first = 0
+        for batch in reader:
+            yield from self._batch(batch, schema, keep, position, first, whole=False)
+            first += batch.num_rows
+
+    def _batch(
+        self,
+        batch: pa.RecordBatch,
+        schema: pa.Schema,
+        keep: list[str],
+        position: _core.Position,
+        first: int,
+        *,
+        whole: bool,
+    ) -> Iterator[pa.RecordBatch]:
+        core_table, lower = for_core(pa.Table.from_batches([batch]))
+        labels = self._core.labels
+        times = 1 if labels is None else len(labels)
+        for start, rows, label, prompt in self._core.render(core_table, labels, position, whole, lower):
+            own = batch.select(keep).slice(start - first, rows)
+            columns = own.columns if times == 1 else own.take(_core.repeated_rows(0, rows, times)).columns
+            columns += [prompt] if label is None else [label, prompt]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def __call__(self, batch: Any) -> Any:
+        """Render one batch and keep all its columns: what `map_batches` and `mapInArrow` want.
+
+        Args:
+            batch: A `pyarrow.RecordBatch`, or a table.
+
+        Returns:
+            The same kind with the output columns appended; one record batch stays one record batch.
+
+        Raises:
+            TemplateError: If the configuration depends on more than the batch; the message says what to do.
+            RenderError: As `render`; and if the prompts pass what one array of 32-bit offsets can hold.
+
+        """
+        if self._core.by_position:
+            message = (
+                "retriever: it goes by the sample's position, which a batch alone doesn't know; "
+                'give the choice of retrieve(num_samples) as a column, by {"type": "IndexColumn", "column": ...}'
+            )
+            raise TemplateError(message)
+        self._refuse_label_column("a batch")
+        if not isinstance(batch, pa.RecordBatch):
+            table = as_table(batch)
+            return self.render(table, table.column_names)
+        schema = self._output_schema(batch.schema, batch.schema.names)
+        (out,) = self._batch(batch, schema, batch.schema.names, _core.Position(), 0, whole=True)
+        return out
+
+    def _refuse_label_column(self, what: str) -> None:
+        if self._core.label_column is not None:
+            message = (
+                f"labels: they would be the values of column {self._core.label_column!r}, which {what} doesn't know "
+                "as a whole; give labels="
+            )
+            raise TemplateError(message)
+
+    def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
+        """Return the schema of what rendering samples of `schema` gives; no data decides it.
+
+        Raises:
+            RenderError: If a kept column is missing or has the name of an output column.
+
+        """
+        return self._output_schema(schema, keep)
+
+    def _output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
+        if isinstance(keep, str):
+            message = f"keep: expected a sequence of column names, found the str {keep!r}"
+            raise TypeError(message)
+        empty, _ = for_core(schema.empty_table())
+        own = list(self._core.output_fields(empty.schema))
+        for name in keep:
+            if schema.get_field_index(name) < 0:
+                known = ", ".join(repr(known) for known in schema.names)
+                message = f"keep: the table has no column {name!r}; it has {known}"
+                raise RenderError(message)
+            if any(field.name == name for field in own):
+                message = f"column {name!r} is kept and has the name of an output column; rename that by names="
+                raise RenderError(message)
+        return pa.schema([*(schema.field(name) for name in keep), *own])
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns that a scan has to read for the prompts: every name that stands in braces in a template.
+
+        Under `substitution="harness"` a value can bring in the placeholder of any other column; where data may do that,
+        read all columns. A name in braces that no table has is left as it stands, so leave it out of the scan.
+        """
+        found: dict[str, None] = {}
+        for literal in self._core.literals:
+            found.update(dict.fromkeys(_NAME.findall(literal)))
+        masked = (self._settings["reader"] or {}).get("output_column") if self._core.labels is None else None
+        for column in (self._core.label_column, self._core.index_column):
+            if column is not None:
+                found[column] = None
+                masked = None if column == masked else masked
+        return [name for name in found if name != masked]
+
+    def explain(self, samples: Any, row: int, label: Any = None, turn: int | None = None) -> pa.Table:
+        """Say where each byte of one request comes from.
+
+        Args:
+            samples: All samples: a retriever may go by position.
+            row: The sample's row, from 0.
+            label: The label (ppl); None for the first.
+            turn: The turn (multi-turn).
+
+        Returns:
+            Spans without gaps over the UTF-8 bytes of each message's text: `message`, `part`, `start`, `end`, `source`
+            (such as `prompt_template`, `ice_template`, `field`, `masked`, `role.begin`, `meta_template.end`),
+            `column`, `example` (its number among the prompt's examples) and `role`.
+
+        Raises:
+            RenderError: If there is no such row or label, or it can't be rendered.
+
+        """
+        if turn is not None:
+            message = "turn: this configuration has no turns"
+            raise RenderError(message)
+        if row < 0:
+            message = f"row {row}: rows count from 0"
+            raise RenderError(message)
+        core_table, lower = for_core(as_table(samples))
+        return pa.Table.from_batches([self._core.explain(core_table, row, label, lower)])
+
+    def divergence(self, samples: Any) -> pa.Table:
+        """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.
+
+        Args:
+            samples: As in `render`.
+
+        Returns:
+            `row` (int64) and `columns` (list of str): the columns whose values hold, or complete, a placeholder.
+
+        Raises:
+            RenderError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> samples = pa.table({"q": ["fine", "see {a}"], "a": ["x", "gold"]})
+        >>> Renderer("{q} {a}").divergence(samples).to_pylist()
+        [{'row': 1, 'columns': ['q']}]
+
+        """
+        core_table, lower = for_core(as_table(samples))
+        return pa.Table.from_batches([self._core.divergence(core_table, lower)])
+
+    def retrieve(self, num_samples: int) -> pa.Array:
+        """Return the retriever's choice for the first `num_samples` samples, to use as an IndexColumn.
+
+        Returns:
+            list<int64>: row numbers of the examples, one list a sample; negative ones count from the end.
+
+        Raises:
+            TemplateError: If the samples' own column says it, or there are too few examples.
+
+        """
+        chosen = self._core.retrieve(num_samples)
+        if chosen is None:
+            message = f"retriever: the samples' column {self._core.index_column!r} holds the choice itself"
+            raise TemplateError(message)
+        return chosen
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The labels of ppl as far as the configuration says them; None for gen and for a column's values."""
+        return self._core.labels
+
+    @property
+    def eos_token_id(self) -> Any:
+        """`eos_token_id` of the meta template: no part of a prompt."""
+        return self._core.eos_token_id
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Renderer):
+            return NotImplemented
+        if self._settings != other._settings or self._tokens != other._tokens:
+            return False
+        if self._examples is None or other._examples is None:
+            return self._examples is other._examples
+        return bool(self._examples.equals(other._examples))
+
+    def __hash__(self) -> int:
+        return hash(repr(self._settings))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"settings": self._settings, "examples": self._examples, "tokens": self._tokens}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(**state)
+
+    def __repr__(self) -> str:
+        shown = [f"{key}={value!r}" for key, value in self._settings.items() if value != _DEFAULTS.get(key)]
+        if self._examples is not None:
+            shown.insert(3, f"examples=<{self._examples.num_rows} rows of {', '.join(self._examples.column_names)}>")
+        if self._tokens is not None:
+            shown.append("tokens=...")
+        return f"Renderer({', '.join(shown)})"
+
+
+_DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
+_NAME = re.compile(r"\{([^{}\"'\n]*)\}")
+
+
+def _nothing(name: str, _rows: pa.Array) -> pa.Array:
+    message = f'column "{name}": there are no examples'
+    raise RenderError(message)
+
+
+_printable_installed = False
+
+
+def _install_printable() -> None:
+    """Give the core this interpreter's printable characters, once."""
+    global _printable_installed  # noqa: PLW0603 - once a process
+    if not _printable_installed:
+        _core.set_printable(_text.printable_bitmap())
+        _printable_installed = True
+
+

@@ -1,0 +1,153 @@
+//! What can go wrong, and where.
+//!
+//! Two kinds reach users: a fault of the configuration ([`Kind::Template`]) and a fault of the data
+//! ([`Kind::Render`]). Both name a place, what was found there, and what would be right.
+
+use std::fmt;
+
+/// Whose fault it is; decides the Python exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The configuration is wrong: `TemplateError`.
+    Template,
+    /// A value, a row or a table is wrong: `RenderError`.
+    Render,
+    /// The caller's own exception stopped the work (Ctrl-C, or a conversion that only the interpreter can do).
+    Stopped,
+}
+
+/// Where the fault is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Path in the configuration, such as `prompt_template.begin[0]`.
+    pub path: Option<String>,
+    /// Row of the samples, from 0.
+    pub row: Option<usize>,
+    /// Column of the samples or of the examples.
+    pub column: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    kind: Kind,
+    message: String,
+    place: Place,
+}
+
+/// The crate's error: one pointer wide, so that results stay small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A fault of the configuration at `path`.
+    pub fn template(path: impl Into<String>, message: impl Into<String>) -> Self {
+        let place = Place { path: Some(path.into()), ..Place::default() };
+        Self(Box::new(Inner { kind: Kind::Template, message: message.into(), place }))
+    }
+
+    /// A fault of the data.
+    pub fn render(message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind: Kind::Render, message: message.into(), place: Place::default() }))
+    }
+
+    /// The work was stopped by the caller, who knows why.
+    pub fn stopped() -> Self {
+        Self(Box::new(Inner { kind: Kind::Stopped, message: "stopped".into(), place: Place::default() }))
+    }
+
+    /// The same error at row `row` (rows count from 0).
+    #[must_use]
+    pub fn at_row(mut self, row: usize) -> Self {
+        self.0.place.row = Some(row);
+        self
+    }
+
+    /// The same error in column `column`.
+    #[must_use]
+    pub fn in_column(mut self, column: impl Into<String>) -> Self {
+        self.0.place.column = Some(column.into());
+        self
+    }
+
+    /// The same error with every row number moved by `rows`: a batch's rows as rows of the table.
+    #[must_use]
+    pub fn shifted(mut self, rows: usize) -> Self {
+        if let Some(row) = &mut self.0.place.row {
+            *row += rows;
+        }
+        self
+    }
+
+    /// The same fault, found while rendering: what the configuration does with this row's data.
+    #[must_use]
+    pub fn into_render(mut self) -> Self {
+        if self.0.kind == Kind::Template {
+            self.0.kind = Kind::Render;
+        }
+        self
+    }
+
+    /// Whose fault it is.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// What was found and what would be right, without the place.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = &self.0.place;
+        match (place.row, &place.column) {
+            (Some(row), Some(column)) => write!(f, "row {row}, column {column:?}: ")?,
+            (Some(row), None) => write!(f, "row {row}: ")?,
+            (None, Some(column)) => write!(f, "column {column:?}: ")?,
+            (None, None) => {}
+        }
+        if let Some(path) = &place.path
+            && !path.is_empty()
+        {
+            write!(f, "{path}: ")?;
+        }
+        // A NUL byte ends a C string: an exported stream's message would be cut there, or worse.
+        for part in self.0.message.split_inclusive('\0') {
+            match part.strip_suffix('\0') {
+                Some(head) => write!(f, "{head}\\x00")?,
+                None => f.write_str(part)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The start of a value for a message: at most 40 characters, on one line, quoted.
+///
+/// ```
+/// assert_eq!(promptpress::error::excerpt("short"), "'short'");
+/// assert!(promptpress::error::excerpt(&"x".repeat(100)).ends_with("…'"));
+/// ```
+pub fn excerpt(value: &str) -> String {
+    let mut out = String::from("'");
+    for (n, c) in value.chars().enumerate() {
+        if n == 40 {
+            out.push('…');
+            break;
+        }
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out.push('\'');
+    out
+}

@@ -1,0 +1,19 @@
+//! promptpress: whole Arrow tables of samples into prompts, byte for byte what an evaluation harness would have built
+//! one sample at a time.
+//!
+//! A sample travels one way: configuration → template and role → plan → render → Arrow. Each module uses only modules
+//! named to its left: `error · value · dialect · template · role · plan · pytext · render · python`.
+
+pub mod dialect;
+pub mod error;
+pub mod plan;
+#[cfg(feature = "python")]
+mod python;
+pub mod pytext;
+pub mod render;
+pub mod role;
+pub mod template;
+pub mod value;
+
+#[cfg(feature = "python")]
+pub use python::core_module;

@@ -1,0 +1,354 @@
+//! The whole configuration of a renderer, read and checked once.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::retriever::Retriever;
+use super::segment::Substitution;
+use crate::dialect::Dialect;
+use crate::error::{Error, Result, excerpt};
+use crate::role::{MetaTemplate, Tokens};
+use crate::template::{Source, Template, family_name};
+use crate::value::Value;
+
+/// What the prompt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The model writes on: the output column is masked, and the prompt stops where generation starts.
+    Gen,
+    /// The model scores whole texts: one request a label, nothing masked.
+    Ppl,
+}
+
+/// The form of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// What the language-model parser returns.
+    Text,
+    /// What the API parser returns.
+    Messages,
+    /// The template filled with data, before any meta template.
+    PromptList,
+    /// Messages as one JSON string a request.
+    MessagesJson,
+}
+
+/// Arrow layout of the strings that are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// 32-bit offsets.
+    #[default]
+    String,
+    /// 64-bit offsets.
+    LargeString,
+    /// Views.
+    StringView,
+}
+
+/// Which columns are questions, and which is the answer.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    /// `input_columns`.
+    pub input_columns: Vec<String>,
+    /// `output_column`.
+    pub output_column: Option<String>,
+}
+
+/// Names of the output columns.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// Of the prompt column.
+    pub prompt: String,
+    /// Of the label column.
+    pub label: String,
+    /// Of the turn column.
+    pub turn: String,
+}
+
+/// The constructor's arguments as values, by the names that users give them.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "each field is the constructor argument of the same name")]
+pub struct Settings {
+    pub prompt_template: Value,
+    pub ice_template: Value,
+    pub retriever: Value,
+    pub reader: Value,
+    pub inferencer: Value,
+    pub meta_template: Value,
+    pub mode: Value,
+    pub output: Value,
+    pub labels: Value,
+    pub dialect: Value,
+    pub substitution: Value,
+    pub strings: Value,
+    pub names: Value,
+}
+
+/// A checked configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The prompt template.
+    pub prompt: Option<Template>,
+    /// The template of examples.
+    pub ice: Option<Template>,
+    /// Which examples each sample gets.
+    pub retriever: Retriever,
+    /// The columns' parts.
+    pub reader: Reader,
+    /// What stands in place of the output column in gen mode.
+    pub gen_field_replace_token: Arc<str>,
+    /// Whether the separator token stays (ppl with `normalizing_str`).
+    pub remain_sep: bool,
+    /// The model's side.
+    pub meta: Option<MetaTemplate>,
+    /// gen or ppl.
+    pub mode: Mode,
+    /// The form of a request.
+    pub output: Output,
+    /// Labels given by the user or the inferencer.
+    pub labels: Option<Vec<Value>>,
+    /// Whose rules.
+    pub dialect: Dialect,
+    /// How fields are filled in.
+    pub substitution: Substitution,
+    /// Layout of the strings that are written.
+    pub layout: Layout,
+    /// Names of the output columns.
+    pub names: Names,
+    /// The meta template's `eos_token_id`: no part of a prompt.
+    pub eos_token_id: Option<Value>,
+}
+
+impl Config {
+    /// Read and check the constructor's arguments. `tokens` gives the text of a token id in a meta template.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError`, naming the path of what is wrong.
+    pub fn new(s: &Settings, tokens: Tokens) -> Result<Self> {
+        let dialect = Dialect::parse(word(&s.dialect, "dialect", "opencompass")?)?;
+        let template = |value: &Value, path, source| match value {
+            Value::None => Ok(None),
+            other => Template::parse(other, path, source).map(Some),
+        };
+        let prompt = template(&s.prompt_template, "prompt_template", Source::PromptTemplate)?;
+        let ice = template(&s.ice_template, "ice_template", Source::IceTemplate)?;
+        if prompt.is_none() && ice.is_none() {
+            return Err(Error::template("prompt_template", "a prompt template, or an ICE template alone, is required"));
+        }
+        let retriever = Retriever::parse(&s.retriever)?;
+        let reader = reader(&s.reader)?;
+        let inferencer = Inferencer::parse(&s.inferencer)?;
+        let mode = match word(&s.mode, "mode", "")? {
+            "gen" => Mode::Gen,
+            "ppl" => Mode::Ppl,
+            "" if inferencer.scores => Mode::Ppl,
+            "" => Mode::Gen,
+            other => return Err(not_one_of("mode", other, &["gen", "ppl"])),
+        };
+        let is_raw = matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Raw(_)));
+        let output = match word(&s.output, "output", "")? {
+            "text" => Output::Text,
+            "messages" => Output::Messages,
+            "prompt_list" => Output::PromptList,
+            "messages_json" => Output::MessagesJson,
+            "" if is_raw || speaks_api(&s.meta_template) => Output::Messages,
+            "" => Output::Text,
+            other => return Err(not_one_of("output", other, &["text", "messages", "prompt_list", "messages_json"])),
+        };
+        let meta = MetaTemplate::parse(&s.meta_template, matches!(output, Output::Messages | Output::MessagesJson), tokens);
+        // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.
+        let meta = if output == Output::PromptList { None } else { meta? };
+        let labels = match &s.labels {
+            Value::None => inferencer.labels,
+            given => Some(label_list(given, "labels")?),
+        };
+        Ok(Self {
+            prompt,
+            ice,
+            retriever,
+            reader,
+            gen_field_replace_token: inferencer.gen_field_replace_token,
+            remain_sep: inferencer.remain_sep,
+            meta,
+            mode,
+            output,
+            labels,
+            dialect,
+            substitution: match word(&s.substitution, "substitution", "harness")? {
+                "harness" => Substitution::Harness,
+                "single_pass" => Substitution::SinglePass,
+                other => return Err(not_one_of("substitution", other, &["harness", "single_pass"])),
+            },
+            layout: match word(&s.strings, "strings", "string")? {
+                "string" => Layout::String,
+                "large_string" => Layout::LargeString,
+                "string_view" => Layout::StringView,
+                other => return Err(not_one_of("strings", other, &["string", "large_string", "string_view"])),
+            },
+            names: names(&s.names)?,
+            eos_token_id: s.meta_template.get("eos_token_id").cloned(),
+        })
+    }
+
+    /// The template that renders the samples: the prompt template, or an ICE template alone.
+    pub fn main(&self) -> &Template {
+        match (&self.prompt, &self.ice) {
+            (Some(t), _) | (None, Some(t)) => t,
+            (None, None) => unreachable!("the constructor refuses a configuration without templates"),
+        }
+    }
+
+    /// The output column that is masked: gen mode, and no raw messages.
+    pub fn masked(&self) -> Option<&str> {
+        match self.main() {
+            Template::Prompt(_) if self.mode == Mode::Gen => self.reader.output_column.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+fn not_one_of(path: &str, found: &str, known: &[&str]) -> Error {
+    let mut message = format!("{} is not one of ", excerpt(found));
+    for (n, name) in known.iter().enumerate() {
+        let _ = write!(message, "{}{name:?}", if n > 0 { ", " } else { "" });
+    }
+    Error::template(path, message)
+}
+
+fn word<'a>(value: &'a Value, path: &str, default: &'a str) -> Result<&'a str> {
+    match value {
+        Value::None => Ok(default),
+        Value::Str(s) => Ok(s),
+        other => Err(Error::template(path, format!("expected a str, found {}", other.type_name()))),
+    }
+}
+
+/// Whether a meta template is for an API: the list form, or a role with `api_role`.
+fn speaks_api(meta: &Value) -> bool {
+    match meta {
+        Value::List(items) => !items.is_empty(),
+        Value::Dict(_) => ["round", "reserved_roles"].iter().any(|key| match meta.get(key) {
+            Some(Value::List(items)) => items.iter().any(|item| item.get("api_role").is_some()),
+            _ => false,
+        }),
+        _ => false,
+    }
+}
+
+fn strings(value: &Value, path: &str) -> Result<Vec<String>> {
+    match value {
+        Value::None => Ok(Vec::new()),
+        Value::Str(s) => Ok(s.split_whitespace().map(str::to_owned).collect()),
+        Value::List(items) => items
+            .iter()
+            .enumerate()
+            .map(|(n, v)| {
+                v.as_str().map(str::to_owned).ok_or_else(|| {
+                    Error::template(format!("{path}[{n}]"), format!("expected a column name, found {}", v.type_name()))
+                })
+            })
+            .collect(),
+        other => Err(Error::template(path, format!("expected column names, found {}", other.type_name()))),
+    }
+}
+
+fn reader(value: &Value) -> Result<Reader> {
+    match value {
+        Value::None => Ok(Reader::default()),
+        Value::Dict(_) => Ok(Reader {
+            input_columns: strings(value.get("input_columns").unwrap_or(&Value::None), "reader.input_columns")?,
+            output_column: match value.get("output_column") {
+                None => None,
+                Some(v) if !v.truthy() => None,
+                Some(Value::Str(s)) => Some(s.to_string()),
+                Some(other) => {
+                    return Err(Error::template(
+                        "reader.output_column",
+                        format!("expected a column name or None, found {}", other.type_name()),
+                    ));
+                }
+            },
+        }),
+        other => Err(Error::template("reader", format!("expected a dict, found {}", other.type_name()))),
+    }
+}
+
+struct Inferencer {
+    scores: bool,
+    gen_field_replace_token: Arc<str>,
+    remain_sep: bool,
+    labels: Option<Vec<Value>>,
+}
+
+impl Inferencer {
+    fn parse(value: &Value) -> Result<Self> {
+        let family = match value {
+            Value::None => String::new(),
+            Value::Dict(_) => match value.get("type") {
+                Some(t) => family_name(t, "inferencer.type")?,
+                None => String::new(),
+            },
+            other => return Err(Error::template("inferencer", format!("expected a dict, found {}", other.type_name()))),
+        };
+        if family == "ChatInferencer" {
+            return Err(Error::template("inferencer.type", "ChatInferencer is not supported"));
+        }
+        let gen_field_replace_token = match value.get("gen_field_replace_token") {
+            None => "".into(),
+            Some(Value::Str(s)) => s.clone(),
+            // The harness puts it through str().
+            Some(other) => other.to_string().into(),
+        };
+        let labels = match value.get("labels") {
+            None | Some(Value::None) => None,
+            Some(given) => Some(label_list(given, "inferencer.labels")?),
+        };
+        Ok(Self {
+            scores: family == "PPLInferencer" || family == "LLInferencer",
+            gen_field_replace_token,
+            remain_sep: value.get("normalizing_str").is_some_and(|v| *v != Value::None),
+            labels,
+        })
+    }
+}
+
+fn label_list(value: &Value, path: &str) -> Result<Vec<Value>> {
+    let Value::List(items) = value else {
+        return Err(Error::template(path, format!("expected a list of labels, found {}", value.type_name())));
+    };
+    for (n, item) in items.iter().enumerate() {
+        if matches!(item, Value::List(_) | Value::Dict(_) | Value::Other(_)) {
+            return Err(Error::template(
+                format!("{path}[{n}]"),
+                format!("a label is None, a str, an int, a float or a bool; found {}", item.type_name()),
+            ));
+        }
+    }
+    Ok(items.clone())
+}
+
+fn names(value: &Value) -> Result<Names> {
+    let mut names = Names { prompt: "prompt".into(), label: "label".into(), turn: "turn".into() };
+    match value {
+        Value::None => {}
+        Value::Dict(items) => {
+            for (key, name) in items {
+                let (Some(key), Some(name)) = (key.as_str(), name.as_str()) else {
+                    return Err(Error::template("names", "expected a dict of names, str to str"));
+                };
+                match key {
+                    "prompt" => name.clone_into(&mut names.prompt),
+                    "label" => name.clone_into(&mut names.label),
+                    "turn" => name.clone_into(&mut names.turn),
+                    other => return Err(not_one_of("names", other, &["prompt", "label", "turn"])),
+                }
+            }
+        }
+        other => return Err(Error::template("names", format!("expected a dict, found {}", other.type_name()))),
+    }
+    if names.prompt == names.label || names.prompt == names.turn || names.label == names.turn {
+        return Err(Error::template("names", "two output columns have the same name"));
+    }
+    Ok(names)
+}

@@ -1,0 +1,237 @@
+//! Examples: what the ICE template gives for a row of the train split.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::template::{Atom, Body, Entry, Item, RawItem, Shape, Source, Template, Text, Turn};
+use crate::value::Value;
+
+/// One example, as a list of texts in a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExampleForm {
+    /// From a string template.
+    Str(Text),
+    /// From a dialogue template: its round, as a section of its own.
+    Items(Vec<Item>),
+    /// From raw messages.
+    Messages(Vec<RawItem>),
+}
+
+impl ExampleForm {
+    /// Every text in it that fields are filled into, in order: the example's parts.
+    pub fn parts(&self) -> Vec<&Text> {
+        match self {
+            Self::Str(text) => vec![text],
+            Self::Items(items) => items
+                .iter()
+                .filter_map(|item| match item {
+                    Item::Str(text) => Some(text),
+                    Item::Turn(turn) => turn.prompt(),
+                    _ => None,
+                })
+                .collect(),
+            Self::Messages(items) => items
+                .iter()
+                .filter_map(|item| match item {
+                    RawItem::Message(turn) => content(turn),
+                    _ => None,
+                })
+                .collect(),
+        }
+    }
+
+    /// The columns whose messages it expands, in order.
+    pub fn expands(&self) -> Vec<&str> {
+        match self {
+            Self::Messages(items) => {
+                items.iter().filter_map(|i| if let RawItem::Expand(c) = i { Some(c.as_str()) } else { None }).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same frame with other texts, part by part, and with the messages of expanded columns in place.
+    #[must_use]
+    pub fn with(
+        &self,
+        mut text: impl FnMut(u32, &Text) -> Text,
+        mut expand: impl FnMut(&str) -> Vec<RawItem>,
+    ) -> ExampleForm {
+        let mut part = 0;
+        let mut next = |old: &Text| {
+            part += 1;
+            text(part - 1, old)
+        };
+        match self {
+            Self::Str(old) => Self::Str(next(old)),
+            Self::Items(items) => Self::Items(
+                items
+                    .iter()
+                    .map(|item| match item {
+                        Item::Turn(turn) => Item::Turn(refill(turn, "prompt", &mut next)),
+                        Item::Str(old) => Item::Str(next(old)),
+                        other => other.clone(),
+                    })
+                    .collect(),
+            ),
+            Self::Messages(items) => Self::Messages(
+                items
+                    .iter()
+                    .flat_map(|item| match item {
+                        RawItem::Message(turn) => vec![RawItem::Message(refill(turn, "content", &mut next))],
+                        RawItem::Expand(column) => expand(column),
+                        RawItem::Str(_) => Vec::new(),
+                    })
+                    .collect(),
+            ),
+        }
+    }
+}
+
+fn refill(turn: &Turn, key: &str, next: &mut impl FnMut(&Text) -> Text) -> Turn {
+    let mut turn = turn.clone();
+    for (name, entry) in &mut turn.keys {
+        if &**name == key
+            && let Entry::Text(old) = entry
+        {
+            *old = next(old);
+        }
+    }
+    turn
+}
+
+fn content(turn: &Turn) -> Option<&Text> {
+    match turn.get("content") {
+        Some(Entry::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The ICE template, ready to be filled with rows of the train split.
+#[derive(Clone, Debug)]
+pub struct IceForm {
+    /// One form a label of a label map, else one for all.
+    pub kinds: Vec<(Option<Value>, Result<ExampleForm>)>,
+    path: String,
+}
+
+impl IceForm {
+    /// The forms of an ICE template: the ICE token and everything outside `round` are gone.
+    pub fn new(template: &Template) -> Self {
+        match template {
+            Template::Raw(raw) => Self {
+                kinds: vec![(
+                    None,
+                    Ok(ExampleForm::Messages(
+                        raw.items.iter().filter(|i| !matches!(i, RawItem::Str(_))).cloned().collect(),
+                    )),
+                )],
+                path: "ice_template".into(),
+            },
+            Template::Prompt(prompt) => {
+                let token = prompt.ice_token.as_deref();
+                let kinds = match &prompt.shape {
+                    Shape::One(body) => vec![(None, form(body, token))],
+                    Shape::Labels(items) => items.iter().map(|(k, b)| (Some(k.clone()), form(b, token))).collect(),
+                };
+                Self { kinds, path: prompt.path.clone() }
+            }
+        }
+    }
+
+    /// Which form an example with this value in the output column has.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` if the label map has no such label, or its form can't be used.
+    pub fn kind(&self, label: &Value) -> Result<usize> {
+        let at = self.kinds.iter().position(|(key, _)| key.as_ref().is_none_or(|key| key.equals(label)));
+        let at = at.ok_or_else(|| {
+            let known: Vec<String> = self.kinds.iter().filter_map(|(k, _)| Some(k.as_ref()?.to_string())).collect();
+            Error::template(
+                &self.path,
+                format!("an example has the label {label}, which the label map lacks; it has {}", known.join(", ")),
+            )
+        })?;
+        match &self.kinds[at].1 {
+            Ok(_) => Ok(at),
+            Err(error) => Err(error.clone()),
+        }
+    }
+
+    /// Whether the kind of an example goes by its label.
+    pub fn by_label(&self) -> bool {
+        self.kinds.first().is_some_and(|(key, _)| key.is_some())
+    }
+
+    /// Whether string examples and dialogue examples occur together, so that the frame depends on the texts.
+    pub fn mixed(&self) -> bool {
+        let is_string = |k: &(Option<Value>, Result<ExampleForm>)| matches!(k.1, Ok(ExampleForm::Str(_)));
+        self.kinds.iter().any(is_string) && !self.kinds.iter().all(is_string)
+    }
+
+    /// A form whose texts are left open: part p of the example in `slot`.
+    pub fn open(&self, kind: usize, slot: u32) -> Option<ExampleForm> {
+        let form = self.kinds[kind].1.as_ref().ok()?;
+        let text = |part, old: &Text| Text { atoms: vec![Atom::Example { slot, part }], fixed: old.fixed };
+        Some(form.with(text, |_| Vec::new()))
+    }
+}
+
+fn form(body: &Body, token: Option<&str>) -> Result<ExampleForm> {
+    let strip = |text: &Text| match token {
+        Some(token) => text.replace(token, &Text::default()),
+        None => text.clone(),
+    };
+    match body {
+        Body::Str(text) => Ok(ExampleForm::Str(strip(text))),
+        Body::Bad(error) => Err(error.clone()),
+        Body::Dialogue(dialogue) => {
+            let mut items = vec![Item::Marker { section: "ice", opens: true }];
+            for item in &dialogue.round {
+                items.push(match item {
+                    Item::Str(text) => Item::Str(strip(text)),
+                    Item::Turn(turn) => {
+                        let mut turn = turn.clone();
+                        for (_, entry) in &mut turn.keys {
+                            if let Entry::Text(text) = entry {
+                                *text = strip(text);
+                            }
+                        }
+                        Item::Turn(turn)
+                    }
+                    Item::Bad(error) => return Err(error.clone()),
+                    marker @ Item::Marker { .. } => marker.clone(),
+                });
+            }
+            items.push(Item::Marker { section: "ice", opens: false });
+            Ok(ExampleForm::Items(items))
+        }
+    }
+}
+
+/// The messages of a list of dicts, as they stand in the data.
+pub fn messages_of(value: &Value) -> Vec<RawItem> {
+    let Value::List(items) = value else { return Vec::new() };
+    items
+        .iter()
+        .map(|item| match item {
+            Value::Dict(keys) => RawItem::Message(Turn {
+                place: String::new(),
+                keys: keys
+                    .iter()
+                    .map(|(k, v)| {
+                        let name: Arc<str> = k.as_str().map_or_else(|| k.to_string().into(), Arc::from);
+                        let origin = crate::template::Origin { source: Source::Field, ..Default::default() };
+                        let entry = match v {
+                            Value::Str(s) if &*name == "content" => Entry::Text(Text::fixed(s, origin)),
+                            other => Entry::Const(other.clone()),
+                        };
+                        (name, entry)
+                    })
+                    .collect(),
+            }),
+            other => RawItem::Str(other.as_str().unwrap_or_default().to_owned()),
+        })
+        .collect()
+}

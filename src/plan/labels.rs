@@ -1,0 +1,57 @@
+//! The labels of ppl: what each sample is rendered with.
+
+use super::config::{Config, Mode};
+use crate::error::{Error, Result};
+use crate::template::Template;
+use crate::value::Value;
+
+/// The labels of a configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Labels {
+    /// gen mode: one request a sample.
+    None,
+    /// Known from the configuration.
+    Given(Vec<Value>),
+    /// The distinct values of this column, sorted.
+    Column(String),
+}
+
+/// The labels, in the order of SPEC section 5: given ones, the keys of the prompt template if it is a dict (a
+/// dialogue's sections too), those of an ICE template that has an ICE token, else the output column's values.
+///
+/// # Errors
+///
+/// `TemplateError` where the harness can't tell them: raw messages without labels, or no output column.
+pub fn labels(config: &Config) -> Result<Labels> {
+    if config.mode == Mode::Gen {
+        return Ok(Labels::None);
+    }
+    if let Some(given) = &config.labels {
+        return Ok(Labels::Given(given.clone()));
+    }
+    let unknown = |path: &str| {
+        Error::template(path, "raw messages have no labels to take in ppl mode; give them by labels=")
+    };
+    match &config.prompt {
+        Some(Template::Raw(_)) => return Err(unknown("prompt_template")),
+        Some(Template::Prompt(prompt)) => {
+            if let Some(keys) = &prompt.keys {
+                return Ok(Labels::Given(keys.clone()));
+            }
+        }
+        None => {}
+    }
+    match &config.ice {
+        Some(Template::Raw(raw)) if raw.ice_token.is_some() => return Err(unknown("ice_template")),
+        Some(Template::Prompt(ice)) if ice.ice_token.is_some() => {
+            if let Some(keys) = &ice.keys {
+                return Ok(Labels::Given(keys.clone()));
+            }
+        }
+        _ => {}
+    }
+    match &config.reader.output_column {
+        Some(column) => Ok(Labels::Column(column.clone())),
+        None => Err(Error::template("labels", "ppl mode needs labels: give labels=, a label map, or an output column")),
+    }
+}

@@ -1,0 +1,15 @@
+//! What is compiled: template × role × retriever, then × schema. A plan is immutable and knows no row.
+
+mod config;
+mod example;
+mod labels;
+mod recipe;
+mod retriever;
+mod segment;
+
+pub use config::{Config, Layout, Mode, Names, Output, Reader, Settings};
+pub use example::{ExampleForm, IceForm, messages_of};
+pub use labels::{Labels, labels};
+pub use recipe::{merge_meta, message, recipe};
+pub use retriever::{Choice, Draws, Retriever};
+pub use segment::{Columns, Op, Program, Seg, Substitution, Unit, tokens_could_form};

@@ -1,0 +1,250 @@
+//! Which examples each sample gets.
+
+use rand_mt::Mt;
+
+use crate::error::{Error, Result, excerpt};
+use crate::template::family_name;
+use crate::value::Value;
+
+/// How examples are chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// None.
+    Zero,
+    /// The same for every sample.
+    Fixed(Vec<i64>),
+    /// At random, by NumPy's legacy generator.
+    Random {
+        /// How many.
+        count: usize,
+        /// The seed.
+        seed: u32,
+    },
+    /// Those before the sample's own position.
+    Window {
+        /// How many.
+        k: usize,
+    },
+    /// As a list column of the samples says.
+    Column(String),
+}
+
+/// A retriever with what it puts between and after string examples.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retriever {
+    /// How examples are chosen.
+    pub choice: Choice,
+    /// Between string examples.
+    pub ice_separator: Value,
+    /// After the last.
+    pub ice_eos_token: Value,
+}
+
+const PATH: &str = "retriever";
+
+impl Retriever {
+    /// Read a retriever's dict; None is a `ZeroRetriever`.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for an unknown retriever, or an argument that it lacks or doesn't take.
+    pub fn parse(value: &Value) -> Result<Self> {
+        let empty = Value::from("");
+        let items = match value {
+            Value::None => {
+                return Ok(Self { choice: Choice::Zero, ice_separator: empty.clone(), ice_eos_token: empty });
+            }
+            Value::Dict(items) => items,
+            other => return Err(Error::template(PATH, format!("expected a dict, found {}", other.type_name()))),
+        };
+        let family = match value.get("type") {
+            Some(t) => family_name(t, "retriever.type")?,
+            None => return Err(Error::template(PATH, "the key \"type\" is required, and missing")),
+        };
+        let newline = Value::from("\n");
+        let (own, default): (&[&str], _) = match family.as_str() {
+            "ZeroRetriever" => (&[], &empty),
+            "FixKRetriever" => (&["fix_id_list", "ice_num"], &newline),
+            "RandomRetriever" => (&["ice_num", "seed"], &newline),
+            "SlidingWindowRetriever" => (&["k", "ice_num"], &newline),
+            "IndexColumn" => (&["column"], &newline),
+            other => {
+                return Err(Error::template(
+                    "retriever.type",
+                    format!(
+                        "{} is not computed here; give its choice as a list column: \
+                         {{\"type\": \"IndexColumn\", \"column\": ...}}",
+                        excerpt(other)
+                    ),
+                ));
+            }
+        };
+        for (key, _) in items {
+            let common = ["type", "ice_separator", "ice_eos_token"];
+            if !key.as_str().is_some_and(|k| common.contains(&k) || own.contains(&k)) {
+                let takes = [&common[1..], own].concat().join(", ");
+                return Err(Error::template(PATH, format!("{family} takes no {key}; it takes {takes}")));
+            }
+        }
+        let choice = match family.as_str() {
+            "ZeroRetriever" => Choice::Zero,
+            "FixKRetriever" => Choice::Fixed(fix_id_list(value.get("fix_id_list"))?),
+            "RandomRetriever" => Choice::Random {
+                count: count(value, "ice_num", Some(1))?,
+                seed: match value.get("seed") {
+                    None => 43,
+                    Some(Value::Int(seed)) if u32::try_from(*seed).is_ok() => *seed as u32,
+                    Some(other) => {
+                        return Err(Error::template(
+                            "retriever.seed",
+                            format!("expected an int from 0 to 4294967295, found {other}; a run without seed can't be reproduced"),
+                        ));
+                    }
+                },
+            },
+            "SlidingWindowRetriever" => Choice::Window { k: count(value, "k", None)? },
+            _ => match value.get("column").and_then(Value::as_str) {
+                Some(column) => Choice::Column(column.to_owned()),
+                None => return Err(Error::template("retriever.column", "expected the name of a list column")),
+            },
+        };
+        let token = |key: &str| value.get(key).unwrap_or(default).clone();
+        Ok(Self { choice, ice_separator: token("ice_separator"), ice_eos_token: token("ice_eos_token") })
+    }
+}
+
+fn fix_id_list(value: Option<&Value>) -> Result<Vec<i64>> {
+    let path = "retriever.fix_id_list";
+    let Some(Value::List(items)) = value else {
+        return Err(Error::template(path, "expected a list of row numbers of the examples"));
+    };
+    let id = |(n, v): (usize, &Value)| match v {
+        Value::Int(id) => Ok(*id),
+        other => {
+            Err(Error::template(format!("{path}[{n}]"), format!("expected a row number, found {}", other.type_name())))
+        }
+    };
+    items.iter().enumerate().map(id).collect()
+}
+
+fn count(value: &Value, key: &str, default: Option<usize>) -> Result<usize> {
+    match (value.get(key), default) {
+        (None, Some(default)) => Ok(default),
+        (Some(Value::Int(n)), _) if *n >= 0 => Ok(*n as usize),
+        (found, _) => Err(Error::template(
+            format!("{PATH}.{key}"),
+            format!("expected a number of examples, found {}", found.unwrap_or(&Value::None)),
+        )),
+    }
+}
+
+impl Choice {
+    /// Whether the choice goes by the sample's position in the whole table.
+    pub fn by_position(&self) -> bool {
+        matches!(self, Self::Random { .. } | Self::Window { .. })
+    }
+
+    /// The choice for the samples `start..start + count` of a table, among `examples` rows, one list a sample; None for
+    /// [`Choice::Column`], which only the samples know. Random draws go on where the last call's ended as long as
+    /// `state` is kept.
+    ///
+    /// Follows OpenCompass's retrievers: the window's first samples are padded with the last examples (a window wider
+    /// than the train split gives negative indices), the random one is `numpy.random.seed(seed)` once and
+    /// `numpy.random.choice(n, ice_num, replace=False)` a sample.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for more random examples than there are.
+    pub fn pick(
+        &self,
+        start: usize,
+        count: usize,
+        examples: usize,
+        state: &mut Option<Draws>,
+    ) -> Result<Option<Vec<Vec<i64>>>> {
+        Ok(Some(match self {
+            Self::Zero => vec![Vec::new(); count],
+            Self::Fixed(ids) => vec![ids.clone(); count],
+            Self::Column(_) => return Ok(None),
+            Self::Window { k } => (start..start + count).map(|at| window(at, *k, examples)).collect(),
+            Self::Random { count: shots, seed } => {
+                if *shots > examples {
+                    return Err(Error::template(
+                        "retriever.ice_num",
+                        format!("{shots} examples are asked for, but there are {examples}"),
+                    ));
+                }
+                let draws = state.get_or_insert_with(|| Draws::new(*seed, examples));
+                (0..count).map(|_| draws.sample(*shots)).collect()
+            }
+        }))
+    }
+}
+
+fn window(at: usize, k: usize, examples: usize) -> Vec<i64> {
+    let (at, k, examples) = (at as i64, k as i64, examples as i64);
+    if at < k { (examples - (k - at)..examples).chain(0..at).collect() } else { (at - k..at).collect() }
+}
+
+/// NumPy's legacy `RandomState`, as far as `choice(n, k, replace=False)` uses it.
+pub struct Draws {
+    mt: Mt,
+    order: Vec<i64>,
+}
+
+impl Draws {
+    fn new(seed: u32, population: usize) -> Self {
+        Self { mt: Mt::new(seed), order: Vec::with_capacity(population) }.filled(population)
+    }
+
+    fn filled(mut self, population: usize) -> Self {
+        self.order = (0..population as i64).collect();
+        self
+    }
+
+    /// A uniform number up to and with `max`, by masking and rejection.
+    fn interval(&mut self, max: u32) -> u32 {
+        let mask = u32::MAX.checked_shr(max.leading_zeros()).unwrap_or(0);
+        loop {
+            let value = self.mt.next_u32() & mask;
+            if value <= max {
+                return value;
+            }
+        }
+    }
+
+    /// The first `count` of a fresh permutation.
+    fn sample(&mut self, count: usize) -> Vec<i64> {
+        for (n, slot) in self.order.iter_mut().enumerate() {
+            *slot = n as i64;
+        }
+        for i in (1..self.order.len()).rev() {
+            let j = self.interval(i as u32) as usize;
+            self.order.swap(i, j);
+        }
+        self.order[..count].to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_pad_with_the_last_examples() {
+        assert_eq!(window(0, 2, 10), [8, 9]);
+        assert_eq!(window(1, 2, 10), [9, 0]);
+        assert_eq!(window(5, 2, 10), [3, 4]);
+        assert_eq!(window(0, 3, 2), [-1, 0, 1]);
+    }
+
+    #[test]
+    fn draws_are_numpys() {
+        // numpy.random.seed(43); [numpy.random.choice(5, 2, replace=False) for _ in range(3)]
+        let mut draws = Draws::new(43, 5);
+        let drawn: Vec<Vec<i64>> = (0..3).map(|_| draws.sample(2)).collect();
+        assert_eq!(drawn, DRAWN);
+    }
+
+    const DRAWN: [[i64; 2]; 3] = [[3, 2], [3, 4], [1, 0]];
+}

@@ -1,0 +1,405 @@
+//! Texts bound to a schema: where each field goes, and which rows need more than copying.
+//!
+//! The harness replaces one column after the other over the whole string, so what a value brings in is looked into
+//! again. Almost never does that change anything. [`Program`] is the rendering in which it doesn't: literals and fields
+//! one after the other. It holds for a row unless one of these is true, and then [`crate::render`] replaces column by
+//! column as the harness does:
+//!
+//! 1. a value holds a whole placeholder, or ends in the beginning of one (seen by scanning the values for `{`);
+//! 2. a literal before a field ends in the beginning of a placeholder, and the field's value goes on with it
+//!    ([`Unit::guards`]);
+//! 3. a column name holds a brace, so that placeholders can overlap; or an example has a placeholder or half of one.
+//!
+//! Any placeholder that takes in a byte of a value starts either in a value (1) or in a literal (2), so nothing else
+//! can happen.
+
+use std::sync::Arc;
+
+use memchr::memmem;
+
+use crate::error::{Error, Result};
+use crate::role::{Join, Piece};
+use crate::template::{Atom, Origin, Source, Text};
+
+/// How fields are filled in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Substitution {
+    /// One column after the other over the whole string, as the references do.
+    #[default]
+    Harness,
+    /// Each placeholder of a template once, and nothing else.
+    SinglePass,
+}
+
+/// The columns that fields come from, in order, with what is masked.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    /// Names in table order; an output column that the table lacks comes last.
+    pub names: Vec<Arc<str>>,
+    /// `{name}` of each.
+    pub tokens: Vec<String>,
+    /// The masked column and what stands for it.
+    pub masked: Option<(usize, Arc<str>)>,
+    /// How fields are filled in.
+    pub substitution: Substitution,
+    brace_in_name: bool,
+}
+
+impl Columns {
+    /// Columns of a table, minus those that are no fields; `masked` is the output column and its replacement.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` if two columns have the same name.
+    pub fn new(
+        names: impl IntoIterator<Item = Arc<str>>,
+        masked: Option<(&str, Arc<str>)>,
+        substitution: Substitution,
+    ) -> Result<Self> {
+        let mut names: Vec<Arc<str>> = names.into_iter().collect();
+        let mut seen = std::collections::HashSet::new();
+        if let Some(twice) = names.iter().find(|name| !seen.insert((*name).clone())) {
+            return Err(Error::render("the table has two columns of this name; rename one").in_column(&**twice));
+        }
+        let masked = masked.map(|(name, by)| {
+            let at = names.iter().position(|n| &**n == name).unwrap_or_else(|| {
+                names.push(name.into());
+                names.len() - 1
+            });
+            (at, by)
+        });
+        let tokens = names.iter().map(|name| format!("{{{name}}}")).collect();
+        let brace_in_name = names.iter().any(|name| name.contains(['{', '}']));
+        Ok(Self { names, tokens, masked, substitution, brace_in_name })
+    }
+
+    /// The same columns under another way of substituting.
+    #[must_use]
+    pub fn under(&self, substitution: Substitution) -> Self {
+        Self { substitution, ..self.clone() }
+    }
+
+    /// What stands for column `column` in every row, if it is masked.
+    pub fn mask(&self, column: usize) -> Option<&Arc<str>> {
+        self.masked.as_ref().filter(|(at, _)| *at == column).map(|(_, by)| by)
+    }
+}
+
+/// Whether bytes hold a whole placeholder, or end in the beginning of one.
+pub fn tokens_could_form(bytes: &[u8], tokens: &[String]) -> bool {
+    memchr::memchr_iter(b'{', bytes).any(|at| {
+        let rest = &bytes[at..];
+        tokens.iter().any(|token| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest))
+    })
+}
+
+/// A stretch of a unit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Seg {
+    /// Characters as they stand.
+    Lit(Arc<str>, Origin),
+    /// The field of this column.
+    Field(usize),
+    /// A part of an example.
+    Example {
+        /// Which of the row's examples.
+        slot: u32,
+        /// Which of its texts.
+        part: u32,
+    },
+}
+
+/// A text bound to columns.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// What it is made of where nothing forms anew.
+    pub segs: Vec<Seg>,
+    /// The text before any field, for filling it column by column.
+    pub text: Text,
+    /// How it is joined.
+    pub join: Join,
+    /// Fields after a literal that ends in the beginning of placeholders: the column, and how these would go on.
+    pub guards: Vec<(usize, Vec<Box<[u8]>>)>,
+    /// Whether every row has to be filled column by column.
+    pub always: bool,
+}
+
+impl Unit {
+    /// Bind a piece to columns.
+    pub fn new(piece: &Piece, columns: &Columns) -> Self {
+        let text = &piece.text;
+        let mut unit = Self {
+            segs: Vec::new(),
+            text: text.clone(),
+            join: piece.join,
+            guards: Vec::new(),
+            always: false,
+        };
+        let mut runs: Vec<Work> = text
+            .atoms
+            .iter()
+            .map(|atom| match atom {
+                Atom::Lit(s, origin) => Work {
+                    sealed: text.fixed || (columns.substitution == Substitution::SinglePass && origin.example.is_some()),
+                    seg: Seg::Lit(s.clone(), origin.clone()),
+                },
+                Atom::Example { slot, part } => Work { seg: Seg::Example { slot: *slot, part: *part }, sealed: true },
+            })
+            .collect();
+        if !text.fixed {
+            for column in 0..columns.names.len() {
+                runs = replace(runs, column, columns);
+            }
+        }
+        unit.segs = runs.into_iter().map(|work| work.seg).collect();
+        if !text.fixed && columns.substitution == Substitution::Harness {
+            unit.always = columns.brace_in_name && unit.segs.iter().any(|s| !matches!(s, Seg::Lit(..)));
+            unit.find_guards(columns);
+        }
+        unit
+    }
+
+    /// The columns whose fields stand in it.
+    pub fn fields(&self) -> impl Iterator<Item = usize> {
+        self.segs.iter().filter_map(|seg| if let Seg::Field(column) = seg { Some(*column) } else { None })
+    }
+
+    /// Whether a placeholder could form here in some row: fields are filled into it, and it has any.
+    pub fn is_open(&self, columns: &Columns) -> bool {
+        columns.substitution == Substitution::Harness
+            && !self.text.fixed
+            && self.segs.iter().any(|seg| !matches!(seg, Seg::Lit(..)))
+    }
+
+    fn find_guards(&mut self, columns: &Columns) {
+        let mut run = String::new();
+        for seg in &self.segs {
+            match seg {
+                Seg::Lit(s, _) => {
+                    run.push_str(s);
+                    continue;
+                }
+                Seg::Field(column) => {
+                    let rests = continuations(run.as_bytes(), &columns.tokens);
+                    if !rests.is_empty() {
+                        self.guards.push((*column, rests));
+                    }
+                }
+                Seg::Example { .. } => self.always |= !continuations(run.as_bytes(), &columns.tokens).is_empty(),
+            }
+            run.clear();
+        }
+    }
+}
+
+/// How the placeholders go on that `literal` ends in the beginning of.
+fn continuations(literal: &[u8], tokens: &[String]) -> Vec<Box<[u8]>> {
+    let longest = tokens.iter().map(String::len).max().unwrap_or(0);
+    let start = literal.len().saturating_sub(longest);
+    let tail = &literal[start..];
+    let mut out = Vec::new();
+    for at in memchr::memchr_iter(b'{', tail) {
+        for token in tokens {
+            if let Some(rest) = token.as_bytes().strip_prefix(&tail[at..])
+                && !rest.is_empty()
+            {
+                out.push(rest.into());
+            }
+        }
+    }
+    out
+}
+
+#[derive(Clone)]
+struct Work {
+    seg: Seg,
+    /// Whether later columns are not looked for in it.
+    sealed: bool,
+}
+
+/// Put column `column` in for its placeholder, in every run of literals.
+fn replace(work: Vec<Work>, column: usize, columns: &Columns) -> Vec<Work> {
+    let token = columns.tokens[column].as_bytes();
+    let finder = memmem::Finder::new(token);
+    let is_open = |w: &Work| !w.sealed && matches!(w.seg, Seg::Lit(..));
+    // What stands in a template and what stands between examples make no placeholder together under single-pass rules.
+    let is_template = |w: &Work| match &w.seg {
+        Seg::Lit(_, origin) => columns.substitution == Substitution::Harness || origin.source != Source::Separator,
+        _ => false,
+    };
+    let mut out = Vec::with_capacity(work.len());
+    for run in work.chunk_by(|a, b| is_open(a) && is_open(b) && is_template(a) == is_template(b)) {
+        if !is_open(&run[0]) {
+            out.extend_from_slice(run);
+            continue;
+        }
+        let text = Text {
+            atoms: run
+                .iter()
+                .filter_map(|w| if let Seg::Lit(s, o) = &w.seg { Some(Atom::Lit(s.clone(), o.clone())) } else { None })
+                .collect(),
+            fixed: false,
+        };
+        if finder.find(text.literal().as_bytes()).is_none() {
+            out.extend_from_slice(run);
+            continue;
+        }
+        for (n, part) in text.split(&columns.tokens[column]).into_iter().enumerate() {
+            if n > 0 {
+                out.push(match columns.mask(column) {
+                    Some(by) => {
+                        let origin = Origin {
+                            source: Source::Masked,
+                            column: Some(columns.names[column].clone()),
+                            ..Origin::default()
+                        };
+                        // Under harness rules the replacement is looked into by later columns like any text.
+                        let sealed = columns.substitution == Substitution::SinglePass;
+                        Work { seg: Seg::Lit(by.clone(), origin), sealed }
+                    }
+                    None => Work { seg: Seg::Field(column), sealed: true },
+                });
+            }
+            out.extend(part.atoms.into_iter().filter_map(|atom| match atom {
+                Atom::Lit(s, origin) => Some(Work { seg: Seg::Lit(s, origin), sealed: false }),
+                Atom::Example { .. } => None,
+            }));
+        }
+    }
+    out
+}
+
+/// One step of a row's loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// These bytes of [`Program::literals`].
+    Lit(usize, usize),
+    /// A field.
+    Field(usize),
+    /// A part of an example.
+    Example(u32, u32),
+    /// A newline if any of the next steps (that many) writes anything.
+    LineIf(usize),
+}
+
+/// One text of a request, bound to columns: a loop over literals and fields.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The units, for rows that need them one by one.
+    pub units: Vec<Unit>,
+    /// The loop for all others.
+    pub ops: Vec<Op>,
+    /// All literals, one after the other.
+    pub literals: Vec<u8>,
+    /// Columns whose values are scanned for placeholders.
+    pub scanned: Vec<usize>,
+    /// All columns that it writes.
+    pub fields: Vec<usize>,
+    /// All guards of its units.
+    pub guards: Vec<(usize, Vec<Box<[u8]>>)>,
+    /// Example parts that fields are filled into.
+    pub examples: Vec<(u32, u32)>,
+    /// Whether every row is filled column by column.
+    pub always: bool,
+}
+
+impl Program {
+    /// Bind the pieces of one text to columns.
+    pub fn new(pieces: &[Piece], columns: &Columns) -> Self {
+        let units: Vec<Unit> = pieces.iter().map(|piece| Unit::new(piece, columns)).collect();
+        let mut program = Self {
+            ops: Vec::new(),
+            literals: Vec::new(),
+            scanned: Vec::new(),
+            fields: Vec::new(),
+            guards: units.iter().flat_map(|u| u.guards.clone()).collect(),
+            examples: Vec::new(),
+            always: units.iter().any(|u| u.always),
+            units: Vec::new(),
+        };
+        for unit in &units {
+            let open = unit.is_open(columns);
+            for column in unit.fields() {
+                if open && !program.scanned.contains(&column) {
+                    program.scanned.push(column);
+                }
+                if !program.fields.contains(&column) {
+                    program.fields.push(column);
+                }
+            }
+            if unit.join == Join::Line {
+                let certain = unit.segs.iter().any(|seg| matches!(seg, Seg::Lit(s, _) if !s.is_empty()));
+                let open = unit.segs.iter().filter(|seg| !matches!(seg, Seg::Lit(..))).count();
+                if certain {
+                    program.lit(b"\n");
+                } else if open > 0 {
+                    program.ops.push(Op::LineIf(open));
+                }
+            }
+            for seg in &unit.segs {
+                match seg {
+                    Seg::Lit(s, _) => program.lit(s.as_bytes()),
+                    Seg::Field(column) => program.ops.push(Op::Field(*column)),
+                    Seg::Example { slot, part } => {
+                        program.ops.push(Op::Example(*slot, *part));
+                        if open {
+                            program.examples.push((*slot, *part));
+                        }
+                    }
+                }
+            }
+        }
+        program.units = units;
+        program
+    }
+
+    fn lit(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = self.literals.len();
+        self.literals.extend_from_slice(bytes);
+        match self.ops.last_mut() {
+            Some(Op::Lit(_, end)) => *end += bytes.len(),
+            _ => self.ops.push(Op::Lit(start, self.literals.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ops(text: &str, names: &[&str], masked: Option<(&str, &str)>, substitution: Substitution) -> (Vec<Op>, String) {
+        let masked = masked.map(|(name, by)| (name, Arc::from(by)));
+        let columns = Columns::new(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
+        let program = Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
+        (program.ops, String::from_utf8(program.literals).unwrap())
+    }
+
+    #[test]
+    fn doubled_braces_are_braces_around_a_field() {
+        let (ops, literals) = ops("{{a}}", &["a"], None, Substitution::Harness);
+        assert_eq!(ops, [Op::Lit(0, 1), Op::Field(0), Op::Lit(1, 2)]);
+        assert_eq!(literals, "{}");
+    }
+
+    #[test]
+    fn the_mask_is_looked_into_by_later_columns_only() {
+        let both = |s| ops("{a}", &["a", "b"], Some(("a", "{b}")), s).0;
+        assert_eq!(both(Substitution::Harness), [Op::Field(1)]);
+        assert_eq!(both(Substitution::SinglePass), [Op::Lit(0, 3)]);
+        assert_eq!(ops("{b}", &["a", "b"], Some(("b", "{a}")), Substitution::Harness).0, [Op::Lit(0, 3)]);
+    }
+
+    #[test]
+    fn half_a_placeholder_at_the_end_counts() {
+        let tokens = ["{question}".to_owned()];
+        for bytes in ["{question}", "x{question}y", "x{", "x{quest"] {
+            assert!(tokens_could_form(bytes.as_bytes(), &tokens), "{bytes}");
+        }
+        for bytes in ["", "question}", r"\frac{a}{b}", "{quest}", "{Question}"] {
+            assert!(!tokens_could_form(bytes.as_bytes(), &tokens), "{bytes}");
+        }
+    }
+}

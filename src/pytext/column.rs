@@ -1,0 +1,163 @@
+//! The texts of one column of one batch.
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+
+use super::cell;
+use super::nested::{dictionary_picks, no_such_value, run_picks};
+use super::slices::Slices;
+use crate::error::Result;
+
+/// The text of a missing value.
+pub(super) const NONE: &[u8] = b"None";
+
+/// The texts of one column of one batch.
+///
+/// String columns are shared with the array, checked; other values are printed once, here.
+#[derive(Clone, Debug)]
+pub struct TextColumn {
+    len: usize,
+    nulls: Option<NullBuffer>,
+    layout: Layout,
+}
+
+#[derive(Clone, Debug)]
+enum Layout {
+    Plain(Slices),
+    /// Which of `values` each row shows; a null row's pick means nothing.
+    Picked {
+        picks: Vec<u32>,
+        values: Box<TextColumn>,
+    },
+}
+
+impl TextColumn {
+    /// The texts of `array`.
+    ///
+    /// # Errors
+    ///
+    /// The first row, from 0, whose value Python couldn't have either (a date after the year 9999, a time that isn't
+    /// whole microseconds), or whose bytes aren't UTF-8 or lie outside the array's buffers; or the type, if
+    /// [`is_native`](super::is_native) denies it. The caller adds the column's name.
+    pub fn new(array: &dyn Array) -> Result<Self> {
+        Self::build(array, None)
+    }
+
+    /// The texts of the rows of `array` that `live` has as valid; the others are never asked for.
+    fn build(array: &dyn Array, live: Option<&NullBuffer>) -> Result<Self> {
+        let len = array.len();
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+        match array.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                if let Some(slices) = Slices::of(array) {
+                    slices.check(len, nulls.as_ref(), live)?;
+                    return Ok(Self { len, nulls, layout: Layout::Plain(slices) });
+                }
+            }
+            DataType::Null => {
+                let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0]), data: Buffer::default() };
+                return Ok(Self { len, nulls: Some(NullBuffer::new_null(len)), layout: Layout::Plain(slices) });
+            }
+            DataType::Dictionary(..) => {
+                let dictionary = array.as_any_dictionary();
+                return Self::picked(dictionary_picks(dictionary), nulls, live, dictionary.values());
+            }
+            DataType::RunEndEncoded(..) => {
+                let (picks, values) = run_picks(array)?;
+                return Self::picked(picks, nulls, live, values);
+            }
+            _ => {}
+        }
+        Self::printed(array, live)
+    }
+
+    /// The texts of `values` by `picks`. Only what is picked is printed and checked.
+    fn picked(
+        picks: Vec<u32>,
+        nulls: Option<NullBuffer>,
+        live: Option<&NullBuffer>,
+        values: &dyn Array,
+    ) -> Result<Self> {
+        let len = picks.len();
+        let asked = |row: &usize| {
+            nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row)) && live.is_none_or(|live| live.is_valid(*row))
+        };
+        let mut used = BooleanBufferBuilder::new(values.len());
+        used.append_n(values.len(), false);
+        for row in (0..len).filter(asked) {
+            let pick = picks[row] as usize;
+            if pick >= values.len() {
+                return Err(no_such_value(values.len()).at_row(row));
+            }
+            used.set_bit(pick, true);
+        }
+        let used = NullBuffer::new(used.finish());
+        let used = Some(used).filter(|used| used.null_count() > 0);
+        let values = Self::build(values, used.as_ref()).map_err(|error| {
+            // The values' row says nothing to the user: name the first row of the column that shows it.
+            let Some(at) = error.place().row else { return error };
+            match (0..len).filter(asked).find(|row| picks[*row] as usize == at) {
+                Some(row) => error.at_row(row),
+                None => error,
+            }
+        })?;
+        Ok(Self { len, nulls, layout: Layout::Picked { picks, values: Box::new(values) } })
+    }
+
+    /// The texts of an array whose values have to be printed.
+    fn printed(array: &dyn Array, live: Option<&NullBuffer>) -> Result<Self> {
+        let len = array.len();
+        let mut data = Vec::with_capacity(len * 8);
+        let mut offsets = Vec::with_capacity(len + 1);
+        offsets.push(0);
+        cell::printer(array)?.print_all(len, live, &mut data, &mut offsets)?;
+        // 64-bit offsets: how long the text gets is known only when it stands.
+        let slices = Slices::Wide { offsets: ScalarBuffer::from(offsets), data: Buffer::from_vec(data) };
+        Ok(Self { len, nulls: None, layout: Layout::Plain(slices) })
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The text of row `row`, valid UTF-8; a null's is `None`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    #[inline]
+    pub fn bytes(&self, row: usize) -> &[u8] {
+        if let Some(nulls) = &self.nulls
+            && nulls.is_null(row)
+        {
+            return NONE;
+        }
+        match &self.layout {
+            Layout::Plain(slices) => slices.get(row),
+            Layout::Picked { picks, values } => values.bytes(picks[row] as usize),
+        }
+    }
+
+    /// All value bytes in one slice, for scanning a column at once; `None` if they lie apart (views, dictionaries).
+    ///
+    /// Of a slice of a larger array it is the slice's range alone. A null's `None` isn't among them where the column
+    /// shares the array's buffers, and what stands in a null's place may be any bytes, even invalid UTF-8.
+    pub fn contiguous(&self) -> Option<&[u8]> {
+        let (first, last, data) = match &self.layout {
+            Layout::Plain(Slices::Narrow { offsets, data }) => {
+                (i64::from(*offsets.first()?), i64::from(*offsets.last()?), data)
+            }
+            Layout::Plain(Slices::Wide { offsets, data }) => (*offsets.first()?, *offsets.last()?, data),
+            _ => return None,
+        };
+        data.get(usize::try_from(first).ok()?..usize::try_from(last).ok()?)
+    }
+}

@@ -1,0 +1,280 @@
+//! Lists, structs and maps, and values that stand behind keys or runs.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{self as t, RunEndIndexType};
+use arrow_array::{
+    AnyDictionaryArray, Array, ArrowPrimitiveType, FixedSizeListArray, GenericListArray, GenericListViewArray,
+    MapArray, OffsetSizeTrait, StructArray,
+};
+use arrow_buffer::{ArrowNativeType, NullBuffer};
+use arrow_schema::DataType;
+
+use super::cell::{Cell, Form, is_none, printer};
+use super::quote;
+use crate::error::{Error, Result};
+
+/// A child of a nested array.
+type Child<'a> = Box<dyn Cell + 'a>;
+
+/// The items from `start` to `end`, which come from a foreign producer.
+///
+/// # Errors
+///
+/// If they aren't all among the child's `len`.
+fn span(start: i64, end: i64, len: usize) -> Result<Range<usize>> {
+    if start < 0 || end < start || end as usize > len {
+        return Err(Error::render("the list's offsets lead outside its items: the Arrow array is malformed"));
+    }
+    Ok(start as usize..end as usize)
+}
+
+/// `[a, b]`, for each of Arrow's list layouts: `ends` gives where a row's items start and end in the child.
+struct List<'a, F> {
+    ends: F,
+    nulls: Option<&'a NullBuffer>,
+    items: Child<'a>,
+    len: usize,
+}
+
+/// The printer of a list array.
+///
+/// # Errors
+///
+/// As [`printer`] for the items; so it is for all printers here.
+pub(super) fn list<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> Result<Child<'_>> {
+    let offsets = array.value_offsets();
+    list_by(move |row| (wide(offsets[row]), wide(offsets[row + 1])), array.nulls(), array.values())
+}
+
+/// The printer of a list-view array.
+pub(super) fn list_view<O: OffsetSizeTrait>(array: &GenericListViewArray<O>) -> Result<Child<'_>> {
+    let (offsets, sizes) = (array.value_offsets(), array.value_sizes());
+    let ends = move |row: usize| (wide(offsets[row]), wide(offsets[row]).saturating_add(wide(sizes[row])));
+    list_by(ends, array.nulls(), array.values())
+}
+
+/// The printer of an array of lists of one size.
+pub(super) fn fixed_size_list(array: &FixedSizeListArray) -> Result<Child<'_>> {
+    let size = i64::from(array.value_length());
+    list_by(move |row| (row as i64 * size, (row as i64 + 1) * size), array.nulls(), array.values())
+}
+
+fn list_by<'a>(
+    ends: impl Fn(usize) -> (i64, i64) + 'a,
+    nulls: Option<&'a NullBuffer>,
+    items: &'a dyn Array,
+) -> Result<Child<'a>> {
+    Ok(Box::new(List { ends, nulls, len: items.len(), items: printer(items)? }))
+}
+
+fn wide<O: OffsetSizeTrait>(offset: O) -> i64 {
+    offset.to_i64().unwrap_or(-1)
+}
+
+impl<F: Fn(usize) -> (i64, i64)> Cell for List<'_, F> {
+    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, out) {
+            return Ok(());
+        }
+        let (start, end) = (self.ends)(row);
+        let range = span(start, end, self.len)?;
+        let first = range.start;
+        out.push(b'[');
+        for item in range {
+            if item > first {
+                out.extend_from_slice(b", ");
+            }
+            self.items.print(item, Form::Repr, out)?;
+        }
+        out.push(b']');
+        Ok(())
+    }
+}
+
+/// `{'name': value}`. Field names are unique: [`is_native`](super::is_native) saw to it.
+pub(super) struct Dict<'a> {
+    nulls: Option<&'a NullBuffer>,
+    /// Each field with what stands before its value: `{'a': ` or `, 'b': `.
+    fields: Vec<(Vec<u8>, Child<'a>)>,
+}
+
+impl<'a> Dict<'a> {
+    /// The printer of a struct array.
+    pub(super) fn of(array: &'a StructArray) -> Result<Self> {
+        let mut fields = Vec::with_capacity(array.num_columns());
+        for (field, column) in array.fields().iter().zip(array.columns()) {
+            if column.len() < array.len() {
+                return Err(Error::render("the struct has a field with fewer rows: the Arrow array is malformed"));
+            }
+            let mut before = if fields.is_empty() { b"{".to_vec() } else { b", ".to_vec() };
+            quote::string(field.name(), &mut before);
+            before.extend_from_slice(b": ");
+            fields.push((before, printer(column)?));
+        }
+        Ok(Self { nulls: array.nulls(), fields })
+    }
+}
+
+impl Cell for Dict<'_> {
+    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, out) {
+            return Ok(());
+        }
+        if self.fields.is_empty() {
+            out.push(b'{');
+        }
+        for (before, value) in &self.fields {
+            out.extend_from_slice(before);
+            value.print(row, Form::Repr, out)?;
+        }
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+/// `[(key, value)]`: a map is a list of pairs in Python, repeated keys and all.
+pub(super) struct Pairs<'a> {
+    offsets: &'a [i32],
+    nulls: Option<&'a NullBuffer>,
+    keys: Child<'a>,
+    values: Child<'a>,
+    len: usize,
+}
+
+impl<'a> Pairs<'a> {
+    /// The printer of a map array.
+    pub(super) fn of(array: &'a MapArray) -> Result<Self> {
+        let (keys, values) = (array.keys(), array.values());
+        Ok(Self {
+            offsets: array.value_offsets(),
+            nulls: array.nulls(),
+            len: keys.len().min(values.len()),
+            keys: printer(keys)?,
+            values: printer(values)?,
+        })
+    }
+}
+
+impl Cell for Pairs<'_> {
+    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, out) {
+            return Ok(());
+        }
+        let range = span(self.offsets[row].into(), self.offsets[row + 1].into(), self.len)?;
+        let first = range.start;
+        out.push(b'[');
+        for entry in range {
+            out.extend_from_slice(if entry > first { b", (" } else { b"(" });
+            self.keys.print(entry, Form::Repr, out)?;
+            out.extend_from_slice(b", ");
+            self.values.print(entry, Form::Repr, out)?;
+            out.push(b')');
+        }
+        out.push(b']');
+        Ok(())
+    }
+}
+
+/// Values behind the keys of a dictionary or the runs of a run-end encoding.
+pub(super) struct Picked<'a> {
+    picks: Vec<u32>,
+    nulls: Option<&'a NullBuffer>,
+    values: Child<'a>,
+    len: usize,
+}
+
+impl<'a> Picked<'a> {
+    /// The printer of a dictionary array.
+    pub(super) fn of_dictionary(array: &'a dyn Array) -> Result<Self> {
+        let dictionary = array.as_any_dictionary();
+        let values = dictionary.values();
+        Ok(Self {
+            picks: dictionary_picks(dictionary),
+            nulls: array.nulls(),
+            len: values.len(),
+            values: printer(values)?,
+        })
+    }
+
+    /// The printer of a run-end encoded array.
+    pub(super) fn of_runs(array: &'a dyn Array) -> Result<Self> {
+        let (picks, values) = run_picks(array)?;
+        Ok(Self { picks, nulls: None, len: values.len(), values: printer(values)? })
+    }
+}
+
+impl Cell for Picked<'_> {
+    fn print(&self, row: usize, form: Form, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, out) {
+            return Ok(());
+        }
+        let pick = self.picks[row] as usize;
+        if pick >= self.len {
+            return Err(no_such_value(self.len));
+        }
+        self.values.print(pick, form, out)
+    }
+}
+
+/// A key that none of `len` values has.
+pub(super) fn no_such_value(len: usize) -> Error {
+    Error::render(format!("the dictionary key is outside its {len} values: the Arrow array is malformed"))
+}
+
+/// A pick that no array of values has.
+const NOWHERE: u32 = u32::MAX;
+
+/// Each row's key as a place among the values. A null row's key may be anything, so none is refused here: the ones
+/// that can't be a place are [`NOWHERE`].
+pub(super) fn dictionary_picks(array: &dyn AnyDictionaryArray) -> Vec<u32> {
+    fn of<T: ArrowPrimitiveType>(keys: &dyn Array) -> Vec<u32> {
+        let keys = keys.as_primitive::<T>().values();
+        keys.iter().map(|key| key.to_usize().and_then(|key| u32::try_from(key).ok()).unwrap_or(NOWHERE)).collect()
+    }
+    let keys = array.keys();
+    match keys.data_type() {
+        DataType::Int8 => of::<t::Int8Type>(keys),
+        DataType::Int16 => of::<t::Int16Type>(keys),
+        DataType::Int32 => of::<t::Int32Type>(keys),
+        DataType::Int64 => of::<t::Int64Type>(keys),
+        DataType::UInt8 => of::<t::UInt8Type>(keys),
+        DataType::UInt16 => of::<t::UInt16Type>(keys),
+        DataType::UInt32 => of::<t::UInt32Type>(keys),
+        DataType::UInt64 => of::<t::UInt64Type>(keys),
+        // Arrow has no other keys; a dictionary of a later version would fail at its first row, with a message.
+        _ => vec![NOWHERE; keys.len()],
+    }
+}
+
+/// Each row's run as a place among the values, and the values.
+///
+/// # Errors
+///
+/// If the runs end before the rows do.
+pub(super) fn run_picks(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
+    fn of<T: RunEndIndexType>(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
+        let runs = array.as_run::<T>();
+        let (ends, offset) = (runs.run_ends().values(), runs.run_ends().offset());
+        let mut picks = Vec::with_capacity(array.len());
+        // Ends are in ascending order in a sound array; in another the search may stop anywhere within bounds.
+        let mut run = ends.partition_point(|end| end.as_usize() <= offset);
+        for row in 0..array.len() {
+            while ends.get(run).is_some_and(|end| end.as_usize() <= offset + row) {
+                run += 1;
+            }
+            if run >= ends.len().min(runs.values().len()) {
+                let message = "the runs end before the rows do: the Arrow array is malformed";
+                return Err(Error::render(message).at_row(row));
+            }
+            picks.push(u32::try_from(run).unwrap_or(NOWHERE));
+        }
+        Ok((picks, runs.values()))
+    }
+    match array.data_type() {
+        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int16 => of::<t::Int16Type>(array),
+        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int32 => of::<t::Int32Type>(array),
+        _ => of::<t::Int64Type>(array),
+    }
+}

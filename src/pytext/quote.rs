@@ -1,0 +1,93 @@
+//! `repr` of strings and bytes: which quote, and what is escaped.
+
+use std::io::Write as _;
+use std::sync::OnceLock;
+
+/// Appends formatted text; writing into a vector can't fail.
+macro_rules! put {
+    ($out:expr, $($format:tt)*) => {{ let _ = write!($out, $($format)*); }};
+}
+
+/// Words of 64 bits in the bitmap for [`set_printable`]: one bit for each code point.
+pub const PRINTABLE_WORDS: usize = 0x11_0000 / 64;
+
+/// Which characters the running interpreter prints as they are.
+static PRINTABLE: OnceLock<Vec<u64>> = OnceLock::new();
+
+/// Installs the running interpreter's `str.isprintable`: bit `c % 64` of word `c / 64` is set if `c` is printable.
+///
+/// Each Python release brings its own Unicode tables, so `repr` of one string differs between releases; the text of a
+/// field is that of the interpreter it runs in. Without a bitmap the compiler's own tables serve, which follow the
+/// same rule (no control, format, surrogate, private or unassigned character, no separator but the space) for
+/// another Unicode version.
+///
+/// The first bitmap stays. Returns whether `bitmap` is now in use: not if it hasn't [`PRINTABLE_WORDS`] words, or
+/// another was there before.
+pub fn set_printable(bitmap: Vec<u64>) -> bool {
+    bitmap.len() == PRINTABLE_WORDS && PRINTABLE.set(bitmap).is_ok()
+}
+
+fn is_printable(c: char) -> bool {
+    match PRINTABLE.get() {
+        Some(bitmap) => bitmap[c as usize / 64] >> (c as usize % 64) & 1 == 1,
+        // `str::escape_debug` escapes a combining mark at the start of a text alone, hence the letter before it.
+        None => format!("a{c}").escape_debug().nth(1) == Some(c),
+    }
+}
+
+/// Appends `repr(text)`.
+pub(super) fn string(text: &str, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    let quote = quote_of(bytes);
+    out.reserve(bytes.len() + 2);
+    out.push(quote);
+    let mut done = 0;
+    for (at, c) in text.char_indices() {
+        let plain = match c {
+            '\\' => false,
+            ' '..='~' => c as u32 != u32::from(quote),
+            '\0'..='\x7f' => false,
+            _ => is_printable(c),
+        };
+        if plain {
+            continue;
+        }
+        out.extend_from_slice(&bytes[done..at]);
+        done = at + c.len_utf8();
+        match (c, c as u32) {
+            (c, code) if code < 0x80 => ascii(c as u8, out),
+            (_, code @ ..0x100) => put!(out, "\\x{code:02x}"),
+            (_, code @ ..0x1_0000) => put!(out, "\\u{code:04x}"),
+            (_, code) => put!(out, "\\U{code:08x}"),
+        }
+    }
+    out.extend_from_slice(&bytes[done..]);
+    out.push(quote);
+}
+
+/// Appends `repr(bytes)`.
+pub(super) fn bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    let quote = quote_of(bytes);
+    out.reserve(bytes.len() + 3);
+    out.extend_from_slice(&[b'b', quote]);
+    for &byte in bytes {
+        if matches!(byte, b' '..=b'~') && byte != b'\\' && byte != quote { out.push(byte) } else { ascii(byte, out) }
+    }
+    out.push(quote);
+}
+
+/// Single quotes, unless they alone would have to be escaped.
+fn quote_of(bytes: &[u8]) -> u8 {
+    if memchr::memchr(b'\'', bytes).is_some() && memchr::memchr(b'"', bytes).is_none() { b'"' } else { b'\'' }
+}
+
+/// Appends the escape of one byte.
+fn ascii(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        b'\\' | b'\'' | b'"' => out.extend_from_slice(&[b'\\', byte]),
+        _ => put!(out, "\\x{byte:02x}"),
+    }
+}

@@ -1,0 +1,193 @@
+//! Where Arrow keeps the bytes of a row, for the string and the binary layouts.
+//!
+//! Buffers that come over the C interface are promises of their producer, not facts: offsets, views and UTF-8 are
+//! checked here once, so that [`Slices::get`] can go without.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ByteArrayType, ByteViewType};
+use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait};
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+
+use crate::error::{Error, Result, excerpt};
+
+/// A view's bytes stand in the view itself up to this length.
+const INLINE: usize = 12;
+/// The size of a view.
+const VIEW: usize = 16;
+
+/// The bytes of each row of a string or binary array; shares the array's buffers.
+#[derive(Clone, Debug)]
+pub(super) enum Slices {
+    /// 32-bit offsets, one more than rows.
+    Narrow { offsets: ScalarBuffer<i32>, data: Buffer },
+    /// 64-bit offsets, one more than rows.
+    Wide { offsets: ScalarBuffer<i64>, data: Buffer },
+    /// 16 bytes a row: length, then the bytes or their place in one of `buffers`.
+    Views { views: Buffer, buffers: Arc<[Buffer]> },
+    /// `size` bytes a row.
+    Fixed { data: Buffer, size: usize },
+}
+
+impl Slices {
+    /// The slices of `array`, nothing checked yet; `None` if it is neither strings nor binary.
+    pub(super) fn of(array: &dyn Array) -> Option<Self> {
+        Some(match array.data_type() {
+            DataType::Utf8 => Self::narrow(array.as_string::<i32>()),
+            DataType::Binary => Self::narrow(array.as_binary::<i32>()),
+            DataType::LargeUtf8 => Self::wide(array.as_string::<i64>()),
+            DataType::LargeBinary => Self::wide(array.as_binary::<i64>()),
+            DataType::Utf8View => Self::views(array.as_string_view()),
+            DataType::BinaryView => Self::views(array.as_binary_view()),
+            DataType::FixedSizeBinary(size) => {
+                let array = array.as_fixed_size_binary();
+                Self::Fixed { data: array.values().clone(), size: usize::try_from(*size).ok()? }
+            }
+            _ => return None,
+        })
+    }
+
+    fn narrow<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Self {
+        Self::Narrow { offsets: array.offsets().inner().clone(), data: array.values().clone() }
+    }
+
+    fn wide<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Self {
+        Self::Wide { offsets: array.offsets().inner().clone(), data: array.values().clone() }
+    }
+
+    fn views<T: ByteViewType + ?Sized>(array: &GenericByteViewArray<T>) -> Self {
+        Self::Views { views: array.views().inner().clone(), buffers: array.data_buffers().into() }
+    }
+
+    /// The bytes of row `row` of slices that were checked.
+    ///
+    /// # Panics
+    ///
+    /// If the row is out of range, or its slice never passed a check.
+    #[inline]
+    pub(super) fn get(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Narrow { offsets, data } => &data[offsets[row] as usize..offsets[row + 1] as usize],
+            Self::Wide { offsets, data } => &data[offsets[row] as usize..offsets[row + 1] as usize],
+            Self::Views { views, buffers } => {
+                let view = &views[row * VIEW..(row + 1) * VIEW];
+                let len = word(view, 0);
+                if len <= INLINE {
+                    &view[4..4 + len]
+                } else {
+                    let start = word(view, 12);
+                    &buffers[word(view, 8)][start..start + len]
+                }
+            }
+            Self::Fixed { data, size } => &data[row * size..(row + 1) * size],
+        }
+    }
+
+    /// The bytes of row `row`, or `None` if its offsets or its view lead out of the buffers.
+    pub(super) fn checked(&self, row: usize) -> Option<&[u8]> {
+        match self {
+            Self::Narrow { offsets, data } => between(offsets, data, row),
+            Self::Wide { offsets, data } => between(offsets, data, row),
+            Self::Views { views, buffers } => {
+                let view = views.get(row * VIEW..(row + 1) * VIEW)?;
+                let len = word(view, 0);
+                if len <= INLINE {
+                    return view.get(4..4 + len);
+                }
+                // Lengths and places are 31 bits: a negative one gives a sum far outside any buffer.
+                let start = word(view, 12);
+                buffers.get(word(view, 8))?.get(start..start.checked_add(len)?)
+            }
+            Self::Fixed { data, size } => data.get(row * size..(row + 1) * size),
+        }
+    }
+
+    /// Row `row` as text, checked.
+    ///
+    /// # Errors
+    ///
+    /// If the row leads out of its buffers or isn't UTF-8.
+    pub(super) fn text(&self, row: usize) -> Result<&str> {
+        let bytes = self.binary(row)?;
+        simdutf8::compat::from_utf8(bytes).map_err(|error| {
+            let at = error.valid_up_to();
+            let value = excerpt(&String::from_utf8_lossy(bytes));
+            Error::render(format!("invalid UTF-8 at byte {at} of the value {value}"))
+        })
+    }
+
+    /// Row `row` as bytes, checked.
+    ///
+    /// # Errors
+    ///
+    /// If the row leads out of its buffers.
+    pub(super) fn binary(&self, row: usize) -> Result<&[u8]> {
+        self.checked(row).ok_or_else(|| {
+            let what = if matches!(self, Self::Views { .. }) { "view points" } else { "offsets lead" };
+            Error::render(format!("the value's {what} outside its data: the Arrow array is malformed"))
+        })
+    }
+
+    /// Checks every row of a string array that `nulls` and `live` leave.
+    ///
+    /// A valid array passes by one scan over its bytes and one over its offsets. If that fails it is gone through row
+    /// by row, since what stands behind a null may be anything.
+    ///
+    /// # Errors
+    ///
+    /// The first row that leads out of the buffers or isn't UTF-8.
+    pub(super) fn check(&self, rows: usize, nulls: Option<&NullBuffer>, live: Option<&NullBuffer>) -> Result<()> {
+        // With few rows alive, a scan over everything costs more than looking at each.
+        let sparse = live.is_some_and(|live| live.null_count() > rows / 2);
+        let whole = !sparse
+            && match self {
+                Self::Narrow { offsets, data } => all_valid(offsets, data),
+                Self::Wide { offsets, data } => all_valid(offsets, data),
+                Self::Views { .. } | Self::Fixed { .. } => false,
+            };
+        if whole {
+            return Ok(());
+        }
+        for row in 0..rows {
+            let skip = nulls.is_some_and(|nulls| nulls.is_null(row)) || live.is_some_and(|live| live.is_null(row));
+            if !skip {
+                self.text(row).map_err(|error| error.at_row(row))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The 32-bit word of a view at byte `at`.
+#[inline]
+fn word(view: &[u8], at: usize) -> usize {
+    u32::from_le_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]) as usize
+}
+
+/// The slice of `data` between a row's two offsets, if they are in order and inside it.
+fn between<'a, O: OffsetSizeTrait>(offsets: &[O], data: &'a [u8], row: usize) -> Option<&'a [u8]> {
+    let start = usize::try_from(offsets.get(row)?.to_i64()?).ok()?;
+    let end = usize::try_from(offsets.get(row + 1)?.to_i64()?).ok()?;
+    data.get(start..end)
+}
+
+/// Whether all rows between `offsets` are UTF-8, nulls included.
+fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
+    if *first < O::zero() || !offsets.is_sorted() {
+        return false;
+    }
+    let (first, last) = (first.as_usize(), last.as_usize());
+    let Some(range) = data.get(first..last) else { return false };
+    if simdutf8::basic::from_utf8(range).is_err() {
+        return false;
+    }
+    // Each row is a run of whole characters if no offset stands within one.
+    range.is_ascii()
+        || offsets.iter().all(|offset| {
+            let at = offset.as_usize() - first;
+            range.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
+        })
+}

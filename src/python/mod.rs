@@ -1,0 +1,36 @@
+//! The Python module: thin classes over the core, no loops over rows.
+
+mod arrow;
+mod detach;
+mod errors;
+mod renderer;
+mod value;
+
+use pyo3::prelude::*;
+
+/// The compiled core of promptpress. Use it through `promptpress`.
+#[pymodule]
+#[pyo3(name = "_core")]
+pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("TemplateError", module.py().get_type::<errors::TemplateError>())?;
+    module.add("RenderError", module.py().get_type::<errors::RenderError>())?;
+    module.add_class::<renderer::Renderer>()?;
+    module.add_class::<renderer::Position>()?;
+    module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
+    module.add_function(wrap_pyfunction!(set_printable, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
+    Ok(())
+}
+
+/// Tell the core which characters this interpreter prints as they are: one bit for each code point, lowest first.
+#[pyfunction]
+fn set_printable(bitmap: &[u8]) -> bool {
+    let words = bitmap.chunks(8).map(|bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    });
+    crate::pytext::set_printable(words.collect())
+}

@@ -1,0 +1,290 @@
+//! The core's renderer as a Python class. Conveniences (kept columns, streams, pickling) are Python's.
+
+use std::sync::{Arc, Mutex};
+
+use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_schema::Schema;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3_arrow::{PyRecordBatch, PySchema, PyTable};
+
+use super::arrow::{Interpreter, batches, export, one_batch};
+use super::detach::detached;
+use super::errors::to_python;
+use super::value;
+use crate::error::{Error, Result};
+use crate::plan::{Choice, Config, Draws, Labels, Settings};
+use crate::render;
+use crate::value::Value;
+
+/// A compiled configuration.
+#[pyclass(frozen, module = "promptpress._core")]
+pub(super) struct Renderer {
+    core: render::Renderer,
+}
+
+/// How far a stream has come: rows seen, and the state of random draws.
+#[pyclass(frozen, module = "promptpress._core")]
+#[derive(Default)]
+pub(super) struct Position {
+    inner: Mutex<(usize, Option<Draws>)>,
+}
+
+#[pymethods]
+impl Position {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+}
+
+fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
+    let get = |key: &str| match dict.get_item(key)? {
+        Some(found) => value::from_python(&found),
+        None => Ok(Value::None),
+    };
+    Ok(Settings {
+        prompt_template: get("prompt_template")?,
+        ice_template: get("ice_template")?,
+        retriever: get("retriever")?,
+        reader: get("reader")?,
+        inferencer: get("inferencer")?,
+        meta_template: get("meta_template")?,
+        mode: get("mode")?,
+        output: get("output")?,
+        labels: get("labels")?,
+        dialect: get("dialect")?,
+        substitution: get("substitution")?,
+        strings: get("strings")?,
+        names: get("names")?,
+    })
+}
+
+/// A result of the core as Python's.
+fn raised<T>(py: Python<'_>, host: &Interpreter, result: Result<T>) -> PyResult<T> {
+    result.map_err(|error| to_python(py, &error, host.failure()))
+}
+
+fn plain<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
+    result.map_err(|error| to_python(py, &error, None))
+}
+
+#[pymethods]
+impl Renderer {
+    /// Compile `settings`; `tokens(id)` gives a token's text or None, `lower` the texts of the examples' foreign columns.
+    #[new]
+    #[pyo3(signature = (settings, examples, tokens, lower))]
+    fn new(
+        py: Python<'_>,
+        settings: &Bound<'_, PyDict>,
+        examples: Option<PyTable>,
+        tokens: Option<Py<PyAny>>,
+        lower: Py<PyAny>,
+    ) -> PyResult<Self> {
+        let settings = self::settings(settings)?;
+        let host = Interpreter::new(lower);
+        let failure = std::cell::RefCell::new(None);
+        let text_of = |id: i64| -> Result<Option<String>> {
+            let Some(tokens) = &tokens else { return Ok(None) };
+            let asked = tokens.bind(py).call1((id,)).and_then(|text| text.extract::<Option<String>>());
+            asked.map_err(|e| {
+                *failure.borrow_mut() = Some(e);
+                Error::stopped()
+            })
+        };
+        let config = Config::new(&settings, &text_of)
+            .map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
+        let examples = examples.map(one_batch).transpose();
+        let examples = plain(py, examples)?;
+        let made = detached(py, || render::Renderer::new(config, examples.as_ref(), &host))?;
+        Ok(Self { core: raised(py, &host, made)? })
+    }
+
+    /// Render a table's rows from `position` on: a list of (first row, rows, labels, prompts).
+    #[pyo3(signature = (samples, labels, position, whole, lower))]
+    fn render<'py>(
+        &self,
+        py: Python<'py>,
+        samples: PyTable,
+        labels: Option<&Bound<'py, PyList>>,
+        position: &Position,
+        whole: bool,
+        lower: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let host = Interpreter::new(lower);
+        let samples = batches(samples);
+        let labels: Vec<Option<Value>> = match labels {
+            Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect::<PyResult<_>>()?,
+            None => vec![None],
+        };
+        let rendered = detached(py, || -> Result<Vec<render::Outcome>> {
+            let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (start, state) = &mut *position;
+            let mut out = Vec::new();
+            for batch in &samples {
+                out.extend(self.core.render(batch, *start, &labels, state, whole, &host)?);
+                *start += batch.num_rows();
+            }
+            Ok(out)
+        })?;
+        let out = PyList::empty(py);
+        for one in raised(py, &host, rendered)? {
+            let labels = one.labels.map(|array| export(py, array)).transpose()?;
+            out.append(PyTuple::new(
+                py,
+                [
+                    one.start.into_pyobject(py)?.into_any(),
+                    one.rows.into_pyobject(py)?.into_any(),
+                    labels.unwrap_or_else(|| py.None().into_bound(py)),
+                    export(py, one.prompts)?,
+                ],
+            )?)?;
+        }
+        Ok(out)
+    }
+
+    /// The labels for these samples; None in gen mode.
+    fn labels_of<'py>(&self, py: Python<'py>, samples: PyTable) -> PyResult<Option<Bound<'py, PyList>>> {
+        if self.core.labels == Labels::None {
+            return Ok(None);
+        }
+        let labels = plain(py, self.core.labels_of(&batches(samples)))?;
+        let labels = labels.iter().map(|l| value::to_python(py, l.as_ref().unwrap_or(&Value::None)));
+        Ok(Some(PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)?))
+    }
+
+    /// The labels that the configuration gives; None where it gives none.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        match &self.core.labels {
+            Labels::Given(labels) => {
+                let labels = labels.iter().map(|l| value::to_python(py, l)).collect::<PyResult<Vec<_>>>()?;
+                Ok(Some(PyList::new(py, labels)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The column whose values are the labels, if they are.
+    #[getter]
+    fn label_column(&self) -> Option<&str> {
+        match &self.core.labels {
+            Labels::Column(column) => Some(column),
+            _ => None,
+        }
+    }
+
+    /// Whether the retriever goes by the sample's position.
+    #[getter]
+    fn by_position(&self) -> bool {
+        self.core.config.retriever.choice.by_position()
+    }
+
+    /// The column that says which examples each sample uses, if one does.
+    #[getter]
+    fn index_column(&self) -> Option<&str> {
+        match &self.core.config.retriever.choice {
+            Choice::Column(column) => Some(column),
+            _ => None,
+        }
+    }
+
+    /// `eos_token_id` of the meta template.
+    #[getter]
+    fn eos_token_id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        value::to_python(py, self.core.config.eos_token_id.as_ref().unwrap_or(&Value::None))
+    }
+
+    /// Names of the output columns: prompt, label, turn.
+    #[getter]
+    fn names(&self) -> (&str, &str, &str) {
+        let names = &self.core.config.names;
+        (&names.prompt, &names.label, &names.turn)
+    }
+
+    /// Whether replacing goes column by column, so that any column can come into a prompt.
+    #[getter]
+    fn looks_into_values(&self) -> bool {
+        self.core.config.substitution == crate::plan::Substitution::Harness
+    }
+
+    /// The literals of the templates, for finding the columns that they name.
+    #[getter]
+    fn literals(&self) -> Vec<String> {
+        self.core.literals()
+    }
+
+    /// Fields of the label and prompt columns.
+    fn output_fields<'py>(&self, py: Python<'py>, schema: PySchema) -> PyResult<Bound<'py, PyAny>> {
+        let fields = plain(py, self.core.output_fields(&schema.into_inner()))?;
+        PySchema::new(Arc::new(Schema::new(fields))).into_pyarrow(py)
+    }
+
+    /// The retriever's choice for `count` samples, list<int64>; None if the samples' own column says it.
+    fn retrieve<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let chosen = detached(py, || self.core.pick(0, count, &mut None))?;
+        let Some(chosen) = plain(py, chosen)? else { return Ok(None) };
+        let mut lists = ListBuilder::new(Int64Builder::new());
+        for ids in chosen {
+            lists.values().append_slice(&ids);
+            lists.append(true);
+        }
+        Ok(Some(export(py, Arc::new(lists.finish()))?))
+    }
+
+    /// Spans of one request, as a record batch.
+    #[pyo3(signature = (samples, row, label, lower))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        samples: PyTable,
+        row: usize,
+        label: Option<&Bound<'py, PyAny>>,
+        lower: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let host = Interpreter::new(lower);
+        let samples = plain(py, one_batch(samples))?;
+        let label = label.map(value::from_python).transpose()?;
+        let spans = detached(py, || self.core.explain(&samples, row, label.as_ref(), &host))?;
+        let spans = raised(py, &host, spans)?;
+        let ints = |of: fn(&render::Span) -> Option<i64>| Arc::new(spans.iter().map(of).collect::<Int64Array>()) as ArrayRef;
+        let strings = |of: fn(&render::Span) -> Option<&str>| {
+            Arc::new(spans.iter().map(of).collect::<StringArray>()) as ArrayRef
+        };
+        let batch = RecordBatch::try_from_iter_with_nullable([
+            ("message", ints(|s| Some(s.message as i64)), true),
+            ("part", ints(|_| None), true),
+            ("start", ints(|s| Some(s.start as i64)), true),
+            ("end", ints(|s| Some(s.end as i64)), true),
+            ("source", strings(|s| Some(s.origin.source.name())), true),
+            ("column", strings(|s| s.origin.column.as_deref()), true),
+            ("example", ints(|s| s.origin.example.map(i64::from)), true),
+            ("role", strings(|s| s.origin.role.as_deref()), true),
+        ]);
+        let batch = plain(py, batch.map_err(|e| Error::render(e.to_string())))?;
+        PyRecordBatch::new(batch).into_pyarrow(py)
+    }
+
+    /// Rows in which the two ways of substituting differ, as a record batch.
+    #[pyo3(signature = (samples, lower))]
+    fn divergence<'py>(&self, py: Python<'py>, samples: PyTable, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let host = Interpreter::new(lower);
+        let samples = plain(py, one_batch(samples))?;
+        let found = detached(py, || self.core.divergence(&samples, 0, &host))?;
+        let mut rows = Int64Builder::new();
+        let mut columns = ListBuilder::new(StringBuilder::new());
+        for one in raised(py, &host, found)? {
+            rows.append_value(one.row as i64);
+            for column in &one.columns {
+                columns.values().append_value(column);
+            }
+            columns.append(true);
+        }
+        let batch = RecordBatch::try_from_iter_with_nullable([
+            ("row", Arc::new(rows.finish()) as ArrayRef, true),
+            ("columns", Arc::new(columns.finish()) as ArrayRef, true),
+        ]);
+        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(e.to_string())))?).into_pyarrow(py)
+    }
+}

@@ -1,0 +1,61 @@
+//! Python objects as configuration values, and back.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::value::Value;
+
+/// A plain Python object as a value. What has no counterpart is kept by its `repr`.
+pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if object.is_none() {
+        return Ok(Value::None);
+    }
+    if let Ok(b) = object.cast::<PyBool>() {
+        return Ok(Value::Bool(b.is_true()));
+    }
+    if let Ok(i) = object.cast::<PyInt>() {
+        return match i.extract::<i64>() {
+            Ok(i) => Ok(Value::Int(i)),
+            Err(_) => Ok(Value::Other(object.repr()?.to_string().into())),
+        };
+    }
+    if let Ok(f) = object.cast::<PyFloat>() {
+        return Ok(Value::Float(f.value()));
+    }
+    if let Ok(s) = object.cast::<PyString>() {
+        return Ok(Value::Str(s.to_cow()?.as_ref().into()));
+    }
+    if let Ok(list) = object.cast::<PyList>() {
+        return Ok(Value::List(list.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?));
+    }
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return Ok(Value::List(tuple.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?));
+    }
+    if let Ok(dict) = object.cast::<PyDict>() {
+        let entries = dict.iter().map(|(k, v)| Ok((from_python(&k)?, from_python(&v)?)));
+        return Ok(Value::Dict(entries.collect::<PyResult<_>>()?));
+    }
+    Ok(Value::Other(object.repr()?.to_string().into()))
+}
+
+/// A scalar as a Python object.
+pub(super) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::None => py.None().into_bound(py),
+        Value::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
+        Value::Int(i) => i.into_pyobject(py)?.into_any(),
+        Value::Float(f) => f.into_pyobject(py)?.into_any(),
+        Value::Str(s) | Value::Other(s) => s.as_ref().into_pyobject(py)?.into_any(),
+        Value::List(items) => {
+            let items = items.iter().map(|v| to_python(py, v)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+        Value::Dict(items) => {
+            let out = PyDict::new(py);
+            for (k, v) in items {
+                out.set_item(to_python(py, k)?, to_python(py, v)?)?;
+            }
+            out.into_any()
+        }
+    })
+}

@@ -1,0 +1,145 @@
+//! A record batch as the row loop sees it: the texts of its columns, and which values need a closer look.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{DataType, Field, FieldRef};
+
+use crate::error::{Error, Result};
+use crate::plan::{Columns, tokens_could_form};
+use crate::pytext::{TextColumn, is_native};
+
+/// What rendering asks of whoever runs it.
+pub trait Host: Sync {
+    /// The texts of a column of a type that [`crate::pytext`] doesn't know, as strings: only the interpreter has them.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef>;
+
+    /// Called between slices of long work.
+    ///
+    /// # Errors
+    ///
+    /// Whatever has to stop the work, such as a signal.
+    fn check(&self) -> Result<()>;
+}
+
+/// A host without an interpreter.
+pub struct NoHost;
+
+impl Host for NoHost {
+    fn lower(&self, field: &Field, _: &ArrayRef) -> Result<ArrayRef> {
+        Err(Error::render(format!("the type {} has no text here", field.data_type())).in_column(field.name()))
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Columns of one batch, by the places of [`Columns`].
+pub struct Batch<'a> {
+    /// The columns, bound.
+    pub columns: &'a Columns,
+    /// Number of rows.
+    pub rows: usize,
+    arrays: Vec<Option<(FieldRef, ArrayRef)>>,
+    texts: Vec<OnceLock<Result<TextColumn>>>,
+    hazards: Vec<OnceLock<Option<Vec<bool>>>>,
+    host: &'a dyn Host,
+}
+
+impl<'a> Batch<'a> {
+    /// The rows of `table` under `columns`.
+    pub fn new(columns: &'a Columns, table: &RecordBatch, host: &'a dyn Host) -> Self {
+        let schema = table.schema_ref();
+        let arrays: Vec<_> = columns
+            .names
+            .iter()
+            .map(|name| schema.index_of(name).ok().map(|at| (schema.fields()[at].clone(), table.column(at).clone())))
+            .collect();
+        let n = arrays.len();
+        Self {
+            columns,
+            rows: table.num_rows(),
+            arrays,
+            texts: (0..n).map(|_| OnceLock::new()).collect(),
+            hazards: (0..n).map(|_| OnceLock::new()).collect(),
+            host,
+        }
+    }
+
+    /// The texts of a column.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` with row and column for a value that has no text.
+    pub fn texts(&self, column: usize) -> Result<&TextColumn> {
+        let made = self.texts[column].get_or_init(|| match &self.arrays[column] {
+            Some((field, array)) if is_native(array.data_type()) && !is_extension(field) => TextColumn::new(array),
+            Some((field, array)) => TextColumn::new(&self.host.lower(field, array)?),
+            None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
+        });
+        made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
+    }
+
+    /// The text of a field; the replacement where the column is masked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::texts`].
+    pub fn field(&self, column: usize, row: usize) -> Result<&[u8]> {
+        match self.columns.mask(column) {
+            Some(by) => Ok(by.as_bytes()),
+            None => Ok(self.texts(column)?.bytes(row)),
+        }
+    }
+
+    /// Which values of a column hold a placeholder or end in half of one; None if none does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::texts`].
+    pub fn hazards(&self, column: usize) -> Result<Option<&[bool]>> {
+        let texts = self.texts(column)?;
+        let made = self.hazards[column].get_or_init(|| {
+            if texts.contiguous().is_some_and(|all| memchr::memchr(b'{', all).is_none()) {
+                return None;
+            }
+            let mut any = false;
+            let flags: Vec<bool> = (0..self.rows)
+                .map(|row| {
+                    let found = tokens_could_form(texts.bytes(row), &self.columns.tokens);
+                    any |= found;
+                    found
+                })
+                .collect();
+            any.then_some(flags)
+        });
+        Ok(made.as_deref())
+    }
+}
+
+/// Whether Python gives the values of an extension type here, or within.
+fn is_extension(field: &Field) -> bool {
+    if field.metadata().contains_key("ARROW:extension:name") {
+        return true;
+    }
+    match field.data_type() {
+        DataType::List(f)
+        | DataType::LargeList(f)
+        | DataType::ListView(f)
+        | DataType::LargeListView(f)
+        | DataType::FixedSizeList(f, _)
+        | DataType::Map(f, _) => is_extension(f),
+        DataType::Struct(fields) => fields.iter().any(|f| is_extension(f)),
+        _ => false,
+    }
+}
+
+/// The names of a schema's columns as they are used everywhere.
+pub fn names(schema: &arrow_schema::Schema) -> impl Iterator<Item = Arc<str>> {
+    schema.fields().iter().map(|f| Arc::from(f.name().as_str()))
+}

@@ -1,0 +1,222 @@
+//! The examples' texts: every row of the train split that can be chosen, rendered once.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::DataType;
+
+use super::batch::{Batch, Host, names};
+use super::fill::{self, Traced};
+use super::scalar::value_at;
+use crate::error::{Error, Result};
+use crate::plan::{Columns, ExampleForm, IceForm, Program, Substitution, messages_of, tokens_could_form};
+use crate::role::Piece;
+use crate::template::{Atom, Origin, Source, Text};
+use crate::value::Value;
+
+/// Texts of example parts, by example and part.
+#[derive(Default)]
+pub struct Parts {
+    starts: Vec<usize>,
+    texts: Vec<Box<[u8]>>,
+    dirty: Vec<bool>,
+}
+
+impl Parts {
+    /// The text of part `part` of example `example`.
+    #[inline]
+    pub fn bytes(&self, example: u32, part: u32) -> &[u8] {
+        &self.texts[self.starts[example as usize] + part as usize]
+    }
+
+    /// Whether a field could be filled into it.
+    #[inline]
+    pub fn is_dirty(&self, example: u32, part: u32) -> bool {
+        self.dirty[self.starts[example as usize] + part as usize]
+    }
+}
+
+/// The train split's rows that a configuration can choose.
+pub struct Examples {
+    table: RecordBatch,
+    columns: Columns,
+    kinds: Vec<Result<usize>>,
+    /// What the whole train split has; rows of `table` may be a choice of it.
+    pub total: usize,
+    ids: Option<Vec<usize>>,
+}
+
+impl Examples {
+    /// The rows `ids` of the train split, or all of it.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a table with two columns of one name, or one that can't be taken from.
+    pub fn new(
+        table: &RecordBatch,
+        ids: Option<Vec<usize>>,
+        ice: &IceForm,
+        output_column: Option<&str>,
+        substitution: Substitution,
+    ) -> Result<Self> {
+        let total = table.num_rows();
+        let table = match &ids {
+            Some(ids) => {
+                let picked = UInt32Array::from_iter_values(ids.iter().map(|id| *id as u32));
+                arrow_select::take::take_record_batch(table, &picked)
+                    .map_err(|e| Error::render(format!("examples: {e}")))?
+            }
+            None => table.clone(),
+        };
+        let columns = Columns::new(names(table.schema_ref()), None, substitution)?;
+        let label = output_column.and_then(|name| table.column_by_name(name));
+        let kinds = (0..table.num_rows())
+            .map(|row| match label {
+                Some(_) if !ice.by_label() => ice.kind(&Value::None),
+                Some(column) => ice.kind(&value_at(column, row)),
+                None => Err(Error::template(
+                    "reader.output_column",
+                    match output_column {
+                        Some(name) => format!("the examples have no column {name:?}; they have {}", listed(&columns)),
+                        None => "examples need an output column, and none is named".to_owned(),
+                    },
+                )),
+            })
+            .collect();
+        Ok(Self { table, columns, kinds, total, ids })
+    }
+
+    /// The place among these examples of row `id` of the train split.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` if there is no such row. `negative`: whether -1 is the last.
+    pub fn resolve(&self, id: i64, negative: bool) -> Result<u32> {
+        let total = self.total as i64;
+        let row = if negative && id < 0 { id + total } else { id };
+        if !(0..total).contains(&row) {
+            return Err(Error::render(format!("example {id} is out of range: there are {total} examples")));
+        }
+        let row = row as usize;
+        match &self.ids {
+            Some(ids) => ids
+                .iter()
+                .position(|i| *i == row)
+                .map(|at| at as u32)
+                .ok_or_else(|| Error::render(format!("example {id} was not kept"))),
+            None => Ok(row as u32),
+        }
+    }
+
+    /// The kind of an example: which form of a label map it has.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for a label that the ICE template lacks, or a missing output column.
+    pub fn kind(&self, example: u32) -> Result<usize> {
+        self.kinds[example as usize].clone()
+    }
+
+    /// Schema of the train split.
+    pub fn schema(&self) -> &arrow_schema::Schema {
+        self.table.schema_ref()
+    }
+
+    /// Every part of every example as text; `tokens` are the placeholders of the samples that come later.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn parts(&self, ice: &IceForm, host: &dyn Host, tokens: &[String]) -> Result<Parts> {
+        let batch = Batch::new(&self.columns, &self.table, host);
+        let programs: Vec<Vec<Program>> = ice
+            .kinds
+            .iter()
+            .map(|(_, form)| match form {
+                Ok(form) => form
+                    .parts()
+                    .into_iter()
+                    .map(|text| Program::new(&[Piece::new(text.clone())], &self.columns))
+                    .collect(),
+                Err(_) => Vec::new(),
+            })
+            .collect();
+        let none = Parts::default();
+        let mut out = Parts::default();
+        for (row, kind) in self.kinds.iter().enumerate() {
+            out.starts.push(out.texts.len());
+            let Ok(kind) = kind else { continue };
+            for program in &programs[*kind] {
+                let text = fill::program(program, &batch, row, &[], &none).map_err(in_examples)?;
+                out.dirty.push(tokens_could_form(&text, tokens));
+                out.texts.push(text.into());
+            }
+        }
+        Ok(out)
+    }
+
+    /// One example with its texts in place, each byte with its origin.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for a label that the ICE template lacks; `RenderError` for a value without text.
+    pub fn concrete(
+        &self,
+        ice: &IceForm,
+        example: u32,
+        slot: u32,
+        substitution: Substitution,
+        host: &dyn Host,
+    ) -> Result<ExampleForm> {
+        let kind = self.kind(example)?;
+        let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
+        let columns = self.columns.under(substitution);
+        let row = self.table.slice(example as usize, 1);
+        let batch = Batch::new(&columns, &row, host);
+        let mut failed = None;
+        let text = |_: u32, old: &Text| {
+            let traced = fill::traced(old, &batch, 0, &mut Vec::new()).unwrap_or_else(|e| {
+                failed.get_or_insert(in_examples(e.shifted(example as usize)));
+                Traced::new()
+            });
+            let atoms = traced
+                .into_iter()
+                .map(|(s, origin)| {
+                    let source = if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
+                    Atom::Lit(s.into(), Origin { example: Some(slot), source, ..origin })
+                })
+                .collect();
+            Text { atoms, fixed: old.fixed }
+        };
+        let expand = |column: &str| match self.table.column_by_name(column) {
+            Some(array) if is_list(array.data_type()) => messages_of(&value_at(array, example as usize)),
+            _ => Vec::new(),
+        };
+        let out = form.with(text, expand);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(out),
+        }
+    }
+}
+
+/// Whether Python sees a list in the cells of such a column.
+pub fn is_list(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_)
+    )
+}
+
+fn in_examples(error: Error) -> Error {
+    let column = error.place().column.clone().unwrap_or_default();
+    error.in_column(format!("examples.{column}"))
+}
+
+fn listed(columns: &Columns) -> String {
+    columns.names.iter().map(|n: &Arc<str>| format!("{n:?}")).collect::<Vec<_>>().join(", ")
+}

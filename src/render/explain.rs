@@ -1,0 +1,248 @@
+//! Where each byte of a prompt comes from, and where the two ways of substituting differ.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use super::batch::{Batch, Host};
+use super::engine::hard_rows;
+use super::fill::{Traced, traced};
+use super::renderer::Renderer;
+use super::scalar::value_at;
+use crate::error::{Error, Result};
+use crate::plan::{Choice, Columns, ExampleForm, Mode, Output, Substitution, merge_meta, message, messages_of, recipe};
+use crate::role::{Join, Message, Piece, Request, Slot};
+use crate::template::{Origin, RawItem, Source};
+use crate::value::Value;
+
+/// A stretch of one message of a request, and its origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// Number of the message; 0 for a text.
+    pub message: usize,
+    /// First byte within the message's text.
+    pub start: usize,
+    /// The byte after its last.
+    pub end: usize,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// A row in which the two ways of substituting differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Divergence {
+    /// The row.
+    pub row: usize,
+    /// Columns whose values brought in, or completed, a placeholder.
+    pub columns: Vec<Arc<str>>,
+}
+
+impl Renderer {
+    /// The spans of the request of row `row` of `samples` (all of them: a retriever may go by position).
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a row or label that there isn't, and for whatever rendering the row refuses.
+    pub fn explain(&self, samples: &RecordBatch, row: usize, label: Option<&Value>, host: &dyn Host) -> Result<Vec<Span>> {
+        if row >= samples.num_rows() {
+            return Err(Error::render(format!("there is no such row: the table has {}", samples.num_rows())).at_row(row));
+        }
+        let labels = self.labels_of(std::slice::from_ref(samples))?;
+        let label = match (label, self.config.mode) {
+            (Some(wanted), Mode::Ppl) => labels
+                .iter()
+                .find(|l| l.as_ref().is_some_and(|l| l.equals(wanted)))
+                .cloned()
+                .ok_or_else(|| Error::render(format!("there is no label {wanted}")))?,
+            _ => labels.first().cloned().ok_or_else(|| Error::render("there are no labels"))?,
+        };
+        let columns = self.columns(samples.schema_ref(), self.config.substitution)?;
+        let ids = self.ids(samples, row)?;
+        let mut culprits = Vec::new();
+        let texts = self
+            .traced_row(&samples.slice(row, 1), &ids, label.as_ref(), &columns, &mut culprits, host)
+            .map_err(|e| e.into_render().at_row(row))?;
+        let mut out: Vec<Span> = Vec::new();
+        for (message, text) in texts.iter().enumerate() {
+            let mut at = 0;
+            for (piece, origin) in text {
+                let end = at + piece.len();
+                match out.last_mut() {
+                    Some(last) if last.message == message && last.origin == *origin => last.end = end,
+                    _ => out.push(Span { message, start: at, end, origin: origin.clone() }),
+                }
+                at = end;
+            }
+        }
+        Ok(out)
+    }
+
+    /// The rows in which replacing column by column gives another request than replacing each placeholder once.
+    ///
+    /// # Errors
+    ///
+    /// As rendering the samples.
+    pub fn divergence(&self, samples: &RecordBatch, start: usize, host: &dyn Host) -> Result<Vec<Divergence>> {
+        let schema = samples.schema_ref();
+        let harness = self.columns(schema, Substitution::Harness)?;
+        let single = self.columns(schema, Substitution::SinglePass)?;
+        let labels = self.labels_of(std::slice::from_ref(samples))?;
+        let candidates = self.candidates(samples, start, &harness, &labels, host)?;
+        let mut out = Vec::new();
+        for row in candidates {
+            host.check()?;
+            let ids = self.ids_at(samples, start, row)?;
+            let one = samples.slice(row, 1);
+            let (mut culprits, mut differs) = (Vec::new(), false);
+            for label in &labels {
+                let mut own = Vec::new();
+                let fault = |e: Error| e.into_render().at_row(start + row);
+                let a = self.traced_row(&one, &ids, label.as_ref(), &harness, &mut own, host).map_err(fault)?;
+                let b = self.traced_row(&one, &ids, label.as_ref(), &single, &mut Vec::new(), host).map_err(fault)?;
+                if plain(&a) != plain(&b) {
+                    differs = true;
+                    culprits.extend(own);
+                }
+            }
+            if differs {
+                let order = |c: &Arc<str>| harness.names.iter().position(|n| n == c).unwrap_or(usize::MAX);
+                culprits.sort_by_key(|c| (order(c), c.clone()));
+                culprits.dedup();
+                out.push(Divergence { row: start + row, columns: culprits });
+            }
+        }
+        Ok(out)
+    }
+
+    /// Rows that may differ: those that the row loop can't copy, and all of them where examples or the mask take part.
+    fn candidates(
+        &self,
+        samples: &RecordBatch,
+        start: usize,
+        harness: &Columns,
+        labels: &[Option<Value>],
+        host: &dyn Host,
+    ) -> Result<Vec<usize>> {
+        let masked = harness.masked.as_ref().is_some_and(|(_, by)| by.contains('{'));
+        if self.examples.is_some() || masked {
+            return Ok((0..samples.num_rows()).collect());
+        }
+        let bound = self.bind(samples.schema_ref())?;
+        let (plans, _) = self.plans(samples, start, &bound, labels, &mut None, host)?;
+        let batch = Batch::new(harness, samples, host);
+        hard_rows(&batch, plans.plans.iter().map(|plan| &plan.request))
+    }
+
+    fn ids(&self, samples: &RecordBatch, row: usize) -> Result<Vec<i64>> {
+        self.ids_at(samples, 0, row)
+    }
+
+    /// The examples of a row, as the retriever names them.
+    fn ids_at(&self, samples: &RecordBatch, start: usize, row: usize) -> Result<Vec<i64>> {
+        match &self.config.retriever.choice {
+            Choice::Column(_) => {
+                let one = samples.slice(row, 1);
+                let shots = self.shots(&one, 0, &mut None).map_err(|e| e.shifted(start + row))?;
+                Ok(shots.of(0).iter().map(|id| i64::from(*id)).collect())
+            }
+            Choice::Random { .. } => {
+                let all = self.pick(0, start + row + 1, &mut None)?.unwrap_or_default();
+                Ok(all.into_iter().last().unwrap_or_default())
+            }
+            _ => Ok(self.pick(start + row, 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default()),
+        }
+    }
+
+    /// The texts of one row's request, one a message, each byte with its origin.
+    fn traced_row(
+        &self,
+        row: &RecordBatch,
+        ids: &[i64],
+        label: Option<&Value>,
+        columns: &Columns,
+        culprits: &mut Vec<Arc<str>>,
+        host: &dyn Host,
+    ) -> Result<Vec<Traced>> {
+        let mut shots: Vec<ExampleForm> = Vec::with_capacity(ids.len());
+        for (slot, id) in ids.iter().enumerate() {
+            shots.push(self.concrete(*id, slot as u32, columns.substitution, host)?);
+        }
+        let batch = Batch::new(columns, row, host);
+        match recipe(&self.config, label, &shots)? {
+            Request::Text(pieces) => Ok(vec![traced_pieces(&pieces, &batch, culprits)?]),
+            Request::List(messages) => {
+                let expands = messages.iter().any(|m| matches!(m, Message::Expand { .. }));
+                let mut all = Vec::with_capacity(messages.len());
+                for one in messages {
+                    match one {
+                        Message::Expand { column } => all.extend(expanded(row, &column)),
+                        other => all.push(other),
+                    }
+                }
+                if expands && self.config.output != Output::PromptList {
+                    all = merge_meta(&self.config, all)?;
+                }
+                let text = |m: &Message, culprits: &mut Vec<Arc<str>>| match m {
+                    Message::Bare(pieces) => traced_pieces(pieces, &batch, culprits),
+                    Message::Dict(keys) => {
+                        let pieces = keys.iter().find_map(|(_, slot)| match slot {
+                            Slot::Text(pieces) => Some(pieces.as_slice()),
+                            Slot::Const(_) => None,
+                        });
+                        traced_pieces(pieces.unwrap_or_default(), &batch, culprits)
+                    }
+                    Message::Expand { .. } => Ok(Traced::new()),
+                };
+                all.iter().map(|m| text(m, culprits)).collect()
+            }
+        }
+    }
+}
+
+fn plain(texts: &[Traced]) -> Vec<String> {
+    texts.iter().map(|text| text.iter().map(|(s, _)| s.as_str()).collect()).collect()
+}
+
+/// The messages of a list column's cell.
+fn expanded(row: &RecordBatch, column: &Arc<str>) -> Vec<Message> {
+    let Some(array) = row.column_by_name(column) else { return Vec::new() };
+    let mut out = Vec::new();
+    for item in messages_of(&value_at(array, 0)) {
+        if let RawItem::Message(turn) = item {
+            let mut own = message(turn.keys, true);
+            if let Message::Dict(keys) = &mut own {
+                for (_, slot) in keys {
+                    if let Slot::Text(pieces) = slot {
+                        for atom in pieces.iter_mut().flat_map(|p| &mut p.text.atoms) {
+                            if let crate::template::Atom::Lit(_, origin) = atom {
+                                origin.column = Some(column.clone());
+                            }
+                        }
+                    }
+                }
+            }
+            out.push(own);
+        }
+    }
+    out
+}
+
+fn traced_pieces(pieces: &[Piece], batch: &Batch, culprits: &mut Vec<Arc<str>>) -> Result<Traced> {
+    let mut out = Traced::new();
+    for piece in pieces {
+        let own = traced(&piece.text, batch, 0, culprits)?;
+        // Whoever speaks the literals around a field speaks the field.
+        let role = piece.text.atoms.iter().find_map(|atom| match atom {
+            crate::template::Atom::Lit(_, origin) => origin.role.clone(),
+            crate::template::Atom::Example { .. } => None,
+        });
+        if piece.join == Join::Line && !own.is_empty() {
+            out.push(("\n".to_owned(), Origin { source: Source::Separator, ..Origin::default() }));
+        }
+        out.extend(own.into_iter().map(|(s, origin)| {
+            let role = origin.role.clone().or_else(|| role.clone());
+            (s, Origin { role, ..origin })
+        }));
+    }
+    Ok(out)
+}

@@ -1,0 +1,162 @@
+//! Filling column by column, as the harness does: the exact course for the rows where copying isn't enough.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use memchr::memmem;
+
+use super::batch::Batch;
+use super::examples::Parts;
+use crate::error::Result;
+use crate::plan::{Program, Seg, Substitution, Unit};
+use crate::role::Join;
+use crate::template::{Atom, Origin, Source, Text};
+
+/// The text of a whole program in one row.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn program(program: &Program, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for one in &program.units {
+        let text = unit(one, batch, row, shots, parts)?;
+        if one.join == Join::Line && !text.is_empty() {
+            out.push(b'\n');
+        }
+        out.extend_from_slice(&text);
+    }
+    Ok(out)
+}
+
+fn unit(unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    if unit.is_open(batch.columns) {
+        for atom in &unit.text.atoms {
+            match atom {
+                Atom::Lit(s, _) => text.extend_from_slice(s.as_bytes()),
+                Atom::Example { slot, part } => text.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
+            }
+        }
+        for column in 0..batch.columns.names.len() {
+            if memchr::memchr(b'{', &text).is_none() {
+                break;
+            }
+            if let Cow::Owned(replaced) = replace(&text, column, batch, row)? {
+                text = replaced;
+            }
+        }
+    } else {
+        for seg in &unit.segs {
+            match seg {
+                Seg::Lit(s, _) => text.extend_from_slice(s.as_bytes()),
+                Seg::Field(column) => text.extend_from_slice(batch.field(*column, row)?),
+                Seg::Example { slot, part } => text.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn replace<'t>(text: &'t [u8], column: usize, batch: &Batch, row: usize) -> Result<Cow<'t, [u8]>> {
+    let token = batch.columns.tokens[column].as_bytes();
+    let mut found = memmem::find_iter(text, token).peekable();
+    if found.peek().is_none() {
+        return Ok(Cow::Borrowed(text));
+    }
+    let value = batch.field(column, row)?;
+    let mut out = Vec::with_capacity(text.len() + value.len());
+    let mut start = 0;
+    for at in found {
+        out.extend_from_slice(&text[start..at]);
+        out.extend_from_slice(value);
+        start = at + token.len();
+    }
+    out.extend_from_slice(&text[start..]);
+    Ok(Cow::Owned(out))
+}
+
+/// A text whose every stretch knows where it comes from.
+pub type Traced = Vec<(String, Origin)>;
+
+/// Fill a text in one row and keep the origin of every byte. `culprits` gets the column of every value that took part
+/// in a placeholder.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str>>) -> Result<Traced> {
+    let mut now: Traced = text
+        .atoms
+        .iter()
+        .filter_map(|atom| match atom {
+            Atom::Lit(s, origin) => Some((s.to_string(), origin.clone())),
+            _ => None,
+        })
+        .collect();
+    if text.fixed {
+        now.retain(|(s, _)| !s.is_empty());
+        return Ok(now);
+    }
+    let columns = batch.columns;
+    let single = columns.substitution == Substitution::SinglePass;
+    for column in 0..columns.names.len() {
+        let whole: String = now.iter().map(|(s, _)| s.as_str()).collect();
+        let token = &columns.tokens[column];
+        if !whole.contains(token.as_str()) {
+            continue;
+        }
+        let masked = columns.mask(column).is_some();
+        let value = String::from_utf8_lossy(batch.field(column, row)?).into_owned();
+        let origin = Origin {
+            source: if masked { Source::Masked } else { Source::Field },
+            column: Some(columns.names[column].clone()),
+            ..Origin::default()
+        };
+        let sealed = |origin: &Origin| matches!(origin.source, Source::Field | Source::Masked) || origin.example.is_some();
+        let between = |(_, origin): &(String, Origin)| origin.source == Source::Separator;
+        let mut next = Traced::new();
+        // Under single-pass rules a value is a wall: runs between values are searched one by one.
+        let runs: Vec<&[(String, Origin)]> =
+            if single { now.chunk_by(|a, b| !sealed(&a.1) && !sealed(&b.1) && between(a) == between(b)).collect() } else { vec![&now[..]] };
+        for run in runs {
+            if single && sealed(&run[0].1) {
+                next.extend_from_slice(run);
+                continue;
+            }
+            let whole: String = run.iter().map(|(s, _)| s.as_str()).collect();
+            let mut start = 0;
+            for (at, _) in whole.match_indices(token.as_str()) {
+                cut(run, start, at, &mut next);
+                let mut taken = Traced::new();
+                cut(run, at, at + token.len(), &mut taken);
+                for (_, origin) in &taken {
+                    if let (Source::Field | Source::Masked, Some(column)) = (origin.source, &origin.column)
+                        && !culprits.contains(column)
+                    {
+                        culprits.push(column.clone());
+                    }
+                }
+                if !value.is_empty() {
+                    next.push((value.clone(), origin.clone()));
+                }
+                start = at + token.len();
+            }
+            cut(run, start, whole.len(), &mut next);
+        }
+        now = next;
+    }
+    now.retain(|(s, _)| !s.is_empty());
+    Ok(now)
+}
+
+fn cut(run: &[(String, Origin)], start: usize, end: usize, out: &mut Traced) {
+    let mut at = 0;
+    for (s, origin) in run {
+        let (from, to) = (start.max(at), end.min(at + s.len()));
+        if from < to {
+            out.push((s[from - at..to - at].to_owned(), origin.clone()));
+        }
+        at += s.len();
+    }
+}

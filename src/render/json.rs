@@ -1,0 +1,84 @@
+//! Messages as JSON, written as Python's `json.dumps(..., ensure_ascii=False)` writes them.
+
+use crate::value::Value;
+
+/// A JSON string.
+pub fn string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut start = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0x08 => "\\b",
+            0x0c => "\\f",
+            0..=0x1f => "",
+            _ => continue,
+        };
+        out.push_str(&text[start..at]);
+        if escape.is_empty() {
+            out.push_str(&format!("\\u{byte:04x}"));
+        } else {
+            out.push_str(escape);
+        }
+        start = at + 1;
+    }
+    out.push_str(&text[start..]);
+    out.push('"');
+}
+
+/// Any value.
+pub fn value(value_: &Value, out: &mut String) {
+    match value_ {
+        Value::None => out.push_str("null"),
+        Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Value::Int(i) => out.push_str(&i.to_string()),
+        Value::Float(f) if f.is_nan() => out.push_str("NaN"),
+        Value::Float(f) if f.is_infinite() => out.push_str(if *f > 0.0 { "Infinity" } else { "-Infinity" }),
+        Value::Float(f) => out.push_str(&format!("{f:?}")),
+        Value::Str(s) => string(s, out),
+        Value::Other(s) => string(s, out),
+        Value::List(items) => {
+            out.push('[');
+            for (n, item) in items.iter().enumerate() {
+                if n > 0 {
+                    out.push_str(", ");
+                }
+                value(item, out);
+            }
+            out.push(']');
+        }
+        Value::Dict(items) => {
+            out.push('{');
+            for (n, (key, item)) in items.iter().enumerate() {
+                if n > 0 {
+                    out.push_str(", ");
+                }
+                match key {
+                    Value::Str(s) => string(s, out),
+                    Value::None => string("null", out),
+                    Value::Bool(b) => string(if *b { "true" } else { "false" }, out),
+                    other => string(&other.to_string(), out),
+                }
+                out.push_str(": ");
+                value(item, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_and_others_stay() {
+        let mut out = String::new();
+        string("a\"\\\n\u{1}é\u{2028}", &mut out);
+        assert_eq!(out, "\"a\\\"\\\\\\n\\u0001é\u{2028}\"");
+    }
+}

@@ -1,0 +1,589 @@
+//! Lists of messages as Arrow: `list<struct<...>>`, or one JSON string a request.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, StringArray, UInt32Array, new_null_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields};
+
+use super::engine::Texts;
+use super::infer::{build, string_type, structs, type_of, unify};
+use super::json;
+use super::planner::Plans;
+use super::scalar::value_at;
+use super::strings::{Block, limit};
+use crate::error::{Error, Result};
+use crate::plan::{Config, Layout, Output};
+use crate::role::{MergeMeta, Message, MetaTemplate, Request, Slot, merge_raw};
+use crate::value::Value;
+
+/// The fields of a message, decided by configuration and schema.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MessageType {
+    /// Keys under which rendered text stands.
+    pub texts: Vec<Arc<str>>,
+    /// All fields in order.
+    pub fields: Vec<(Arc<str>, DataType)>,
+}
+
+impl MessageType {
+    /// The type that holds the messages of all these requests, with those of list columns that they expand.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    pub fn new<'a>(
+        config: &Config,
+        requests: impl Iterator<Item = &'a Request> + Clone,
+        element: impl Fn(&str) -> Option<DataType>,
+    ) -> Result<Self> {
+        let layout = config.layout;
+        let mut out = Self::default();
+        let meta = match &config.meta {
+            Some(MetaTemplate::Messages(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let mut add = |name: &str, own: DataType| -> Result<()> {
+            match out.fields.iter_mut().find(|(known, _)| &**known == name) {
+                None => out.fields.push((name.into(), own)),
+                Some((_, so_far)) => {
+                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                }
+            }
+            Ok(())
+        };
+        let mut texts: Vec<Arc<str>> = Vec::new();
+        let mut text = |name: &Arc<str>| {
+            if !texts.contains(name) {
+                texts.push(name.clone());
+            }
+        };
+        let constant = |value: &Value, name: &str| {
+            type_of([value], layout).ok_or_else(|| {
+                Error::render(format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\"")).at_row(0)
+            })
+        };
+        let mut expands = false;
+        for request in requests {
+            let Request::List(messages) = request else { continue };
+            for message in messages {
+                match message {
+                    Message::Bare(_) => {
+                        text(&"prompt".into());
+                        add("prompt", string_type(layout))?;
+                    }
+                    Message::Dict(keys) => {
+                        for (name, slot) in keys {
+                            match slot {
+                                Slot::Text(_) => {
+                                    text(name);
+                                    add(name, string_type(layout))?;
+                                }
+                                Slot::Const(value) => add(name, constant(value, name)?)?,
+                            }
+                        }
+                    }
+                    Message::Expand { column } => {
+                        expands = true;
+                        match element(column) {
+                            Some(DataType::Struct(fields)) => {
+                                for field in &fields {
+                                    add(field.name(), unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null))?;
+                                }
+                            }
+                            Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
+                                add("prompt", unify(&DataType::Null, &strings, layout).unwrap_or(strings))?;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+        if expands && config.output != Output::PromptList {
+            for keys in meta {
+                for (name, value) in keys {
+                    if &**name == "content" && value.as_str().is_some() {
+                        text(name);
+                    }
+                    add(name, constant(value, name)?)?;
+                }
+            }
+        }
+        out.texts = texts;
+        Ok(out)
+    }
+
+    /// Add the fields of messages that come with the data.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    pub fn add_fields(&mut self, fields: &Fields, layout: Layout) -> Result<()> {
+        for field in fields {
+            let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
+            match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
+                None => self.fields.push((field.name().as_str().into(), own)),
+                Some((name, so_far)) => *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The Arrow type of a request.
+    pub fn data_type(&self) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(DataType::Struct(self.struct_fields()), true)))
+    }
+
+    fn struct_fields(&self) -> Fields {
+        self.fields.iter().map(|(name, t)| Field::new(&**name, t.clone(), true)).collect()
+    }
+}
+
+fn conflict(name: &str, a: &DataType, b: &DataType) -> Error {
+    Error::render(format!(
+        "messages hold both {a} and {b} under {name:?}, which no Arrow type does; use output=\"messages_json\""
+    ))
+    .at_row(0)
+}
+
+/// A list column that messages are expanded from.
+struct Expansion {
+    column: Arc<str>,
+    lists: LargeListArray,
+    /// Whether its elements have what a message needs.
+    complete: bool,
+}
+
+/// Where one message comes from.
+#[derive(Clone, Copy)]
+struct Ref {
+    fields: From,
+    text: Said,
+}
+
+#[derive(Clone, Copy)]
+enum From {
+    Const(u32),
+    Data(u32, u32),
+}
+
+#[derive(Clone, Copy)]
+enum Said {
+    Static(usize),
+    Extra(usize),
+    Data,
+}
+
+/// A batch's columns, for [`Message::Expand`].
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<ArrayRef>;
+
+/// Puts the messages of some requests together.
+pub struct Assembly<'a> {
+    config: &'a Config,
+    plans: &'a Plans,
+    rows: Range<usize>,
+    block: Block,
+    /// Constant keys of every message that the configuration holds: plan by plan, then the meta template's.
+    consts: Vec<Vec<(Arc<str>, Value)>>,
+    first_const: Vec<usize>,
+    text_keys: Vec<Option<Arc<str>>>,
+    expansions: Vec<Expansion>,
+    meta_roles: Vec<Option<String>>,
+    first_meta: usize,
+}
+
+impl<'a> Assembly<'a> {
+    /// Ready to assemble the requests of `rows` from their texts.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a message column that can't be read.
+    pub fn new(config: &'a Config, plans: &'a Plans, rows: Range<usize>, texts: Texts, column: Lookup) -> Result<Self> {
+        let mut out = Self {
+            config,
+            plans,
+            rows,
+            block: Block::new(texts),
+            consts: Vec::new(),
+            first_const: Vec::new(),
+            text_keys: Vec::new(),
+            expansions: Vec::new(),
+            meta_roles: Vec::new(),
+            first_meta: 0,
+        };
+        let mut expands = false;
+        for plan in &plans.plans {
+            out.first_const.push(out.consts.len());
+            let Request::List(messages) = &plan.request else { continue };
+            for message in messages {
+                match message {
+                    Message::Dict(keys) => {
+                        let constant = |(k, slot): &(Arc<str>, Slot)| match slot {
+                            Slot::Const(v) => Some((k.clone(), v.clone())),
+                            Slot::Text(_) => None,
+                        };
+                        out.consts.push(keys.iter().filter_map(constant).collect());
+                        let text = keys.iter().find(|(_, slot)| matches!(slot, Slot::Text(_)));
+                        out.text_keys.push(text.map(|(k, _)| k.clone()));
+                    }
+                    Message::Bare(_) => {
+                        out.consts.push(Vec::new());
+                        out.text_keys.push(Some("prompt".into()));
+                    }
+                    Message::Expand { column: name } => {
+                        expands = true;
+                        if out.expansions.iter().any(|e| e.column == *name) {
+                            continue;
+                        }
+                        if let Some(array) = column(name).filter(|a| super::examples::is_list(a.data_type())) {
+                            out.expansions.push(Expansion::new(name, &array)?);
+                        }
+                    }
+                }
+            }
+        }
+        if let (Some(MetaTemplate::Messages(items)), true) = (&config.meta, expands) {
+            out.first_meta = out.consts.len();
+            for keys in items {
+                let role = keys.iter().find(|(k, _)| &**k == "role").and_then(|(_, v)| v.as_str());
+                out.meta_roles.push(role.map(str::to_owned));
+                out.consts.push(keys.iter().filter(|(k, _)| &**k != "content").cloned().collect());
+                out.text_keys.push(Some("content".into()));
+            }
+        }
+        Ok(out)
+    }
+
+    /// `list<struct<...>>`, one list a request.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a message that the type can't hold.
+    pub fn array(&self, of: &MessageType) -> Result<ArrayRef> {
+        let (lengths, refs, extra) = self.refs()?;
+        let total: usize = lengths.iter().sum();
+        if i32::try_from(total).is_err() {
+            return Err(Error::render(format!("{total} messages don't fit one batch; render fewer rows at once")));
+        }
+        let is_static = refs.iter().all(|r| matches!((r.fields, r.text), (From::Const(_), Said::Static(_))));
+        let layout = self.config.layout;
+        let mut columns = Vec::with_capacity(of.fields.len());
+        for (name, data_type) in &of.fields {
+            let is_text = of.texts.contains(name);
+            let array = if is_static && is_text {
+                self.static_texts(name, &refs, layout)
+            } else {
+                self.field(name, data_type, is_text, &refs, &extra)?
+            };
+            columns.push(array);
+        }
+        let fields = of.struct_fields();
+        let messages = structs(fields.clone(), columns, None, refs.len())?;
+        let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
+        let list = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), messages, None);
+        Ok(Arc::new(list.map_err(|e| Error::render(e.to_string()))?))
+    }
+
+    /// One JSON string a request.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` where the strings pass the layout's limit.
+    pub fn json(&self) -> Result<ArrayRef> {
+        let (lengths, refs, extra) = self.refs()?;
+        let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
+        let mut refs = refs.iter();
+        for length in lengths {
+            let mut out = String::from("[");
+            for n in 0..length {
+                let Some(one) = refs.next() else { break };
+                if n > 0 {
+                    out.push_str(", ");
+                }
+                self.message_json(*one, &extra, &mut out);
+            }
+            out.push(']');
+            texts.bytes.extend_from_slice(out.as_bytes());
+            texts.offsets.push(texts.bytes.len());
+        }
+        if texts.bytes.len() > limit(self.config.layout) {
+            return Err(Error::render("the JSON passes 2 GiB; use strings=\"large_string\" or smaller batches"));
+        }
+        Ok(Block::new(texts).array(self.config.layout, None))
+    }
+
+    fn message_json(&self, one: Ref, extra: &[String], out: &mut String) {
+        let text = match one.text {
+            Said::Static(n) => Some(String::from_utf8_lossy(self.block.get(n)).into_owned()),
+            Said::Extra(n) => Some(extra[n].clone()),
+            Said::Data => None,
+        };
+        let mut entries: Vec<(Value, Value)> = match one.fields {
+            From::Const(id) => {
+                // The configuration's own order of keys.
+                let key = &self.text_keys[id as usize];
+                let bare = self.consts[id as usize].is_empty() && key.as_deref() == Some("prompt");
+                if let (true, Some(text)) = (bare, &text) {
+                    json::string(text, out);
+                    return;
+                }
+                let mut entries: Vec<(Value, Value)> = self.consts[id as usize]
+                    .iter()
+                    .map(|(k, v)| (Value::Str(k.clone()), v.clone()))
+                    .collect();
+                if let (Some(key), Some(text)) = (key, &text) {
+                    let at = self.text_position(id as usize).min(entries.len());
+                    entries.insert(at, (Value::Str(key.clone()), Value::from(text.as_str())));
+                }
+                entries
+            }
+            From::Data(column, row) => match value_at(self.expansions[column as usize].lists.values(), row as usize) {
+                Value::Dict(entries) => entries,
+                other => return json::value(&other, out),
+            },
+        };
+        if let (From::Data(..), Some(text)) = (one.fields, text)
+            && let Some((_, content)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some("content"))
+        {
+            *content = Value::from(text.as_str());
+        }
+        json::value(&Value::Dict(entries), out);
+    }
+
+    /// Where the text stands among the keys of a message of the configuration.
+    fn text_position(&self, id: usize) -> usize {
+        if self.first_meta > 0 && id >= self.first_meta {
+            return 1;
+        }
+        let plan = self.first_const.partition_point(|first| *first <= id) - 1;
+        let Request::List(messages) = &self.plans.plans[plan].request else { return 0 };
+        let own = messages.iter().filter(|m| !matches!(m, Message::Expand { .. })).nth(id - self.first_const[plan]);
+        match own {
+            Some(Message::Dict(keys)) => keys.iter().position(|(_, s)| matches!(s, Slot::Text(_))).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// The messages of every request: how many, and where each comes from.
+    fn refs(&self) -> Result<(Vec<usize>, Vec<Ref>, Vec<String>)> {
+        let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
+        let mut lengths = Vec::with_capacity(requests.len());
+        let mut refs = Vec::with_capacity(self.block.len());
+        let mut extra = Vec::new();
+        let mut text = 0;
+        for request in requests {
+            let plan = self.plans.of(request);
+            let start = refs.len();
+            let mut id = self.first_const[plan];
+            let mut expanded = false;
+            let Request::List(messages) = &self.plans.plans[plan].request else { continue };
+            for message in messages {
+                match message {
+                    Message::Expand { column } => {
+                        expanded = true;
+                        self.expand(column, request / self.plans.labels, &mut refs)?;
+                    }
+                    _ => {
+                        refs.push(Ref { fields: From::Const(id as u32), text: Said::Static(text) });
+                        id += 1;
+                        text += 1;
+                    }
+                }
+            }
+            if expanded && !self.meta_roles.is_empty() && refs.len() > start {
+                let own = refs.split_off(start);
+                self.merge(&own, &mut refs, &mut extra)?;
+            }
+            lengths.push(refs.len() - start);
+        }
+        Ok((lengths, refs, extra))
+    }
+
+    fn expand(&self, column: &str, row: usize, refs: &mut Vec<Ref>) -> Result<()> {
+        let Some(at) = self.expansions.iter().position(|e| &*e.column == column) else { return Ok(()) };
+        let expansion = &self.expansions[at];
+        if expansion.lists.is_null(row) {
+            return Ok(());
+        }
+        let offsets = expansion.lists.value_offsets();
+        for n in offsets[row]..offsets[row + 1] {
+            let fault = |message: &str| Err(Error::render(message).at_row(row).in_column(column));
+            if expansion.lists.values().is_null(n as usize) {
+                return fault("a null stands among the messages");
+            }
+            if !expansion.complete && self.config.output != Output::PromptList {
+                return fault("its messages need role and content");
+            }
+            refs.push(Ref { fields: From::Data(at as u32, n as u32), text: Said::Data });
+        }
+        Ok(())
+    }
+
+    /// Merge the list-form meta template into one request's messages, now that their roles are known.
+    fn merge(&self, own: &[Ref], refs: &mut Vec<Ref>, extra: &mut Vec<String>) -> Result<()> {
+        let roles: Vec<Option<String>> = own.iter().map(|r| self.role(*r)).collect();
+        let Some(MetaTemplate::Messages(meta)) = &self.config.meta else { return Ok(()) };
+        for step in merge_raw(&self.meta_roles, &roles) {
+            let content = |m: usize| crate::role::meta_content(&meta[m], m).map_err(Error::into_render);
+            refs.push(match step {
+                MergeMeta::Keep(at) => own[at],
+                MergeMeta::Insert(m) => {
+                    extra.push(content(m)?.to_owned());
+                    Ref { fields: From::Const((self.first_meta + m) as u32), text: Said::Extra(extra.len() - 1) }
+                }
+                MergeMeta::Prefix(m, at) => {
+                    let said = match own[at].text {
+                        Said::Static(n) => String::from_utf8_lossy(self.block.get(n)).into_owned(),
+                        Said::Extra(n) => extra[n].clone(),
+                        Said::Data => match self.data(own[at], "content") {
+                            Value::Str(s) => s.to_string(),
+                            other => {
+                                return Err(Error::render(format!(
+                                    "the content to merge with the meta template's must be a str, found {}",
+                                    other.type_name()
+                                )));
+                            }
+                        },
+                    };
+                    extra.push(content(m)?.to_owned() + &said);
+                    Ref { fields: own[at].fields, text: Said::Extra(extra.len() - 1) }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn role(&self, one: Ref) -> Option<String> {
+        match one.fields {
+            From::Const(id) => {
+                self.consts[id as usize].iter().find(|(k, _)| &**k == "role").and_then(|(_, v)| v.as_str()).map(str::to_owned)
+            }
+            From::Data(..) => self.data(one, "role").as_str().map(str::to_owned),
+        }
+    }
+
+    fn data(&self, one: Ref, key: &str) -> Value {
+        let From::Data(column, row) = one.fields else { return Value::None };
+        let values = self.expansions[column as usize].lists.values();
+        let child = values.as_struct_opt().and_then(|s| s.column_by_name(key));
+        child.map_or(Value::None, |child| value_at(child, row as usize))
+    }
+
+    /// A text field where every message is the configuration's: the rendered block itself.
+    fn static_texts(&self, name: &str, refs: &[Ref], layout: Layout) -> ArrayRef {
+        let said = |r: &Ref| match r.fields {
+            From::Const(id) => self.text_keys[id as usize].as_deref() == Some(name),
+            From::Data(..) => false,
+        };
+        let everywhere = self.text_keys.iter().all(|key| key.as_deref() == Some(name));
+        let nulls = (!everywhere).then(|| refs.iter().map(said).collect::<NullBuffer>());
+        self.block.array(layout, nulls)
+    }
+
+    fn field(
+        &self,
+        name: &str,
+        data_type: &DataType,
+        is_text: bool,
+        refs: &[Ref],
+        extra: &[String],
+    ) -> Result<ArrayRef> {
+        let none = Value::None;
+        let constant = |keys: &Vec<(Arc<str>, Value)>| keys.iter().position(|(k, _)| &**k == name);
+        let values: Vec<&Value> =
+            self.consts.iter().map(|keys| constant(keys).map_or(&none, |at| &keys[at].1)).collect();
+        let consts = build(&values, data_type)?;
+        if self.expansions.is_empty() && !is_text {
+            let ids: UInt32Array =
+                refs.iter().map(|r| if let From::Const(id) = r.fields { Some(id) } else { None }).collect();
+            return arrow_select::take::take(&consts, &ids, None).map_err(|e| Error::render(e.to_string()));
+        }
+        let cast = |array: &ArrayRef| {
+            if array.data_type() == data_type { Ok(array.clone()) } else { arrow_cast::cast(array, data_type) }
+                .map_err(|e| Error::render(format!("{name:?} of a message: {e}")))
+        };
+        let mut arrays = vec![new_null_array(data_type, 1), consts];
+        if is_text {
+            arrays.push(cast(&self.block.array(self.config.layout, None))?);
+            arrays.push(cast(&(Arc::new(StringArray::from_iter_values(extra)) as ArrayRef))?);
+        }
+        let first_data = arrays.len();
+        for expansion in &self.expansions {
+            let values = expansion.lists.values();
+            let child = match values.as_struct_opt() {
+                Some(s) => s.column_by_name(name).cloned(),
+                None => (name == "prompt").then(|| values.clone()),
+            };
+            arrays.push(match child {
+                Some(child) => cast(&child)?,
+                None => new_null_array(data_type, values.len()),
+            });
+        }
+        let indices: Vec<(usize, usize)> = refs
+            .iter()
+            .map(|r| {
+                let says = |key: Option<&str>| is_text && key == Some(name);
+                match (r.fields, r.text) {
+                    (From::Const(id), Said::Static(n)) if says(self.text_keys[id as usize].as_deref()) => (2, n),
+                    (From::Const(id), Said::Extra(n)) if says(self.text_keys[id as usize].as_deref()) => (3, n),
+                    (From::Data(..), Said::Extra(n)) if says(Some("content")) && name == "content" => (3, n),
+                    (From::Const(id), _) => (1, id as usize),
+                    (From::Data(column, row), _) => (first_data + column as usize, row as usize),
+                }
+            })
+            .collect();
+        let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
+        arrow_select::interleave::interleave(&arrays, &indices).map_err(|e| Error::render(e.to_string()))
+    }
+}
+
+impl Expansion {
+    fn new(column: &Arc<str>, array: &ArrayRef) -> Result<Self> {
+        let fault = |e: arrow_schema::ArrowError| Error::render(e.to_string()).in_column(&**column);
+        array.to_data().validate_full().map_err(fault)?;
+        let element = element_type(array.data_type()).unwrap_or(DataType::Null);
+        let target = DataType::LargeList(Arc::new(Field::new_list_field(element.clone(), true)));
+        let lists = arrow_cast::cast(array, &target).map_err(fault)?.as_list::<i64>().clone();
+        let complete = match &element {
+            DataType::Struct(fields) => fields.find("role").is_some() && fields.find("content").is_some(),
+            DataType::Null => true,
+            _ => false,
+        };
+        Ok(Self { column: column.clone(), lists, complete })
+    }
+}
+
+/// The type of a list's elements.
+pub fn element_type(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::List(f)
+        | DataType::LargeList(f)
+        | DataType::FixedSizeList(f, _)
+        | DataType::ListView(f)
+        | DataType::LargeListView(f) => Some(f.data_type().clone()),
+        _ => None,
+    }
+}
+
+/// JSON of requests that are texts.
+///
+/// # Errors
+///
+/// `RenderError` where the strings pass the layout's limit.
+pub fn text_json(block: &Block, layout: Layout) -> Result<ArrayRef> {
+    let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
+    for n in 0..block.len() {
+        let mut out = String::new();
+        json::string(&String::from_utf8_lossy(block.get(n)), &mut out);
+        texts.bytes.extend_from_slice(out.as_bytes());
+        texts.offsets.push(texts.bytes.len());
+    }
+    if texts.bytes.len() > limit(layout) {
+        return Err(Error::render("the JSON passes 2 GiB; use strings=\"large_string\" or smaller batches"));
+    }
+    Ok(Block::new(texts).array(layout, None))
+}
+

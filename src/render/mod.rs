@@ -1,0 +1,20 @@
+//! Plans run over record batches.
+
+mod batch;
+mod engine;
+mod examples;
+mod explain;
+mod fill;
+mod infer;
+mod json;
+mod lists;
+mod outcome;
+mod planner;
+mod renderer;
+mod scalar;
+mod strings;
+
+pub use batch::{Host, NoHost};
+pub use explain::{Divergence, Span};
+pub use outcome::Outcome;
+pub use renderer::Renderer;

@@ -1,0 +1,16 @@
+//! What rendering some rows gives.
+
+use arrow_array::ArrayRef;
+
+/// The output columns of some rows, one value a request.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// First row.
+    pub start: usize,
+    /// Number of rows.
+    pub rows: usize,
+    /// The label column, in ppl mode.
+    pub labels: Option<ArrayRef>,
+    /// The prompts.
+    pub prompts: ArrayRef,
+}

@@ -1,0 +1,99 @@
+//! From recipes to plans: one for each label and each shape of examples that occurs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::plan::{Columns, Program};
+use crate::role::{Message, Request, Slot};
+use crate::value::Value;
+
+/// A request bound to columns.
+#[derive(Debug)]
+pub struct Plan {
+    /// What it renders.
+    pub request: Request,
+    /// One program a text: the text itself, or one for each message that the configuration holds.
+    pub programs: Vec<Program>,
+}
+
+impl Plan {
+    /// Bind a request.
+    pub fn new(request: Request, columns: &Columns) -> Self {
+        let programs = match &request {
+            Request::Text(pieces) => vec![Program::new(pieces, columns)],
+            Request::List(messages) => messages
+                .iter()
+                .filter_map(|message| match message {
+                    Message::Expand { .. } => None,
+                    Message::Bare(pieces) => Some(Program::new(pieces, columns)),
+                    Message::Dict(keys) => {
+                        let text = keys.iter().find_map(|(_, slot)| match slot {
+                            Slot::Text(pieces) => Some(pieces),
+                            Slot::Const(_) => None,
+                        });
+                        Some(Program::new(text.map_or(&[][..], |pieces| pieces), columns))
+                    }
+                })
+                .collect(),
+        };
+        Self { request, programs }
+    }
+}
+
+/// The plans of a batch and which request has which.
+#[derive(Debug)]
+pub struct Plans {
+    /// The plans.
+    pub plans: Vec<Arc<Plan>>,
+    /// Requests a row.
+    pub labels: usize,
+    /// The plan of each request where rows differ; else the plans are one a label.
+    pub each: Option<Vec<u32>>,
+}
+
+impl Plans {
+    /// The place of a request's plan; requests count over rows and labels.
+    #[inline]
+    pub fn of(&self, request: usize) -> usize {
+        match &self.each {
+            None => request % self.labels,
+            Some(each) => each[request] as usize,
+        }
+    }
+}
+
+/// What decides a row's plan, next to the label: the kinds of its examples, or the examples themselves where their
+/// texts do.
+pub type Key = Vec<u32>;
+
+/// Plans for the rows of a batch, each made once.
+///
+/// # Errors
+///
+/// What `make` returns, at the first row that needs the plan.
+pub fn plan_rows(
+    labels: &[Option<Value>],
+    keys: impl Iterator<Item = Result<Key>>,
+    mut make: impl FnMut(Option<&Value>, &Key) -> Result<Plan>,
+) -> Result<Plans> {
+    let mut known: HashMap<Key, u32> = HashMap::new();
+    let mut plans = Vec::new();
+    let mut each = Vec::new();
+    for (row, key) in keys.enumerate() {
+        let key = key.map_err(|e| e.into_render().at_row(row))?;
+        let first = match known.get(&key) {
+            Some(first) => *first,
+            None => {
+                let first = plans.len() as u32;
+                for label in labels {
+                    plans.push(Arc::new(make(label.as_ref(), &key).map_err(|e| e.into_render().at_row(row))?));
+                }
+                known.insert(key, first);
+                first
+            }
+        };
+        each.extend(first..first + labels.len() as u32);
+    }
+    Ok(Plans { plans, labels: labels.len(), each: Some(each) })
+}

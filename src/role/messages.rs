@@ -1,0 +1,154 @@
+//! A dialogue laid over a meta template as messages: the API parser.
+
+use std::sync::Arc;
+
+use super::meta::{RoundItem, Rounds};
+use super::request::{Message, Piece, Slot};
+use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
+use super::text::prompt;
+use crate::error::{Error, Result};
+use crate::template::{Item, Source, Turn};
+use crate::value::Value;
+
+/// The messages of a dialogue for an API.
+///
+/// Follows OpenCompass's `APITemplateParser.parse_template`, and its documentation where the code crashes (`end`
+/// together with a meta template). Strings vanish, and so does a reserved role's text inside `round`.
+///
+/// # Errors
+///
+/// `TemplateError` for a role that nobody knows or that has no `api_role`, for examples spliced into `round`, for a
+/// string in the meta template's round, for a generating role in `begin` or `end`, and for a dialogue without messages.
+pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Message>> {
+    let mut spoken: Vec<(Value, Vec<Piece>)> = Vec::new();
+    let mut sections: Vec<(&str, usize)> = Vec::new();
+    let mut going = true;
+    for (n, item) in items.iter().enumerate() {
+        if !going {
+            break;
+        }
+        match mark(item)? {
+            Some(Mark::Opens(section)) => sections.push((section, n + 1)),
+            Some(Mark::Closes(section)) => {
+                let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
+                    return Err(Error::template("prompt_template", format!("section {section:?} ends but never began")));
+                };
+                if name == "round" || name == "ice" {
+                    let rounds = split(&items[start..n], |turn| place(turn, meta))?;
+                    let last = rounds.len() - 1;
+                    for (r, round) in rounds.into_iter().enumerate() {
+                        let stop = generation && r == last && name == "round";
+                        going = one_round(round, meta, stop, &mut spoken)?;
+                    }
+                }
+            }
+            None => match item {
+                Item::Turn(turn) => match sections.last() {
+                    Some(("begin" | "end", _)) => {
+                        let mut role = meta.roles[speaker(turn, meta)?].1.clone();
+                        role.update(turn);
+                        if generation && generates(&role) {
+                            return Err(Error::template(
+                                &turn.place,
+                                "a role that generates can't speak outside the rounds of messages; \
+                                 move the turn into round",
+                            ));
+                        }
+                        spoken.push(speak(&role)?);
+                    }
+                    Some(_) => {}
+                    None => return Err(Error::template(&turn.place, "the turn stands outside every section")),
+                },
+                Item::Bad(error) => return Err(error.clone()),
+                Item::Str(_) | Item::Marker { .. } => {}
+            },
+        }
+    }
+    let mut out: Vec<(Value, Vec<Piece>)> = Vec::new();
+    for (role, pieces) in spoken {
+        match out.last_mut() {
+            Some((last, text)) if last.equals(&role) => {
+                text.push(Piece::fixed("\n", Source::Separator, role.as_str()));
+                text.extend(pieces);
+            }
+            _ => out.push((role, pieces)),
+        }
+    }
+    if out.is_empty() {
+        return Err(Error::template("prompt_template", "the dialogue gives no message at all"));
+    }
+    let mut messages = Vec::with_capacity(out.len() + 1);
+    match &meta.begin {
+        Some(begin) if begin.truthy() => messages.push(verbatim(begin)?),
+        _ => {}
+    }
+    messages.extend(out.into_iter().map(|(role, pieces)| {
+        Message::Dict(vec![(Arc::from("role"), Slot::Const(role)), (Arc::from("prompt"), Slot::Text(pieces))])
+    }));
+    Ok(messages)
+}
+
+/// The meta template's `begin` goes in as it is.
+fn verbatim(begin: &Value) -> Result<Message> {
+    let text = |s: &str| vec![Piece::fixed(s, Source::MetaBegin, None)];
+    match begin {
+        Value::Str(s) => Ok(Message::Bare(text(s))),
+        Value::Dict(keys) => Ok(Message::Dict(
+            keys.iter()
+                .map(|(k, v)| {
+                    let name: Arc<str> = k.as_str().map_or_else(|| k.to_string().into(), Arc::from);
+                    let slot = match v {
+                        Value::Str(s) if &*name == "prompt" => Slot::Text(text(s)),
+                        other => Slot::Const(other.clone()),
+                    };
+                    (name, slot)
+                })
+                .collect(),
+        )),
+        other => Err(Error::template(
+            "meta_template.begin",
+            format!("expected a str or a turn among messages, found {}", other.type_name()),
+        )),
+    }
+}
+
+fn place(turn: &Turn, meta: &Rounds) -> Result<Place> {
+    let role = role_of(turn)?;
+    let fallback = || turn.constant("fallback_role").and_then(|f| meta.place(f));
+    meta.place(role).or_else(fallback).map(Place::At).ok_or_else(|| unknown_role(turn, meta))
+}
+
+fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<(Value, Vec<Piece>)>) -> Result<bool> {
+    let roles = overlay(items, meta)?;
+    for item in &meta.round {
+        match item {
+            RoundItem::Str(_) => {
+                return Err(Error::template(
+                    "meta_template.round",
+                    "a str without a role can't stand among messages; give it a role",
+                ));
+            }
+            RoundItem::Role(role) => {
+                let role = &roles[*role];
+                if stop && generates(role) {
+                    return Ok(false);
+                }
+                out.push(speak(role)?);
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn speak(role: &Turn) -> Result<(Value, Vec<Piece>)> {
+    let Some(api_role) = role.constant("api_role") else {
+        return Err(Error::template(&role.place, "the role needs an api_role for messages"));
+    };
+    let name = role.constant("role").and_then(Value::as_str);
+    let pieces = vec![
+        Piece::fixed(string(role, "begin")?, Source::RoleBegin, name),
+        Piece::new(prompt(role)?),
+        Piece::fixed(string(role, "end")?, Source::RoleEnd, name),
+    ];
+    Ok((api_role.clone(), pieces))
+}

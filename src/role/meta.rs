@@ -1,0 +1,183 @@
+//! The meta template, read from configuration values.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::template::{Entry, Turn};
+use crate::value::Value;
+
+/// Texts of token ids, for `begin` and `end` that are lists: id → text.
+pub type Tokens<'a> = &'a dyn Fn(i64) -> Result<Option<String>>;
+
+/// A model's meta template.
+#[derive(Clone, Debug)]
+pub enum MetaTemplate {
+    /// The dict form: rounds and roles.
+    Rounds(Rounds),
+    /// The list form, for raw messages.
+    Messages(Vec<Vec<(Arc<str>, Value)>>),
+}
+
+/// An item of the meta template's `round`.
+#[derive(Clone, Debug)]
+pub enum RoundItem {
+    /// A bare string.
+    Str(Arc<str>),
+    /// A role, by its place in [`Rounds::roles`].
+    Role(usize),
+}
+
+/// The dict form.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// `begin`, as it stands.
+    pub begin: Option<Value>,
+    /// `end`, as it stands.
+    pub end: Option<Value>,
+    /// The round.
+    pub round: Vec<RoundItem>,
+    /// All roles, those of the round first, then the reserved ones: name and keys.
+    pub roles: Vec<(Value, Turn)>,
+}
+
+impl Rounds {
+    /// The place of a role in [`Self::roles`].
+    pub fn role(&self, name: &Value) -> Option<usize> {
+        self.roles.iter().position(|(n, _)| n.equals(name))
+    }
+
+    /// The place of a role in the round; None for reserved and unknown ones.
+    pub fn place(&self, name: &Value) -> Option<usize> {
+        let role = self.role(name)?;
+        self.round.iter().position(|item| matches!(item, RoundItem::Role(r) if *r == role))
+    }
+
+    /// `it has 'HUMAN', 'BOT'`, for messages.
+    pub fn names(&self) -> String {
+        self.roles.iter().map(|(n, _)| n.to_string()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+const PATH: &str = "meta_template";
+const RAW_ROLES: [&str; 3] = ["system", "user", "assistant"];
+
+impl MetaTemplate {
+    /// Read a meta template; anything empty is none. The list form is for messages only.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for what the harness's parser refuses: no `round`, a round that is no list, a role twice, a list
+    /// item without a role; and for a token id that `tokens` has no text for.
+    pub fn parse(value: &Value, for_messages: bool, tokens: Tokens) -> Result<Option<Self>> {
+        if !value.truthy() {
+            return Ok(None);
+        }
+        match value {
+            Value::List(items) if for_messages => Ok(Some(Self::Messages(messages(items)?))),
+            Value::List(_) => Err(Error::template(
+                PATH,
+                "a list is for messages; text needs a dict with a round, or output=\"messages\"",
+            )),
+            Value::Dict(_) => Ok(Some(Self::Rounds(rounds(value, tokens)?))),
+            other => Err(Error::template(PATH, format!("expected a dict with a round, found {}", other.type_name()))),
+        }
+    }
+}
+
+fn messages(items: &[Value]) -> Result<Vec<Vec<(Arc<str>, Value)>>> {
+    let read = |(n, item): (usize, &Value)| {
+        let path = format!("{PATH}[{n}]");
+        let Value::Dict(keys) = item else {
+            return Err(Error::template(path, format!("expected a message (a dict), found {}", item.type_name())));
+        };
+        match item.get("role").and_then(Value::as_str) {
+            Some(role) if RAW_ROLES.contains(&role) => {}
+            _ => {
+                let found = item.get("role").unwrap_or(&Value::None);
+                return Err(Error::template(
+                    format!("{path}.role"),
+                    format!("role {found} is not one of 'system', 'user', 'assistant'"),
+                ));
+            }
+        }
+        Ok(keys.iter().map(|(k, v)| (k.as_str().map_or_else(|| k.to_string().into(), Arc::from), v.clone())).collect())
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+fn rounds(value: &Value, tokens: Tokens) -> Result<Rounds> {
+    let section = |key: &str| match value.get(key) {
+        Some(Value::List(items)) => Ok(items),
+        Some(other) => {
+            Err(Error::template(format!("{PATH}.{key}"), format!("expected a list, found {}", other.type_name())))
+        }
+        None => Err(Error::template(PATH, format!("the key {key:?} is required, and missing"))),
+    };
+    let mut out = Rounds {
+        begin: value.get("begin").cloned(),
+        end: value.get("end").cloned(),
+        round: Vec::new(),
+        roles: Vec::new(),
+    };
+    let read = |key: &str, out: &mut Rounds| -> Result<Vec<RoundItem>> {
+        let mut items = Vec::new();
+        for (n, item) in section(key)?.iter().enumerate() {
+            let path = format!("{PATH}.{key}[{n}]");
+            items.push(match item {
+                Value::Str(s) => RoundItem::Str(s.clone()),
+                Value::Dict(keys) => {
+                    let name = item.get("role").ok_or_else(|| Error::template(&path, "a role needs the key \"role\""))?;
+                    if out.role(name).is_some() {
+                        return Err(Error::template(path, format!("role {name} is there twice; roles must be unique")));
+                    }
+                    out.roles.push((name.clone(), role(keys, &path, tokens)?));
+                    RoundItem::Role(out.roles.len() - 1)
+                }
+                other => {
+                    return Err(Error::template(
+                        path,
+                        format!("expected a role (a dict) or a str, found {}", other.type_name()),
+                    ));
+                }
+            });
+        }
+        Ok(items)
+    };
+    out.round = read("round", &mut out)?;
+    if value.get("reserved_roles").is_some() {
+        read("reserved_roles", &mut out)?;
+    }
+    Ok(out)
+}
+
+/// A role's keys; `begin` and `end` given as lists of strings and token ids become text.
+fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
+    let mut turn = Turn { place: path.to_owned(), keys: Vec::with_capacity(keys.len()) };
+    for (key, value) in keys {
+        let name: Arc<str> = key.as_str().map_or_else(|| key.to_string().into(), Arc::from);
+        let value = match (&*name, value) {
+            ("begin" | "end", Value::List(parts)) => {
+                let mut text = String::new();
+                for (n, part) in parts.iter().enumerate() {
+                    let place = format!("{path}.{name}[{n}]");
+                    match part {
+                        Value::Str(s) => text.push_str(s),
+                        Value::Int(id) => text.push_str(&tokens(*id)?.ok_or_else(|| {
+                            Error::template(place, format!("token id {id} has no text; give it by tokens={{{id}: ...}}"))
+                        })?),
+                        other => {
+                            return Err(Error::template(
+                                place,
+                                format!("expected a str or a token id, found {}", other.type_name()),
+                            ));
+                        }
+                    }
+                }
+                Value::Str(text.into())
+            }
+            (_, other) => other.clone(),
+        };
+        turn.keys.push((name, Entry::Const(value)));
+    }
+    Ok(turn)
+}

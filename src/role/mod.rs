@@ -1,0 +1,16 @@
+//! The model's side: how each role speaks, and how a dialogue is laid over it.
+
+mod joined;
+mod messages;
+mod meta;
+mod raw;
+mod request;
+mod rounds;
+mod text;
+
+pub use joined::joined;
+pub use messages::to_messages;
+pub use meta::{MetaTemplate, Rounds, RoundItem, Tokens};
+pub use raw::{MergeMeta, merge_raw, meta_content, meta_message};
+pub use request::{Join, Message, Piece, Request, Slot};
+pub use text::to_text;

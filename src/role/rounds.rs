@@ -1,0 +1,148 @@
+//! Sections and rounds: which turns of a dialogue the meta template's round is laid over together.
+
+use super::meta::Rounds;
+use crate::error::{Error, Result};
+use crate::template::{Entry, Item, Turn};
+use crate::value::Value;
+
+/// What a section marker says.
+pub(super) enum Mark<'a> {
+    /// A section begins here.
+    Opens(&'a str),
+    /// The innermost section, which must have this name, ends here.
+    Closes(&'a str),
+}
+
+/// The marker that an item is, if it is one. A configuration may hold markers of its own.
+///
+/// # Errors
+///
+/// `TemplateError` for a marker that is neither begin nor end, or of no known section.
+pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
+    match item {
+        Item::Marker { section, opens: true } => Ok(Some(Mark::Opens(section))),
+        Item::Marker { section, opens: false } => Ok(Some(Mark::Closes(section))),
+        Item::Turn(turn) if turn.get("section").is_some() => {
+            let word = |key| turn.constant(key).and_then(Value::as_str).unwrap_or_default();
+            let section = word("section");
+            match word("pos") {
+                "end" => Ok(Some(Mark::Closes(section))),
+                "begin" if ["begin", "round", "end", "ice"].contains(&section) => Ok(Some(Mark::Opens(section))),
+                _ => Err(Error::template(&turn.place, "not a section marker that a harness knows")),
+            }
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The role of a turn.
+///
+/// # Errors
+///
+/// `TemplateError` if it has none.
+pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
+    turn.constant("role").ok_or_else(|| Error::template(&turn.place, "the turn needs the key \"role\", which is missing"))
+}
+
+/// A turn whose role nobody knows.
+pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
+    let role = turn.constant("role").unwrap_or(&Value::None);
+    let fallback = match turn.constant("fallback_role") {
+        Some(f) if f.truthy() => format!("and its fallback_role {f} can't take its place"),
+        _ => "and has no fallback_role".to_owned(),
+    };
+    let message = format!("role {role} is not in the meta template (it has {}) {fallback}", meta.names());
+    Error::template(&turn.place, message)
+}
+
+/// The place of the role that speaks for a turn: its own, else its fallback's.
+///
+/// # Errors
+///
+/// `TemplateError` if the meta template has neither.
+pub(super) fn speaker(turn: &Turn, meta: &Rounds) -> Result<usize> {
+    let own = role_of(turn)?;
+    meta.role(own)
+        .or_else(|| meta.role(turn.constant("fallback_role").filter(|f| f.truthy())?))
+        .ok_or_else(|| unknown_role(turn, meta))
+}
+
+/// Where a turn counts in the round.
+pub(super) enum Place {
+    /// At this item of the meta template's round.
+    At(usize),
+    /// Nowhere: the role is reserved.
+    Reserved,
+}
+
+/// Cut a dialogue into rounds: a role at the same or an earlier place starts a new one. Turns for which `place` says
+/// [`Place::Reserved`] take no part. There is always at least one round, if only an empty one.
+///
+/// # Errors
+///
+/// Whatever `place` returns; and `TemplateError` for a section within the dialogue (examples spliced into `round`).
+pub(super) fn split<'a>(items: &'a [Item], place: impl Fn(&Turn) -> Result<Place>) -> Result<Vec<&'a [Item]>> {
+    let mut rounds = Vec::new();
+    let (mut start, mut last) = (0, None);
+    for (n, item) in items.iter().enumerate() {
+        match item {
+            Item::Str(_) => {}
+            Item::Turn(turn) => {
+                if let Place::At(at) = place(turn)? {
+                    if last.is_some_and(|last| at <= last) {
+                        rounds.push(&items[start..n]);
+                        start = n;
+                    }
+                    last = Some(at);
+                }
+            }
+            Item::Marker { .. } => {
+                return Err(Error::template(
+                    "prompt_template.round",
+                    "examples of a dialogue ICE template can't stand inside round when there is a meta template; \
+                     put the ice_token into begin",
+                ));
+            }
+            Item::Bad(error) => return Err(error.clone()),
+        }
+    }
+    rounds.push(&items[start..]);
+    Ok(rounds)
+}
+
+/// The roles as they speak in one round: the meta template's, overridden by the dataset's turns.
+///
+/// # Errors
+///
+/// `TemplateError` for a turn whose role, and whose fallback, the meta template lacks.
+pub(super) fn overlay(items: &[Item], meta: &Rounds) -> Result<Vec<Turn>> {
+    let mut roles: Vec<Turn> = meta.roles.iter().map(|(_, turn)| turn.clone()).collect();
+    for item in items {
+        if let Item::Turn(turn) = item {
+            roles[speaker(turn, meta)?].update(turn);
+        }
+    }
+    Ok(roles)
+}
+
+/// A string under `key` of a role; absent is empty.
+///
+/// # Errors
+///
+/// `TemplateError` if it is no string.
+pub(super) fn string<'a>(role: &'a Turn, key: &str) -> Result<&'a str> {
+    match role.get(key) {
+        None => Ok(""),
+        Some(Entry::Const(Value::Str(s))) => Ok(s),
+        Some(Entry::Const(other)) => Err(Error::template(
+            format!("{}.{key}", role.place),
+            format!("expected a str for {key:?}, found {}", other.type_name()),
+        )),
+        Some(Entry::Text(_)) => Ok(""),
+    }
+}
+
+/// Whether a role generates.
+pub(super) fn generates(role: &Turn) -> bool {
+    role.constant("generate").is_some_and(Value::truthy)
+}

@@ -1,0 +1,159 @@
+//! A dialogue laid over a meta template as text: the language-model parser.
+
+use super::meta::{RoundItem, Rounds};
+use super::request::Piece;
+use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
+use crate::error::{Error, Result};
+use crate::template::{Entry, Item, Source, Text, Turn};
+use crate::value::Value;
+
+/// The prompt of a dialogue for a language model.
+///
+/// Follows OpenCompass's `LMTemplateParser.parse_template`, and its documentation where the code crashes: a fallback
+/// role inside `round`, a reserved role inside `round`, and `end` together with a meta template.
+///
+/// # Errors
+///
+/// `TemplateError` for a role that nobody knows, for examples spliced into `round`, and for a value that is no string
+/// where a string has to be.
+pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Piece>> {
+    let mut out = vec![section_string(meta.begin.as_ref(), "begin", Source::MetaBegin)?];
+    let mut sections: Vec<(&str, usize)> = Vec::new();
+    let mut going = true;
+    for (n, item) in items.iter().enumerate() {
+        if !going {
+            break;
+        }
+        match mark(item)? {
+            Some(Mark::Opens(section)) => sections.push((section, n + 1)),
+            Some(Mark::Closes(section)) => {
+                let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
+                    return Err(Error::template("prompt_template", format!("section {section:?} ends but never began")));
+                };
+                if name == "round" || name == "ice" {
+                    let rounds = split(&items[start..n], |turn| place(turn, meta))?;
+                    let last = rounds.len() - 1;
+                    for (r, round) in rounds.into_iter().enumerate() {
+                        let stop = generation && r == last && name == "round";
+                        going = one_round(round, meta, stop, &mut out)?;
+                    }
+                }
+            }
+            None => match item {
+                Item::Str(text) => out.push(Piece::new(text.clone())),
+                Item::Turn(turn) => match sections.last() {
+                    Some(("begin" | "end", _)) => {
+                        let mut role = meta.roles[speaker(turn, meta)?].1.clone();
+                        role.update(turn);
+                        speak(&role, false, &mut out)?;
+                    }
+                    Some(_) => {}
+                    None => return Err(Error::template(&turn.place, "the turn stands outside every section")),
+                },
+                Item::Bad(error) => return Err(error.clone()),
+                Item::Marker { .. } => {}
+            },
+        }
+    }
+    if going {
+        out.push(section_string(meta.end.as_ref(), "end", Source::MetaEnd)?);
+    }
+    Ok(out)
+}
+
+fn section_string(value: Option<&Value>, key: &str, source: Source) -> Result<Piece> {
+    match value {
+        None => Ok(Piece::fixed("", source, None)),
+        Some(Value::Str(s)) => Ok(Piece::fixed(s, source, None)),
+        Some(other) => Err(Error::template(
+            format!("meta_template.{key}"),
+            format!("expected a str for a text prompt, found {}", other.type_name()),
+        )),
+    }
+}
+
+fn place(turn: &Turn, meta: &Rounds) -> Result<Place> {
+    let role = role_of(turn)?;
+    if let Some(at) = meta.place(role) {
+        return Ok(Place::At(at));
+    }
+    if meta.role(role).is_some() {
+        return Ok(Place::Reserved);
+    }
+    let fallback = turn.constant("fallback_role").and_then(|f| meta.place(f));
+    fallback.map(Place::At).ok_or_else(|| unknown_role(turn, meta))
+}
+
+/// One round. Returns whether the prompt goes on after it.
+fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
+    let roles = overlay(items, meta)?;
+    // A reserved role speaks where its turn stands: after the turn before it, or first of all.
+    let mut asides: Vec<(Option<usize>, Turn)> = Vec::new();
+    let mut last = None;
+    for item in items {
+        if let Item::Turn(turn) = item {
+            match place(turn, meta)? {
+                Place::At(at) => last = Some(at),
+                Place::Reserved => {
+                    let mut role = meta.roles[speaker(turn, meta)?].1.clone();
+                    role.update(turn);
+                    asides.push((last, role));
+                }
+            }
+        }
+    }
+    let aside = |after: Option<usize>, out: &mut Vec<Piece>| -> Result<bool> {
+        for (_, role) in asides.iter().filter(|(at, _)| *at == after) {
+            if !speak(role, stop, out)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    if !aside(None, out)? {
+        return Ok(false);
+    }
+    for (n, item) in meta.round.iter().enumerate() {
+        match item {
+            RoundItem::Str(s) => out.push(Piece::fixed(s, Source::MetaTemplate, None)),
+            RoundItem::Role(role) => {
+                if !speak(&roles[*role], stop, out)? {
+                    return Ok(false);
+                }
+            }
+        }
+        if !aside(Some(n), out)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// `begin + prompt + end` of a role; only `begin` where generation starts. Returns whether the prompt goes on.
+fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
+    let name = role.constant("role").and_then(Value::as_str);
+    out.push(Piece::fixed(string(role, "begin")?, Source::RoleBegin, name));
+    if stop && generates(role) {
+        return Ok(false);
+    }
+    out.push(Piece::new(prompt(role)?));
+    out.push(Piece::fixed(string(role, "end")?, Source::RoleEnd, name));
+    Ok(true)
+}
+
+/// A role's prompt: the dataset's, else the meta template's default.
+///
+/// # Errors
+///
+/// `TemplateError` if the default is no string.
+pub(super) fn prompt(role: &Turn) -> Result<Text> {
+    match role.get("prompt") {
+        Some(Entry::Text(text)) => Ok(text.clone()),
+        _ => Ok(Piece::fixed(
+            string(role, "prompt")?,
+            Source::RolePrompt,
+            role.constant("role").and_then(Value::as_str),
+        )
+        .text),
+    }
+}

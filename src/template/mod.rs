@@ -1,0 +1,139 @@
+//! What was asked: the dataset's templates, read from configuration values.
+//!
+//! A template is read once and never looked at as a dict again. What the harness would trip over only when it uses a
+//! part (an item that is no string, a label without `round`) is kept as that part's error and raised where it is used,
+//! so that a label nobody renders can't fail.
+
+mod prompt;
+mod raw;
+mod text;
+mod turn;
+
+pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
+pub use raw::{RawItem, RawTemplate};
+pub use text::{Atom, Origin, Source, Text};
+pub use turn::{Entry, Item, Turn};
+
+use crate::error::{Error, Result, excerpt};
+use crate::value::Value;
+
+/// A template of any family.
+#[derive(Clone, Debug)]
+pub enum Template {
+    /// `PromptTemplate`: a string, a dialogue or a label map.
+    Prompt(PromptTemplate),
+    /// `RawPromptTemplate`: OpenAI-style messages.
+    Raw(RawTemplate),
+}
+
+impl Template {
+    /// Read `{"type": ..., "template": ..., ...}` or the bare template.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` naming the place under `path`, for what the harness's constructor refuses.
+    pub fn parse(value: &Value, path: &str, source: Source) -> Result<Self> {
+        let Value::Dict(items) = value else {
+            return match value {
+                Value::Str(_) => Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source)?)),
+                Value::List(_) => Ok(Self::Raw(RawTemplate::parse(value, path, true, "</E>", source)?)),
+                _ => Err(Error::template(path, format!("expected a template, found {}", value.type_name()))),
+            };
+        };
+        let keys: Vec<&str> = items.iter().filter_map(|(k, _)| k.as_str()).collect();
+        let only = |allowed: &[&str]| keys.len() == items.len() && keys.iter().all(|k| allowed.contains(k));
+        let family = match value.get("type") {
+            Some(t) => family_name(t, &format!("{path}.type"))?,
+            None if keys.contains(&"template") && only(PROMPT_KEYS) => "PromptTemplate".to_owned(),
+            None if keys.contains(&"messages") && only(RAW_KEYS) => "RawPromptTemplate".to_owned(),
+            None => return Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source)?)),
+        };
+        let required = |key: &str| {
+            value.get(key).ok_or_else(|| Error::template(path, format!("{family} needs the key {key:?}, which is missing")))
+        };
+        match family.as_str() {
+            "PromptTemplate" => {
+                check_keys(items, PROMPT_KEYS, path, &family)?;
+                let token = |key| optional_string(value, key, path);
+                let inner = format!("{path}.template");
+                let (ice, sep) = (token("ice_token")?, token("sep_token")?);
+                Ok(Self::Prompt(PromptTemplate::parse(required("template")?, &inner, path, ice, sep, source)?))
+            }
+            "RawPromptTemplate" => {
+                check_keys(items, RAW_KEYS, path, &family)?;
+                let format = value.get("format_variables").is_none_or(Value::truthy);
+                let ice = match value.get("ice_token") {
+                    None => Some("</E>".to_owned()),
+                    Some(_) => optional_string(value, "ice_token", path)?,
+                };
+                let inner = format!("{path}.messages");
+                // No string equals None: a null token is a token that never stands among the messages.
+                let mut raw = RawTemplate::parse(required("messages")?, &inner, format, "", source)?;
+                raw.ice_token = ice;
+                Ok(Self::Raw(raw))
+            }
+            _ => Err(Error::template(
+                format!("{path}.type"),
+                format!("{} is not supported; supported are PromptTemplate and RawPromptTemplate", excerpt(&family)),
+            )),
+        }
+    }
+
+    /// The ICE token, if the template has one.
+    pub fn ice_token(&self) -> Option<&str> {
+        match self {
+            Self::Prompt(p) => p.ice_token.as_deref(),
+            Self::Raw(r) => r.ice_token.as_deref(),
+        }
+    }
+
+    /// Every literal that fields may be filled into, for finding the columns that it names.
+    pub fn literals(&self, out: &mut Vec<String>) {
+        match self {
+            Self::Prompt(p) => p.literals(out),
+            Self::Raw(r) => r.literals(out),
+        }
+    }
+}
+
+const PROMPT_KEYS: &[&str] = &["type", "template", "ice_token", "sep_token"];
+const RAW_KEYS: &[&str] = &["type", "messages", "format_variables", "ice_token"];
+
+fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str, family: &str) -> Result<()> {
+    for (key, _) in items {
+        if !key.as_str().is_some_and(|k| allowed.contains(&k)) {
+            return Err(Error::template(
+                path,
+                format!("{family} takes no {key}; it takes {}", allowed[1..].join(", ")),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The last dotted part of a `type`: a class or its name, as configurations write it.
+///
+/// # Errors
+///
+/// `TemplateError` at `path` if it is no string.
+pub fn family_name(value: &Value, path: &str) -> Result<String> {
+    match value.as_str() {
+        Some(s) => Ok(s.rsplit('.').next().unwrap_or(s).to_owned()),
+        None => Err(Error::template(path, format!("expected a class or its name, found {}", value.type_name()))),
+    }
+}
+
+/// A key that is a string, None or absent.
+///
+/// # Errors
+///
+/// `TemplateError` at `path.key` for any other type.
+pub fn optional_string(dict: &Value, key: &str, path: &str) -> Result<Option<String>> {
+    match dict.get(key) {
+        None | Some(Value::None) => Ok(None),
+        Some(Value::Str(s)) => Ok(Some(s.to_string())),
+        Some(other) => {
+            Err(Error::template(format!("{path}.{key}"), format!("expected a str or None, found {}", other.type_name())))
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `PromptTemplate`: a string, a dialogue, or a map from labels to either.
+
+use super::text::{Origin, Source, Text};
+use super::turn::{Entry, Item};
+use crate::error::{Error, Result, excerpt};
+use crate::value::Value;
+
+/// The sections of a dialogue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dialogue {
+    /// Before the rounds; dropped for examples.
+    pub begin: Option<Vec<Item>>,
+    /// The rounds.
+    pub round: Vec<Item>,
+    /// After the rounds; dropped for examples.
+    pub end: Option<Vec<Item>>,
+}
+
+/// What one label, or the whole template, renders.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A string template.
+    Str(Text),
+    /// A dialogue template.
+    Dialogue(Dialogue),
+    /// A dialogue that can't be used, and why.
+    Bad(Error),
+}
+
+/// Whether the template is one body or a label map.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// A string or a dialogue.
+    One(Body),
+    /// Label → body, in order.
+    Labels(Vec<(Value, Body)>),
+}
+
+/// A `PromptTemplate` with its tokens.
+#[derive(Clone, Debug)]
+pub struct PromptTemplate {
+    /// What it renders.
+    pub shape: Shape,
+    /// Replaced by the examples.
+    pub ice_token: Option<String>,
+    /// Removed, where the harness removes it.
+    pub sep_token: Option<String>,
+    /// The keys of the template if it is a dict: the labels that ppl falls back to, a dialogue's sections too.
+    pub keys: Option<Vec<Value>>,
+    /// Where the template stands in the configuration.
+    pub path: String,
+}
+
+impl PromptTemplate {
+    /// Read the template itself, at `path`; `owner` is the path of the dict that holds the tokens.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for what the harness's constructor refuses: a template or value of a wrong type, a string
+    /// without the ICE token that was announced.
+    pub(super) fn parse(
+        value: &Value,
+        path: &str,
+        owner: &str,
+        ice_token: Option<String>,
+        sep_token: Option<String>,
+        source: Source,
+    ) -> Result<Self> {
+        let missing = |text: &str, place: String| match &ice_token {
+            Some(token) if !text.contains(token.as_str()) => Err(Error::template(
+                place,
+                format!("the ice_token {} of {owner} does not occur in {}", excerpt(token), excerpt(text)),
+            )),
+            _ => Ok(()),
+        };
+        let (shape, keys) = match value {
+            Value::Str(s) => {
+                missing(s, path.to_owned())?;
+                (Shape::One(Body::Str(Text::lit(s, Origin { source, ..Origin::default() }))), None)
+            }
+            Value::Dict(items) => {
+                for (key, entry) in items {
+                    let place = key_path(path, key);
+                    match entry {
+                        Value::Str(s) => missing(s, place)?,
+                        Value::List(_) | Value::Dict(_) => {}
+                        other => {
+                            return Err(Error::template(
+                                place,
+                                format!("expected a str, a list or a dict, found {}", other.type_name()),
+                            ));
+                        }
+                    }
+                }
+                let sections = ["begin", "round", "end"];
+                let is_dialogue = items.iter().all(|(k, _)| k.as_str().is_some_and(|k| sections.contains(&k)));
+                let shape = if is_dialogue {
+                    Shape::One(dialogue(value, path, source))
+                } else {
+                    let body = |key: &Value, entry: &Value| match entry {
+                        Value::Str(s) => Body::Str(Text::lit(s, Origin { source, ..Origin::default() })),
+                        _ => dialogue(entry, &key_path(path, key), source),
+                    };
+                    Shape::Labels(items.iter().map(|(k, v)| (k.clone(), body(k, v))).collect())
+                };
+                (shape, Some(items.iter().map(|(k, _)| k.clone()).collect()))
+            }
+            other => {
+                return Err(Error::template(
+                    path,
+                    format!("expected a str or a dict as template, found {}", other.type_name()),
+                ));
+            }
+        };
+        Ok(Self { shape, ice_token, sep_token, keys, path: path.to_owned() })
+    }
+
+    /// The body for `label`; a string or dialogue template has one for all.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` if a label map has no such label.
+    pub fn body(&self, label: &Value) -> Result<&Body> {
+        match &self.shape {
+            Shape::One(body) => Ok(body),
+            Shape::Labels(items) => {
+                items.iter().find(|(k, _)| k.equals(label)).map(|(_, body)| body).ok_or_else(|| {
+                    let known: Vec<String> = items.iter().map(|(k, _)| k.to_string()).collect();
+                    Error::template(
+                        &self.path,
+                        format!("the label map has no label {label}; it has {}", known.join(", ")),
+                    )
+                })
+            }
+        }
+    }
+
+    /// The body for generation: a label map's first.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for an empty label map.
+    pub fn first(&self) -> Result<&Body> {
+        match &self.shape {
+            Shape::One(body) => Ok(body),
+            Shape::Labels(items) => match items.first() {
+                Some((_, body)) => Ok(body),
+                None => Err(Error::template(&self.path, "the label map is empty")),
+            },
+        }
+    }
+
+    pub(super) fn literals(&self, out: &mut Vec<String>) {
+        let mut text = |t: &Text| out.push(t.literal());
+        let bodies: Vec<&Body> = match &self.shape {
+            Shape::One(body) => vec![body],
+            Shape::Labels(items) => items.iter().map(|(_, b)| b).collect(),
+        };
+        for body in bodies {
+            match body {
+                Body::Str(t) => text(t),
+                Body::Dialogue(d) => {
+                    for item in d.begin.iter().flatten().chain(&d.round).chain(d.end.iter().flatten()) {
+                        match item {
+                            Item::Str(t) => text(t),
+                            Item::Turn(turn) => {
+                                for (_, entry) in &turn.keys {
+                                    if let Entry::Text(t) = entry {
+                                        text(t);
+                                    }
+                                }
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                Body::Bad(_) => {}
+            }
+        }
+    }
+}
+
+/// `path.key`, or `path[key]` for keys that are no plain names.
+fn key_path(path: &str, key: &Value) -> String {
+    match key.as_str() {
+        Some(k) if !k.is_empty() && k.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("{path}.{k}"),
+        _ => format!("{path}[{key}]"),
+    }
+}
+
+fn dialogue(value: &Value, path: &str, source: Source) -> Body {
+    if !matches!(value, Value::Dict(_)) {
+        return Body::Bad(Error::template(
+            path,
+            format!("expected a str or a dict with a round, found {}", value.type_name()),
+        ));
+    }
+    let list = |items: &[Value], place: &str| -> Vec<Item> {
+        items.iter().enumerate().map(|(n, v)| Item::parse(v, format!("{place}[{n}]"), source)).collect()
+    };
+    let section = |key: &str| {
+        value.get(key).map(|v| {
+            let place = format!("{path}.{key}");
+            match v {
+                Value::List(items) => list(items, &place),
+                other => vec![Item::parse(other, place, source)],
+            }
+        })
+    };
+    let place = format!("{path}.round");
+    let round = match value.get("round") {
+        None => return Body::Bad(Error::template(path, "a dialogue template needs a round, which is missing")),
+        // The harness adds the round to a list: nothing for anything empty, one item for a string, a dict's keys.
+        Some(v) if !v.truthy() => Vec::new(),
+        Some(Value::List(items)) => list(items, &place),
+        Some(v @ Value::Str(_)) => vec![Item::parse(v, place, source)],
+        Some(Value::Dict(items)) => items.iter().map(|(k, _)| Item::parse(k, place.clone(), source)).collect(),
+        Some(other) => {
+            return Body::Bad(Error::template(
+                place,
+                format!("expected a list of turns, found {}", other.type_name()),
+            ));
+        }
+    };
+    Body::Dialogue(Dialogue { begin: section("begin"), round, end: section("end") })
+}

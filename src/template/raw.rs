@@ -1,0 +1,106 @@
+//! `RawPromptTemplate`: OpenAI-style messages with placeholders in their contents.
+
+use std::sync::Arc;
+
+use super::text::{Origin, Source, Text};
+use super::turn::{Entry, Turn};
+use crate::error::{Error, Result};
+use crate::value::Value;
+
+/// One entry of the message list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RawItem {
+    /// A string: the place of the examples if it is the ICE token, else nothing.
+    Str(String),
+    /// `{"expand_column": name}`: the messages of a list column.
+    Expand(String),
+    /// A message.
+    Message(Turn),
+}
+
+/// A list of messages.
+#[derive(Clone, Debug)]
+pub struct RawTemplate {
+    /// The messages.
+    pub items: Vec<RawItem>,
+    /// The string item that stands for the examples.
+    pub ice_token: Option<String>,
+}
+
+const ROLES: [&str; 3] = ["system", "user", "assistant"];
+
+impl RawTemplate {
+    /// Read the message list at `path`; `format` says whether fields are filled into contents.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for what the harness refuses: no list, a message without role or content, an unknown role.
+    pub(super) fn parse(value: &Value, path: &str, format: bool, ice_token: &str, source: Source) -> Result<Self> {
+        let Value::List(list) = value else {
+            return Err(Error::template(path, format!("expected a list of messages, found {}", value.type_name())));
+        };
+        let mut items = Vec::with_capacity(list.len());
+        for (n, message) in list.iter().enumerate() {
+            let place = format!("{path}[{n}]");
+            items.push(match message {
+                Value::Str(s) => RawItem::Str(s.to_string()),
+                Value::Dict(_) if message.get("expand_column").is_some() => {
+                    // A column that no table has is expanded to nothing; so is a name that is no string.
+                    RawItem::Expand(message.get("expand_column").and_then(Value::as_str).unwrap_or_default().to_owned())
+                }
+                Value::Dict(keys) => RawItem::Message(read(message, keys, place, format, source)?),
+                other => {
+                    return Err(Error::template(
+                        place,
+                        format!("expected a message (a dict) or a str, found {}", other.type_name()),
+                    ));
+                }
+            });
+        }
+        Ok(Self { items, ice_token: Some(ice_token.to_owned()) })
+    }
+
+    pub(super) fn literals(&self, out: &mut Vec<String>) {
+        for item in &self.items {
+            match item {
+                RawItem::Expand(column) => out.push(format!("{{{column}}}")),
+                RawItem::Message(turn) => {
+                    if let Some(Entry::Text(t)) = turn.get("content") {
+                        out.push(t.literal());
+                    }
+                }
+                RawItem::Str(_) => {}
+            }
+        }
+    }
+}
+
+fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, source: Source) -> Result<Turn> {
+    for key in ["role", "content"] {
+        if message.get(key).is_none() {
+            return Err(Error::template(place, format!("the message needs the key {key:?}, which is missing")));
+        }
+    }
+    let role = message.get("role").and_then(Value::as_str);
+    if !role.is_some_and(|r| ROLES.contains(&r)) {
+        let found = message.get("role").unwrap_or(&Value::None);
+        return Err(Error::template(
+            format!("{place}.role"),
+            format!("role {found} is not one of {}", ROLES.map(|r| format!("'{r}'")).join(", ")),
+        ));
+    }
+    let origin = Origin { source, role: role.map(Arc::from), ..Origin::default() };
+    let entry = |name: &str, value: &Value| match value {
+        Value::Str(s) if name == "content" && format => Entry::Text(Text::lit(s, origin.clone())),
+        other => Entry::Const(other.clone()),
+    };
+    let keys = keys
+        .iter()
+        .map(|(k, v)| {
+            let name: Arc<str> = k.as_str().map_or_else(|| k.to_string().into(), Arc::from);
+            let entry = entry(&name, v);
+            (name, entry)
+        })
+        .collect();
+    Ok(Turn { place, keys })
+}

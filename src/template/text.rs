@@ -1,0 +1,230 @@
+//! A template's text before any field is filled in: literals with their origin, and places for examples.
+
+use std::sync::Arc;
+
+/// Where bytes of a prompt come from; `explain` reports it.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Origin {
+    /// What kind of place.
+    pub source: Source,
+    /// The field's column, for [`Source::Field`] and [`Source::Masked`].
+    pub column: Option<Arc<str>>,
+    /// The number of the example among the prompt's examples, from 0.
+    pub example: Option<u32>,
+    /// The role that speaks.
+    pub role: Option<Arc<str>>,
+}
+
+/// The kinds of places that bytes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Source {
+    /// A literal of the prompt template.
+    #[default]
+    PromptTemplate,
+    /// A literal of the ICE template.
+    IceTemplate,
+    /// `ice_separator`, `ice_eos_token`, or a newline that joins items or messages.
+    Separator,
+    /// `begin` of the meta template.
+    MetaBegin,
+    /// `end` of the meta template.
+    MetaEnd,
+    /// A role's `begin`.
+    RoleBegin,
+    /// A role's default prompt.
+    RolePrompt,
+    /// A role's `end`.
+    RoleEnd,
+    /// A string among the meta template's rounds, or an item of a list-form meta template.
+    MetaTemplate,
+    /// A field of the sample (or of the example, where `example` is set).
+    Field,
+    /// The output column's replacement in gen mode.
+    Masked,
+}
+
+impl Source {
+    /// The name that `explain` prints.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PromptTemplate => "prompt_template",
+            Self::IceTemplate => "ice_template",
+            Self::Separator => "separator",
+            Self::MetaBegin => "meta_template.begin",
+            Self::MetaEnd => "meta_template.end",
+            Self::RoleBegin => "role.begin",
+            Self::RolePrompt => "role.prompt",
+            Self::RoleEnd => "role.end",
+            Self::MetaTemplate => "meta_template",
+            Self::Field => "field",
+            Self::Masked => "masked",
+        }
+    }
+}
+
+/// A piece of a [`Text`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Atom {
+    /// Characters as they stand.
+    Lit(Arc<str>, Origin),
+    /// Part `part` of the example in place `slot`, known only when the row is.
+    Example {
+        /// Which of the row's examples.
+        slot: u32,
+        /// Which of the example's texts: a dialogue has one for each item.
+        part: u32,
+    },
+}
+
+/// A string that fields will be filled into, as one unit: what the harness calls `str.replace` on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Text {
+    /// Its pieces, in order.
+    pub atoms: Vec<Atom>,
+    /// Whether it is finished: no field is filled into it (the meta template's own text, raw examples).
+    pub fixed: bool,
+}
+
+impl Text {
+    /// One literal.
+    pub fn lit(text: &str, origin: Origin) -> Self {
+        Self { atoms: vec![Atom::Lit(text.into(), origin)], fixed: false }
+    }
+
+    /// One literal that no field is filled into.
+    pub fn fixed(text: &str, origin: Origin) -> Self {
+        Self::lit(text, origin).finished()
+    }
+
+    /// The same text, finished.
+    #[must_use]
+    pub fn finished(mut self) -> Self {
+        self.fixed = true;
+        self
+    }
+
+    /// Its literals as one string; examples that are not known yet are left out.
+    pub fn literal(&self) -> String {
+        flat(&self.atoms)
+    }
+
+    /// Whether it has no characters and no examples.
+    pub fn is_empty(&self) -> bool {
+        self.atoms.iter().all(|a| matches!(a, Atom::Lit(s, _) if s.is_empty()))
+    }
+
+    /// Append another text.
+    pub fn push(&mut self, other: &Text) {
+        self.atoms.extend(other.atoms.iter().cloned());
+    }
+
+    /// Whether `needle` occurs; examples that are not known yet are looked at by nobody.
+    pub fn contains(&self, needle: &str) -> bool {
+        needle.is_empty() || runs(&self.atoms).any(|(_, run)| flat(run).contains(needle))
+    }
+
+    /// `str.replace(src, dst)`: leftmost matches first, across the borders of literals. An empty `src` stands before
+    /// every character and at the end, as in Python.
+    #[must_use]
+    pub fn replace(&self, src: &str, dst: &Text) -> Text {
+        let mut out = Text::default();
+        for (pos, part) in self.split(src).iter().enumerate() {
+            if pos > 0 {
+                out.push(dst);
+            }
+            out.push(part);
+        }
+        out
+    }
+
+    /// [`Self::replace`] that never looks into a value: what a field of an example brought in stays.
+    #[must_use]
+    pub fn replace_outside_values(&self, src: &str, dst: &Text) -> Text {
+        let is_value = |atom: &Atom| matches!(atom, Atom::Lit(_, Origin { source: Source::Field, .. }));
+        let mut out = Text { atoms: Vec::new(), fixed: self.fixed };
+        for run in self.atoms.chunk_by(|a, b| is_value(a) == is_value(b)) {
+            let part = Text { atoms: run.to_vec(), fixed: false };
+            out.push(&if is_value(&run[0]) { part } else { part.replace(src, dst) });
+        }
+        out
+    }
+
+    /// `str.split(src)`; for an empty `src` the pieces between which `str.replace` would write.
+    pub fn split(&self, src: &str) -> Vec<Text> {
+        let mut out = vec![Text::default()];
+        for (is_literal, run) in runs(&self.atoms) {
+            if !is_literal {
+                last(&mut out).atoms.extend_from_slice(run);
+                continue;
+            }
+            let whole = flat(run);
+            let mut start = 0;
+            let cuts: Vec<usize> = if src.is_empty() {
+                whole.char_indices().map(|(at, _)| at).collect()
+            } else {
+                whole.match_indices(src).map(|(at, _)| at).collect()
+            };
+            for at in cuts {
+                slice(run, start, at, last(&mut out));
+                out.push(Text::default());
+                start = at + src.len();
+            }
+            slice(run, start, whole.len(), last(&mut out));
+        }
+        if src.is_empty() {
+            out.push(Text::default());
+        }
+        out
+    }
+}
+
+fn last(parts: &mut [Text]) -> &mut Text {
+    let n = parts.len();
+    &mut parts[n - 1]
+}
+
+/// Maximal runs of literals (`true`) and of examples (`false`).
+fn runs(atoms: &[Atom]) -> impl Iterator<Item = (bool, &[Atom])> {
+    atoms
+        .chunk_by(|a, b| matches!(a, Atom::Lit(..)) == matches!(b, Atom::Lit(..)))
+        .map(|run| (matches!(run[0], Atom::Lit(..)), run))
+}
+
+fn flat(run: &[Atom]) -> String {
+    run.iter().filter_map(|a| if let Atom::Lit(s, _) = a { Some(&**s) } else { None }).collect()
+}
+
+/// Bytes `start..end` of a run of literals, with their origins.
+fn slice(run: &[Atom], start: usize, end: usize, out: &mut Text) {
+    let mut at = 0;
+    for atom in run {
+        let Atom::Lit(s, origin) = atom else { continue };
+        let (from, to) = (start.max(at), end.min(at + s.len()));
+        if from < to {
+            let piece = if to - from == s.len() { s.clone() } else { s[from - at..to - at].into() };
+            out.atoms.push(Atom::Lit(piece, origin.clone()));
+        }
+        at += s.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(parts: &[&str]) -> Text {
+        Text { atoms: parts.iter().map(|p| Atom::Lit((*p).into(), Origin::default())).collect(), fixed: false }
+    }
+
+    fn string(t: &Text) -> String {
+        t.literal()
+    }
+
+    #[test]
+    fn replaces_across_borders_and_between_characters() {
+        assert_eq!(string(&text(&["a<", "E>b"]).replace("<E>", &text(&["-"]))), "a-b");
+        assert_eq!(string(&text(&["ab"]).replace("", &text(&["."]))), ".a.b.");
+        assert_eq!(string(&text(&[]).replace("", &text(&["."]))), ".");
+        assert_eq!(string(&text(&["aaa"]).replace("aa", &text(&["b"]))), "ba");
+    }
+}

@@ -1,0 +1,117 @@
+//! Items of a dialogue: turns, bare strings and section markers.
+
+use std::sync::Arc;
+
+use super::text::{Origin, Source, Text};
+use crate::error::{Error, excerpt};
+use crate::value::Value;
+
+/// The value under a key of a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A prompt: fields are filled into it.
+    Text(Text),
+    /// Anything else: it goes through as it is.
+    Const(Value),
+}
+
+/// A dict of a dialogue: `role`, `prompt`, and whatever else the configuration gives it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Turn {
+    /// Where it stands in the configuration.
+    pub place: String,
+    /// Its keys in order.
+    pub keys: Vec<(Arc<str>, Entry)>,
+}
+
+impl Turn {
+    /// The value under `key`.
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        self.keys.iter().find(|(k, _)| &**k == key).map(|(_, v)| v)
+    }
+
+    /// A constant under `key`; None where the key is absent or a prompt.
+    pub fn constant(&self, key: &str) -> Option<&Value> {
+        match self.get(key) {
+            Some(Entry::Const(v)) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// The text under `prompt`.
+    pub fn prompt(&self) -> Option<&Text> {
+        match self.get("prompt") {
+            Some(Entry::Text(t)) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// `dict.update`: `other`'s keys win, and keep their place.
+    pub fn update(&mut self, other: &Turn) {
+        for (key, value) in &other.keys {
+            match self.keys.iter_mut().find(|(k, _)| k == key) {
+                Some(entry) => entry.1 = value.clone(),
+                None => self.keys.push((key.clone(), value.clone())),
+            }
+        }
+    }
+
+    /// Whether it is nothing but a section marker, as harnesses put them around sections.
+    pub fn is_marker(&self) -> bool {
+        self.keys.len() == 2 && self.get("section").is_some() && self.get("pos").is_some()
+    }
+}
+
+/// One item of a prompt list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// The begin or end of a section `begin`, `round`, `end` or `ice`.
+    Marker {
+        /// The section.
+        section: &'static str,
+        /// Whether it opens the section.
+        opens: bool,
+    },
+    /// A bare string.
+    Str(Text),
+    /// A turn.
+    Turn(Turn),
+    /// What can't be rendered: an error for whoever uses it.
+    Bad(Error),
+}
+
+impl Item {
+    /// Read an item of a dialogue at `place`.
+    pub fn parse(value: &Value, place: String, source: Source) -> Self {
+        let origin = |role: Option<&Value>| Origin {
+            source,
+            role: role.and_then(Value::as_str).map(Arc::from),
+            ..Origin::default()
+        };
+        match value {
+            Value::Str(s) => Self::Str(Text::lit(s, origin(None))),
+            Value::Dict(items) => {
+                let mut keys = Vec::with_capacity(items.len());
+                for (key, entry) in items {
+                    let name: Arc<str> = key.as_str().map_or_else(|| key.to_string().into(), Arc::from);
+                    let entry = match (&*name, entry) {
+                        ("prompt", Value::Str(s)) => Entry::Text(Text::lit(s, origin(value.get("role")))),
+                        ("prompt", other) => {
+                            return Self::Bad(Error::template(
+                                format!("{place}.prompt"),
+                                format!("expected a str, found {}", other.type_name()),
+                            ));
+                        }
+                        (_, other) => Entry::Const(other.clone()),
+                    };
+                    keys.push((name, entry));
+                }
+                Self::Turn(Turn { place, keys })
+            }
+            other => Self::Bad(Error::template(
+                place,
+                format!("expected a turn (a dict with a role) or a str, found {}", excerpt(&other.to_string())),
+            )),
+        }
+    }
+}
