@@ -300,12 +300,6 @@ fn said(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
 }
 
 fn raw_request(config: &Config, raw: &RawTemplate, ice: &Ice) -> Result<Request> {
-    if config.output == Output::Text {
-        return Err(Error::template(
-            "output",
-            "raw messages have no text form: a language model's parser refuses them; use output=\"messages\"",
-        ));
-    }
     let raw_message = |item: &RawItem, finished: bool| match item {
         RawItem::Message(turn) => Some(message(said(turn.keys.clone()), finished)),
         RawItem::Expand(column) => Some(Message::Expand { column: column.as_str().into() }),
@@ -329,6 +323,13 @@ fn raw_request(config: &Config, raw: &RawTemplate, ice: &Ice) -> Result<Request>
     }
     if config.output == Output::PromptList {
         return Ok(Request::List(messages));
+    }
+    // An empty list goes through the language model's parser; messages of a column may be none.
+    if config.output == Output::Text && messages.iter().any(|m| !matches!(m, Message::Expand { .. })) {
+        return Err(Error::template(
+            "output",
+            "raw messages have no text form: a language model's parser refuses them; use output=\"messages\"",
+        ));
     }
     if sections {
         return Err(Error::template(

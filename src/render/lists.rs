@@ -414,6 +414,9 @@ impl<'a> Assembly<'a> {
             if expansion.lists.values().is_null(n as usize) {
                 return fault("a null stands among the messages");
             }
+            if self.config.output == Output::Text {
+                return fault("raw messages have no text form; use output=\"messages\"");
+            }
             if !expansion.complete && self.config.output != Output::PromptList {
                 return fault("its messages need role and content");
             }
