@@ -681,7 +681,7 @@ def read_model(config: dict[str, Any]) -> Model:
         prompt,
         ice,
         retriever,
-        reader.get("output_column"),
+        reader.get("output_column") or None,  # an empty name is none
         inferencer,
         meta,
         config.get("mode") or by_default,

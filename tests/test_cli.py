@@ -27,8 +27,14 @@ CONFIG: dict[str, Any] = {
 }
 META = {
     "round": [
-        {"role": "HUMAN", "begin": "<user>", "end": "\n", "api_role": "HUMAN"},
-        {"role": "BOT", "begin": "<bot>", "end": "\n", "api_role": "BOT", "generate": True},
+        {"role": "HUMAN", "begin": "<user>", "end": "\n"},
+        {"role": "BOT", "begin": "<bot>", "end": "\n", "generate": True},
+    ]
+}
+CHAT = {
+    "round": [
+        {"role": "HUMAN", "api_role": "HUMAN"},
+        {"role": "BOT", "api_role": "BOT", "generate": True},
     ]
 }
 SAMPLES = pa.table(
@@ -93,7 +99,7 @@ def expected(table: pa.Table = SAMPLES, keep: Sequence[str] = (), **arguments: A
 
 @pytest.mark.parametrize("kind_in", [".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".jsonl"])
 @pytest.mark.parametrize("kind_out", [".parquet", ".arrow", ".jsonl"])
-@pytest.mark.parametrize("arguments", [{}, {"output": "messages", "meta_template": META}])
+@pytest.mark.parametrize("arguments", [{}, {"output": "messages", "meta_template": CHAT}])
 def test_every_format_in_and_out(folder: Folder, kind_in: str, kind_out: str, arguments: dict[str, Any]) -> None:
     folder.config("config.json", {**CONFIG, **arguments})
     folder.data(f"in{kind_in}", SAMPLES)
@@ -313,8 +319,8 @@ class TestWhatIsSaid:
         assert capsys.readouterr().out == folder.rows("out.jsonl")[0]["prompt"] + "\n"
 
     def test_the_first_messages(self, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
-        folder.config("config.json", {**CONFIG, "meta_template": META})
-        assert folder.render("--out", folder["out.jsonl"], "--print-first", "--output", "messages") == 0
+        folder.config("config.json", {**CONFIG, "meta_template": CHAT})
+        assert folder.render("--out", folder["out.jsonl"], "--print-first") == 0
         assert json.loads(capsys.readouterr().out) == [{"role": "HUMAN", "prompt": "Q: 1+1?\nA:"}]
 
     @pytest.mark.parametrize("tqdm", [True, False])

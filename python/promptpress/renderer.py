@@ -13,7 +13,7 @@ from promptpress._core import RenderError, TemplateError
 from promptpress.from_config import renderer_arguments
 from promptpress.model_classes import meta_template_of
 from promptpress.settings import plain
-from promptpress.tables import as_reader, as_table, for_core
+from promptpress.tables import as_reader, as_table, core_schema, for_core
 
 __all__ = ["Renderer"]
 
@@ -280,8 +280,7 @@ class Renderer:
         if isinstance(keep, str):
             message = f"keep: expected a sequence of column names, found the str {keep!r}"
             raise TypeError(message)
-        empty, _ = for_core(schema.empty_table())
-        own = list(self._core.output_fields(empty.schema))
+        own = list(self._core.output_fields(core_schema(schema)))
         for name in keep:
             if schema.get_field_index(name) < 0:
                 known = ", ".join(repr(known) for known in schema.names)

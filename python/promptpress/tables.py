@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from promptpress import _text
 from promptpress._core import RenderError
 
-__all__ = ["Lower", "as_reader", "as_table", "for_core"]
+__all__ = ["Lower", "as_reader", "as_table", "core_schema", "for_core"]
 
 Lower = Callable[[str, pa.Array], pa.Array]
 """Texts of a column's rows: its name and their numbers in, strings out."""
@@ -85,6 +85,34 @@ def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterable[pa
     yield from rest
 
 
+def core_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of what `for_core` makes of a table with this one.
+
+    Raises:
+        RenderError: If two columns have the same name.
+
+    """
+    foreign = _foreign(schema)
+    return pa.schema([_row_numbers(field.name) if field.name in foreign else field for field in schema])
+
+
+def _foreign(schema: pa.Schema) -> list[str]:
+    """List the columns of types that the core has no texts for; refuse names that it can't tell apart."""
+    names = schema.names
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        message = f'column "{twice}": the table has two columns of this name; rename one'
+        raise RenderError(message)
+    if any("\0" in name for name in names):
+        message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
+        raise RenderError(message)
+    return [field.name for field in schema if not _text.is_native(field.type)]
+
+
+def _row_numbers(name: str) -> pa.Field:
+    return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows"})
+
+
 def for_core(table: pa.Table) -> tuple[pa.Table, Lower]:
     """Prepare a table for the core, which has no texts for some types.
 
@@ -99,21 +127,13 @@ def for_core(table: pa.Table) -> tuple[pa.Table, Lower]:
         RenderError: If two columns have the same name.
 
     """
-    names = table.column_names
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        message = f'column "{twice}": the table has two columns of this name; rename one'
-        raise RenderError(message)
-    if any("\0" in name for name in names):
-        message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
-        raise RenderError(message)
-    foreign = [field.name for field in table.schema if not _text.is_native(field.type)]
+    foreign = _foreign(table.schema)
     nested = [field.name for field in table.schema if field.type.num_fields and field.name not in foreign]
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
         rows = pa.array(range(len(table)), pa.int64())
-        out = out.set_column(at, pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows"}), rows)
+        out = out.set_column(at, _row_numbers(name), rows)
 
     def lower(name: str, rows: pa.Array) -> pa.Array:
         first = rows[0].as_py() if len(rows) else 0

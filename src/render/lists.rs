@@ -124,6 +124,10 @@ impl MessageType {
     pub fn add_fields(&mut self, fields: &Fields, layout: Layout) -> Result<()> {
         for field in fields {
             let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
+            // Taken out of the table one by one, their contents are texts like the configuration's own.
+            if field.name() == "content" && own == string_type(layout) && !self.texts.iter().any(|t| &**t == "content") {
+                self.texts.push("content".into());
+            }
             match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
                 None => self.fields.push((field.name().as_str().into(), own)),
                 Some((name, so_far)) => *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?,
