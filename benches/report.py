@@ -51,10 +51,10 @@ def preface(machine: dict[str, Any], runs: list[dict[str, Any]]) -> Iterator[str
     for name, version in versions.items():
         yield f"- {name}: {version}."
     yield ""
-    yield "A row is a sample. A rate is that of the median of three rounds. Before a peer is timed, its requests for the"
-    yield "first samples are compared with those of the oracle, to the byte, and promptpress's last ones afterwards; a"
-    yield "difference fails the run. A peer below 100,000 rows/s is timed on fewer samples. Every peer runs in one process,"
-    yield "on as many threads as it says."
+    yield "A row is a sample; a rate is that of the median of three rounds. Before a peer is timed, its requests for"
+    yield "the first samples are compared with those of the oracle, to the byte, and promptpress's last ones afterwards; a"
+    yield "difference fails the run. A peer below 100,000 rows/s is timed on fewer samples. Every peer runs in one"
+    yield "process, on as many threads as it says."
     yield ""
 
 
@@ -83,7 +83,8 @@ def section(workload: str, group: list[dict[str, Any]]) -> Iterator[str]:
     requests = f"; {per_sample} requests a row" if per_sample > 1 else ""
     yield f"{first['about'][0].upper()}{first['about'][1:]}{requests}."
     yield ""
-    yield "| | threads | rows timed | seconds: median (least to most) | rows/s | GB/s | promptpress: times as fast | equal to, on rows |"
+    heads = ["", "threads", "rows timed", "seconds: median (least to most)", "rows/s", "GB/s"]
+    yield f"| {' | '.join([*heads, 'promptpress: times as fast', 'equal to, on rows'])} |"
     yield "|---|---:|---:|---:|---:|---:|---:|---|"
     for run in sorted(group, key=rate, reverse=True):
         volume = f"{run['bytes'] / run['stats']['median'] / 1e9:.2f}" if run["bytes"] else ""

@@ -8,11 +8,13 @@ pub enum Dialect {
     /// OpenCompass 0.5.4.
     #[default]
     OpenCompass,
+    /// AISBench 3.1.20260630.
+    AisBench,
 }
 
 impl Dialect {
     /// Every dialect's name, as configurations spell it.
-    pub const NAMES: &'static [&'static str] = &["opencompass"];
+    pub const NAMES: &'static [&'static str] = &["opencompass", "aisbench"];
 
     /// The dialect of that name.
     ///
@@ -22,6 +24,7 @@ impl Dialect {
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "opencompass" => Ok(Self::OpenCompass),
+            "aisbench" => Ok(Self::AisBench),
             _ => Err(Error::template(
                 "dialect",
                 format!("{} is not one of {}", crate::error::excerpt(name), Self::NAMES.join(", ")),
@@ -31,8 +34,21 @@ impl Dialect {
 
     /// Whether an example's index may count from the end (OpenCompass: -1 is the last row of the train split).
     pub fn negative_indices(self) -> bool {
-        match self {
-            Self::OpenCompass => true,
-        }
+        self == Self::OpenCompass
+    }
+
+    /// Whether there are raw messages, and meta templates in the list form to go with them (OpenCompass).
+    pub fn raw_messages(self) -> bool {
+        self == Self::OpenCompass
+    }
+
+    /// Whether a role without any prompt speaks an empty message (OpenCompass); AISBench refuses it.
+    pub fn empty_messages(self) -> bool {
+        self == Self::OpenCompass
+    }
+
+    /// Whether a `ZeroRetriever` takes an `ice_separator` (AISBench).
+    pub fn zero_takes_separator(self) -> bool {
+        self == Self::AisBench
     }
 }

@@ -7,9 +7,9 @@
 pub mod dialect;
 pub mod error;
 pub mod plan;
+pub mod pytext;
 #[cfg(feature = "python")]
 mod python;
-pub mod pytext;
 pub mod render;
 pub mod role;
 pub mod template;

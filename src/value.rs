@@ -75,6 +75,7 @@ impl Value {
                 a.len() == b.len() && a.iter().all(|(k, v)| b.iter().any(|(l, w)| k.equals(l) && v.equals(w)))
             }
             _ => match (number(self), number(other)) {
+                #[allow(clippy::float_cmp, reason = "Python's dict keys compare exactly")]
                 (Some(a), Some(b)) => a == b,
                 _ => self == other,
             },

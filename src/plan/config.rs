@@ -136,7 +136,7 @@ impl Config {
         if prompt.is_none() && ice.is_none() {
             return Err(Error::template("prompt_template", "a prompt template, or an ICE template alone, is required"));
         }
-        let retriever = Retriever::parse(&s.retriever)?;
+        let retriever = Retriever::parse(&s.retriever, dialect)?;
         let reader = reader(&s.reader)?;
         let inferencer = Inferencer::parse(&s.inferencer)?;
         let mode = match word(&s.mode, "mode", "")? {
@@ -156,9 +156,21 @@ impl Config {
             "" => Output::Text,
             other => return Err(not_one_of("output", other, &["text", "messages", "prompt_list", "messages_json"])),
         };
-        let meta = MetaTemplate::parse(&s.meta_template, matches!(output, Output::Messages | Output::MessagesJson), tokens);
+        let meta =
+            MetaTemplate::parse(&s.meta_template, matches!(output, Output::Messages | Output::MessagesJson), tokens);
         // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.
         let meta = if output == Output::PromptList { None } else { meta? };
+        if !dialect.raw_messages() {
+            let raw = |t: &Option<Template>| matches!(t, Some(Template::Raw(_)));
+            let place =
+                if raw(&prompt) { Some("prompt_template.type") } else { raw(&ice).then_some("ice_template.type") };
+            if let Some(place) = place {
+                return Err(Error::template(place, "this dialect has no RawPromptTemplate"));
+            }
+            if matches!(meta, Some(MetaTemplate::Messages(_))) {
+                return Err(Error::template("meta_template", "expected a dict with a round, found a list"));
+            }
+        }
         let labels = match &s.labels {
             Value::None => inferencer.labels,
             given => Some(label_list(given, "labels")?),
@@ -289,7 +301,9 @@ impl Inferencer {
                 Some(t) => family_name(t, "inferencer.type")?,
                 None => String::new(),
             },
-            other => return Err(Error::template("inferencer", format!("expected a dict, found {}", other.type_name()))),
+            other => {
+                return Err(Error::template("inferencer", format!("expected a dict, found {}", other.type_name())));
+            }
         };
         if family == "ChatInferencer" {
             return Err(Error::template("inferencer.type", "ChatInferencer is not supported"));

@@ -29,9 +29,8 @@ pub fn labels(config: &Config) -> Result<Labels> {
     if let Some(given) = &config.labels {
         return Ok(Labels::Given(given.clone()));
     }
-    let unknown = |path: &str| {
-        Error::template(path, "raw messages have no labels to take in ppl mode; give them by labels=")
-    };
+    let unknown =
+        |path: &str| Error::template(path, "raw messages have no labels to take in ppl mode; give them by labels=");
     match &config.prompt {
         Some(Template::Raw(_)) => return Err(unknown("prompt_template")),
         Some(Template::Prompt(prompt)) => {

@@ -11,7 +11,7 @@ use super::retriever::Choice;
 use super::segment::Substitution;
 use crate::error::{Error, Result};
 use crate::role::{
-    Join, Message, MergeMeta, MetaTemplate, Piece, Request, Slot, joined, merge_raw, meta_content, meta_message,
+    Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, joined, merge_raw, meta_content, meta_message,
     to_messages, to_text,
 };
 use crate::template::{Body, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text};
@@ -79,17 +79,18 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
             });
             return Ok(Ice::Messages(messages.collect()));
         }
-        Some(Template::Prompt(ice)) if matches!(&ice.shape, crate::template::Shape::One(Body::Dialogue(_) | Body::Bad(_))) => {
+        Some(Template::Prompt(ice))
+            if matches!(&ice.shape, crate::template::Shape::One(Body::Dialogue(_) | Body::Bad(_))) =>
+        {
             (separator, end) = (Value::from(""), Value::from(""));
         }
         _ => {}
     }
     let token = |value: &Value, key: &str| match value {
         Value::Str(s) => Ok(Text::lit(s, Origin { source: Source::Separator, ..Origin::default() })),
-        other => Err(Error::template(
-            format!("retriever.{key}"),
-            format!("expected a str, found {}", other.type_name()),
-        )),
+        other => {
+            Err(Error::template(format!("retriever.{key}"), format!("expected a str, found {}", other.type_name())))
+        }
     };
     if matches!(shots.first(), Some(ExampleForm::Items(_))) {
         let mut items = Vec::new();
@@ -254,7 +255,9 @@ fn dialogue_request(config: &Config, items: Vec<Item>, generation: bool) -> Resu
         (Output::PromptList, _) => Ok(Request::List(prompt_list(items))),
         (_, None) => Ok(Request::Text(joined(&items)?)),
         (Output::Text, Some(MetaTemplate::Rounds(meta))) => Ok(Request::Text(to_text(&items, meta, generation)?)),
-        (_, Some(MetaTemplate::Rounds(meta))) => Ok(Request::List(to_messages(&items, meta, generation)?)),
+        (_, Some(MetaTemplate::Rounds(meta))) => {
+            Ok(Request::List(to_messages(&items, meta, generation, config.dialect)?))
+        }
         (_, Some(MetaTemplate::Messages(_))) => Err(Error::template(
             "meta_template",
             "the list form is for raw messages; a dialogue needs a dict with a round",
@@ -403,7 +406,10 @@ fn prefixed(message: Message, content: &str) -> Result<Message> {
                 Slot::Const(other) => {
                     return Err(Error::template(
                         "prompt_template",
-                        format!("the content to merge with the meta template's must be a str, found {}", other.type_name()),
+                        format!(
+                            "the content to merge with the meta template's must be a str, found {}",
+                            other.type_name()
+                        ),
                     ));
                 }
             }

@@ -2,6 +2,7 @@
 
 use rand_mt::Mt;
 
+use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
 use crate::template::family_name;
 use crate::value::Value;
@@ -48,7 +49,7 @@ impl Retriever {
     /// # Errors
     ///
     /// `TemplateError` for an unknown retriever, or an argument that it lacks or doesn't take.
-    pub fn parse(value: &Value) -> Result<Self> {
+    pub fn parse(value: &Value, dialect: Dialect) -> Result<Self> {
         let empty = Value::from("");
         let items = match value {
             Value::None => {
@@ -80,7 +81,9 @@ impl Retriever {
             }
         };
         for (key, _) in items {
-            let common = ["type", "ice_separator", "ice_eos_token"];
+            let common = ["type", "ice_eos_token", "ice_separator"];
+            let zero = family == "ZeroRetriever" && !dialect.zero_takes_separator();
+            let common = if zero { &common[..2] } else { &common[..] };
             if !key.as_str().is_some_and(|k| common.contains(&k) || own.contains(&k)) {
                 let takes = [&common[1..], own].concat().join(", ");
                 return Err(Error::template(PATH, format!("{family} takes no {key}; it takes {takes}")));
@@ -97,7 +100,9 @@ impl Retriever {
                     Some(other) => {
                         return Err(Error::template(
                             "retriever.seed",
-                            format!("expected an int from 0 to 4294967295, found {other}; a run without seed can't be reproduced"),
+                            format!(
+                                "expected an int from 0 to 4294967295, found {other}; a run without seed can't be reproduced"
+                            ),
                         ));
                     }
                 },

@@ -15,8 +15,6 @@
 
 use std::sync::Arc;
 
-use memchr::memmem;
-
 use crate::error::{Error, Result};
 use crate::role::{Join, Piece};
 use crate::template::{Atom, Origin, Source, Text};
@@ -71,6 +69,22 @@ impl Columns {
         let tokens = names.iter().map(|name| format!("{{{name}}}")).collect();
         let brace_in_name = names.iter().any(|name| name.contains(['{', '}']));
         Ok(Self { names, tokens, masked, substitution, brace_in_name })
+    }
+
+    /// Where placeholders stand in `text`, from left to right: first byte and column. Where names hold braces and
+    /// placeholders overlap, the leftmost counts, then the first column.
+    pub fn placeholders(&self, text: &str) -> Vec<(usize, usize)> {
+        let mut out = Vec::new();
+        let mut free = 0;
+        for at in memchr::memchr_iter(b'{', text.as_bytes()) {
+            if at >= free
+                && let Some(column) = self.tokens.iter().position(|token| text[at..].starts_with(token.as_str()))
+            {
+                out.push((at, column));
+                free = at + self.tokens[column].len();
+            }
+        }
+        out
     }
 
     /// The same columns under another way of substituting.
@@ -128,28 +142,26 @@ impl Unit {
     /// Bind a piece to columns.
     pub fn new(piece: &Piece, columns: &Columns) -> Self {
         let text = &piece.text;
-        let mut unit = Self {
-            segs: Vec::new(),
-            text: text.clone(),
-            join: piece.join,
-            guards: Vec::new(),
-            always: false,
-        };
+        let mut unit =
+            Self { segs: Vec::new(), text: text.clone(), join: piece.join, guards: Vec::new(), always: false };
         let mut runs: Vec<Work> = text
             .atoms
             .iter()
             .map(|atom| match atom {
                 Atom::Lit(s, origin) => Work {
-                    sealed: text.fixed || (columns.substitution == Substitution::SinglePass && origin.example.is_some()),
+                    sealed: text.fixed
+                        || (columns.substitution == Substitution::SinglePass && origin.example.is_some()),
                     seg: Seg::Lit(s.clone(), origin.clone()),
                 },
                 Atom::Example { slot, part } => Work { seg: Seg::Example { slot: *slot, part: *part }, sealed: true },
             })
             .collect();
         if !text.fixed {
-            for column in 0..columns.names.len() {
-                runs = replace(runs, column, columns);
-            }
+            runs = match columns.substitution {
+                Substitution::Harness => (0..columns.names.len())
+                    .fold(runs, |runs, column| replace(&runs, columns, |text| only(text, column, columns))),
+                Substitution::SinglePass => replace(&runs, columns, |text| columns.placeholders(text)),
+            };
         }
         unit.segs = runs.into_iter().map(|work| work.seg).collect();
         if !text.fixed && columns.substitution == Substitution::Harness {
@@ -217,10 +229,13 @@ struct Work {
     sealed: bool,
 }
 
-/// Put column `column` in for its placeholder, in every run of literals.
-fn replace(work: Vec<Work>, column: usize, columns: &Columns) -> Vec<Work> {
-    let token = columns.tokens[column].as_bytes();
-    let finder = memmem::Finder::new(token);
+/// Where one column's placeholder stands.
+fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
+    text.match_indices(columns.tokens[column].as_str()).map(|(at, _)| (at, column)).collect()
+}
+
+/// Put fields in for the placeholders that `find` finds in a run of literals.
+fn replace(work: &[Work], columns: &Columns, find: impl Fn(&str) -> Vec<(usize, usize)>) -> Vec<Work> {
     let is_open = |w: &Work| !w.sealed && matches!(w.seg, Seg::Lit(..));
     // What stands in a template and what stands between examples make no placeholder together under single-pass rules.
     let is_template = |w: &Work| match &w.seg {
@@ -233,40 +248,34 @@ fn replace(work: Vec<Work>, column: usize, columns: &Columns) -> Vec<Work> {
             out.extend_from_slice(run);
             continue;
         }
-        let text = Text {
-            atoms: run
-                .iter()
-                .filter_map(|w| if let Seg::Lit(s, o) = &w.seg { Some(Atom::Lit(s.clone(), o.clone())) } else { None })
-                .collect(),
-            fixed: false,
+        let atom = |w: &Work| match &w.seg {
+            Seg::Lit(s, origin) => Some(Atom::Lit(s.clone(), origin.clone())),
+            _ => None,
         };
-        if finder.find(text.literal().as_bytes()).is_none() {
-            out.extend_from_slice(run);
-            continue;
-        }
-        for (n, part) in text.split(&columns.tokens[column]).into_iter().enumerate() {
-            if n > 0 {
-                out.push(match columns.mask(column) {
-                    Some(by) => {
-                        let origin = Origin {
-                            source: Source::Masked,
-                            column: Some(columns.names[column].clone()),
-                            ..Origin::default()
-                        };
-                        // Under harness rules the replacement is looked into by later columns like any text.
-                        let sealed = columns.substitution == Substitution::SinglePass;
-                        Work { seg: Seg::Lit(by.clone(), origin), sealed }
-                    }
-                    None => Work { seg: Seg::Field(column), sealed: true },
-                });
-            }
-            out.extend(part.atoms.into_iter().filter_map(|atom| match atom {
+        let text = Text { atoms: run.iter().filter_map(atom).collect(), fixed: false };
+        let whole = text.literal();
+        let mut start = 0;
+        let literal = |start, end, out: &mut Vec<Work>| {
+            out.extend(text.cut(start, end).atoms.into_iter().filter_map(|atom| match atom {
                 Atom::Lit(s, origin) => Some(Work { seg: Seg::Lit(s, origin), sealed: false }),
                 Atom::Example { .. } => None,
             }));
+        };
+        for (at, column) in find(&whole) {
+            literal(start, at, &mut out);
+            out.push(field(column, columns));
+            start = at + columns.tokens[column].len();
         }
+        literal(start, whole.len(), &mut out);
     }
     out
+}
+
+fn field(column: usize, columns: &Columns) -> Work {
+    let Some(by) = columns.mask(column) else { return Work { seg: Seg::Field(column), sealed: true } };
+    let origin = Origin { source: Source::Masked, column: Some(columns.names[column].clone()), ..Origin::default() };
+    // Under harness rules the replacement is looked into by later columns like any text.
+    Work { seg: Seg::Lit(by.clone(), origin), sealed: columns.substitution == Substitution::SinglePass }
 }
 
 /// One step of a row's loop.

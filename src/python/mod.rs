@@ -9,6 +9,10 @@ mod value;
 use pyo3::prelude::*;
 
 /// The compiled core of promptpress. Use it through `promptpress`.
+///
+/// # Errors
+///
+/// Python's own, if the module can't be filled.
 #[pymodule]
 #[pyo3(name = "_core")]
 pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {

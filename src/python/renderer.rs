@@ -75,6 +75,7 @@ impl Renderer {
     /// Compile `settings`; `tokens(id)` gives a token's text or None, `lower` the texts of the examples' foreign columns.
     #[new]
     #[pyo3(signature = (settings, examples, tokens, lower))]
+    #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
     fn new(
         py: Python<'_>,
         settings: &Bound<'_, PyDict>,
@@ -93,8 +94,8 @@ impl Renderer {
                 Error::stopped()
             })
         };
-        let config = Config::new(&settings, &text_of)
-            .map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
+        let config =
+            Config::new(&settings, &text_of).map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
         let examples = examples.map(one_batch).transpose();
         let examples = plain(py, examples)?;
         let made = detached(py, || render::Renderer::new(config, examples.as_ref(), &host))?;
@@ -248,10 +249,10 @@ impl Renderer {
         let label = label.map(value::from_python).transpose()?;
         let spans = detached(py, || self.core.explain(&samples, row, label.as_ref(), &host))?;
         let spans = raised(py, &host, spans)?;
-        let ints = |of: fn(&render::Span) -> Option<i64>| Arc::new(spans.iter().map(of).collect::<Int64Array>()) as ArrayRef;
-        let strings = |of: fn(&render::Span) -> Option<&str>| {
-            Arc::new(spans.iter().map(of).collect::<StringArray>()) as ArrayRef
-        };
+        let ints =
+            |of: fn(&render::Span) -> Option<i64>| Arc::new(spans.iter().map(of).collect::<Int64Array>()) as ArrayRef;
+        let strings =
+            |of: fn(&render::Span) -> Option<&str>| Arc::new(spans.iter().map(of).collect::<StringArray>()) as ArrayRef;
         let batch = RecordBatch::try_from_iter_with_nullable([
             ("message", ints(|s| Some(s.message as i64)), true),
             ("part", ints(|_| None), true),

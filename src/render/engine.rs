@@ -160,7 +160,7 @@ pub fn texts(
     limit: usize,
 ) -> Result<Option<Texts>> {
     let bound: Vec<Vec<Bound>> = plans
-        .plans
+        .all
         .iter()
         .map(|plan| plan.programs.iter().map(|program| Bound::new(program, batch)).collect())
         .collect::<Result<_>>()?;

@@ -182,7 +182,8 @@ impl Examples {
             let atoms = traced
                 .into_iter()
                 .map(|(s, origin)| {
-                    let source = if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
+                    let source =
+                        if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
                     Atom::Lit(s.into(), Origin { example: Some(slot), source, ..origin })
                 })
                 .collect();

@@ -43,9 +43,17 @@ impl Renderer {
     /// # Errors
     ///
     /// `RenderError` for a row or label that there isn't, and for whatever rendering the row refuses.
-    pub fn explain(&self, samples: &RecordBatch, row: usize, label: Option<&Value>, host: &dyn Host) -> Result<Vec<Span>> {
+    pub fn explain(
+        &self,
+        samples: &RecordBatch,
+        row: usize,
+        label: Option<&Value>,
+        host: &dyn Host,
+    ) -> Result<Vec<Span>> {
         if row >= samples.num_rows() {
-            return Err(Error::render(format!("there is no such row: the table has {}", samples.num_rows())).at_row(row));
+            return Err(
+                Error::render(format!("there is no such row: the table has {}", samples.num_rows())).at_row(row)
+            );
         }
         let labels = self.labels_of(std::slice::from_ref(samples))?;
         let label = match (label, self.config.mode) {
@@ -130,7 +138,7 @@ impl Renderer {
         let bound = self.bind(samples.schema_ref())?;
         let (plans, _) = self.plans(samples, start, &bound, labels, &mut None, host)?;
         let batch = Batch::new(harness, samples, host);
-        hard_rows(&batch, plans.plans.iter().map(|plan| &plan.request))
+        hard_rows(&batch, plans.all.iter().map(|plan| &plan.request))
     }
 
     fn ids(&self, samples: &RecordBatch, row: usize) -> Result<Vec<i64>> {

@@ -91,7 +91,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
         .iter()
         .filter_map(|atom| match atom {
             Atom::Lit(s, origin) => Some((s.to_string(), origin.clone())),
-            _ => None,
+            Atom::Example { .. } => None,
         })
         .collect();
     if text.fixed {
@@ -99,55 +99,69 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
         return Ok(now);
     }
     let columns = batch.columns;
-    let single = columns.substitution == Substitution::SinglePass;
-    for column in 0..columns.names.len() {
-        let whole: String = now.iter().map(|(s, _)| s.as_str()).collect();
-        let token = &columns.tokens[column];
-        if !whole.contains(token.as_str()) {
-            continue;
-        }
-        let masked = columns.mask(column).is_some();
-        let value = String::from_utf8_lossy(batch.field(column, row)?).into_owned();
-        let origin = Origin {
-            source: if masked { Source::Masked } else { Source::Field },
-            column: Some(columns.names[column].clone()),
-            ..Origin::default()
+    if columns.substitution == Substitution::SinglePass {
+        // A value is a wall, and so is the border between a template and what stands between examples.
+        let kind = |(_, origin): &(String, Origin)| {
+            (matches!(origin.source, Source::Field) || origin.example.is_some(), origin.source == Source::Separator)
         };
-        let sealed = |origin: &Origin| matches!(origin.source, Source::Field | Source::Masked) || origin.example.is_some();
-        let between = |(_, origin): &(String, Origin)| origin.source == Source::Separator;
         let mut next = Traced::new();
-        // Under single-pass rules a value is a wall: runs between values are searched one by one.
-        let runs: Vec<&[(String, Origin)]> =
-            if single { now.chunk_by(|a, b| !sealed(&a.1) && !sealed(&b.1) && between(a) == between(b)).collect() } else { vec![&now[..]] };
-        for run in runs {
-            if single && sealed(&run[0].1) {
+        for run in now.chunk_by(|a, b| kind(a) == kind(b)) {
+            if kind(&run[0]).0 {
                 next.extend_from_slice(run);
-                continue;
+            } else {
+                put(run, &columns.placeholders(&flat(run)), batch, row, &mut Vec::new(), &mut next)?;
             }
-            let whole: String = run.iter().map(|(s, _)| s.as_str()).collect();
-            let mut start = 0;
-            for (at, _) in whole.match_indices(token.as_str()) {
-                cut(run, start, at, &mut next);
-                let mut taken = Traced::new();
-                cut(run, at, at + token.len(), &mut taken);
-                for (_, origin) in &taken {
-                    if let (Source::Field | Source::Masked, Some(column)) = (origin.source, &origin.column)
-                        && !culprits.contains(column)
-                    {
-                        culprits.push(column.clone());
-                    }
-                }
-                if !value.is_empty() {
-                    next.push((value.clone(), origin.clone()));
-                }
-                start = at + token.len();
-            }
-            cut(run, start, whole.len(), &mut next);
         }
         now = next;
+    } else {
+        for (column, token) in columns.tokens.iter().enumerate() {
+            let whole = flat(&now);
+            let found: Vec<(usize, usize)> = whole.match_indices(token.as_str()).map(|(at, _)| (at, column)).collect();
+            if !found.is_empty() {
+                let mut next = Traced::new();
+                put(&now, &found, batch, row, culprits, &mut next)?;
+                now = next;
+            }
+        }
     }
     now.retain(|(s, _)| !s.is_empty());
     Ok(now)
+}
+
+fn flat(run: &[(String, Origin)]) -> String {
+    run.iter().map(|(s, _)| s.as_str()).collect()
+}
+
+/// Put fields in for the placeholders that were found: first byte and column.
+fn put(
+    run: &[(String, Origin)],
+    found: &[(usize, usize)],
+    batch: &Batch,
+    row: usize,
+    culprits: &mut Vec<Arc<str>>,
+    out: &mut Traced,
+) -> Result<()> {
+    let columns = batch.columns;
+    let mut start = 0;
+    for &(at, column) in found {
+        let end = at + columns.tokens[column].len();
+        cut(run, start, at, out);
+        let mut taken = Traced::new();
+        cut(run, at, end, &mut taken);
+        for (_, origin) in &taken {
+            if let (Source::Field | Source::Masked, Some(column)) = (origin.source, &origin.column)
+                && !culprits.contains(column)
+            {
+                culprits.push(column.clone());
+            }
+        }
+        let source = if columns.mask(column).is_some() { Source::Masked } else { Source::Field };
+        let value = String::from_utf8_lossy(batch.field(column, row)?).into_owned();
+        out.push((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }));
+        start = end;
+    }
+    cut(run, start, usize::MAX, out);
+    Ok(())
 }
 
 fn cut(run: &[(String, Origin)], start: usize, end: usize, out: &mut Traced) {

@@ -64,7 +64,7 @@ pub fn unify(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
         (T::List(a), T::List(b)) => T::List(item(unify(a.data_type(), b.data_type(), layout)?)),
         (T::Struct(a), T::Struct(b)) => {
             let mut fields: Vec<Field> = Vec::new();
-            for field in a.iter() {
+            for field in a {
                 let own = match b.find(field.name()) {
                     Some((_, other)) => unify(field.data_type(), other.data_type(), layout)?,
                     None => field.data_type().clone(),
@@ -132,9 +132,8 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
         }
         other => {
             // A type that came with the data: what the configuration has for it is made as it is and cast.
-            let own = type_of(values.iter().copied(), Layout::String).ok_or_else(|| {
-                Error::render(format!("the configuration's values don't fit the type {other}"))
-            })?;
+            let own = type_of(values.iter().copied(), Layout::String)
+                .ok_or_else(|| Error::render(format!("the configuration's values don't fit the type {other}")))?;
             if own == T::Null {
                 return Ok(new_null_array(other, values.len()));
             }

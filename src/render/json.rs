@@ -1,5 +1,7 @@
 //! Messages as JSON, written as Python's `json.dumps(..., ensure_ascii=False)` writes them.
 
+use std::fmt::Write as _;
+
 use crate::value::Value;
 
 /// A JSON string.
@@ -20,7 +22,7 @@ pub fn string(text: &str, out: &mut String) {
         };
         out.push_str(&text[start..at]);
         if escape.is_empty() {
-            out.push_str(&format!("\\u{byte:04x}"));
+            let _ = write!(out, "\\u{byte:04x}");
         } else {
             out.push_str(escape);
         }
@@ -38,9 +40,8 @@ pub fn value(value_: &Value, out: &mut String) {
         Value::Int(i) => out.push_str(&i.to_string()),
         Value::Float(f) if f.is_nan() => out.push_str("NaN"),
         Value::Float(f) if f.is_infinite() => out.push_str(if *f > 0.0 { "Infinity" } else { "-Infinity" }),
-        Value::Float(f) => out.push_str(&format!("{f:?}")),
-        Value::Str(s) => string(s, out),
-        Value::Other(s) => string(s, out),
+        Value::Float(f) => drop(write!(out, "{f:?}")),
+        Value::Str(s) | Value::Other(s) => string(s, out),
         Value::List(items) => {
             out.push('[');
             for (n, item) in items.iter().enumerate() {

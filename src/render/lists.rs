@@ -62,7 +62,8 @@ impl MessageType {
         };
         let constant = |value: &Value, name: &str| {
             type_of([value], layout).ok_or_else(|| {
-                Error::render(format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\"")).at_row(0)
+                Error::render(format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\""))
+                    .at_row(0)
             })
         };
         let mut expands = false;
@@ -90,7 +91,10 @@ impl MessageType {
                         match element(column) {
                             Some(DataType::Struct(fields)) => {
                                 for field in &fields {
-                                    add(field.name(), unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null))?;
+                                    add(
+                                        field.name(),
+                                        unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null),
+                                    )?;
                                 }
                             }
                             Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
@@ -125,12 +129,15 @@ impl MessageType {
         for field in fields {
             let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
             // Taken out of the table one by one, their contents are texts like the configuration's own.
-            if field.name() == "content" && own == string_type(layout) && !self.texts.iter().any(|t| &**t == "content") {
+            if field.name() == "content" && own == string_type(layout) && !self.texts.iter().any(|t| &**t == "content")
+            {
                 self.texts.push("content".into());
             }
             match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
                 None => self.fields.push((field.name().as_str().into(), own)),
-                Some((name, so_far)) => *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?,
+                Some((name, so_far)) => {
+                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                }
             }
         }
         Ok(())
@@ -219,7 +226,7 @@ impl<'a> Assembly<'a> {
             first_meta: 0,
         };
         let mut expands = false;
-        for plan in &plans.plans {
+        for plan in &plans.all {
             out.first_const.push(out.consts.len());
             let Request::List(messages) = &plan.request else { continue };
             for message in messages {
@@ -334,10 +341,8 @@ impl<'a> Assembly<'a> {
                     json::string(text, out);
                     return;
                 }
-                let mut entries: Vec<(Value, Value)> = self.consts[id as usize]
-                    .iter()
-                    .map(|(k, v)| (Value::Str(k.clone()), v.clone()))
-                    .collect();
+                let mut entries: Vec<(Value, Value)> =
+                    self.consts[id as usize].iter().map(|(k, v)| (Value::Str(k.clone()), v.clone())).collect();
                 if let (Some(key), Some(text)) = (key, &text) {
                     let at = self.text_position(id as usize).min(entries.len());
                     entries.insert(at, (Value::Str(key.clone()), Value::from(text.as_str())));
@@ -363,7 +368,7 @@ impl<'a> Assembly<'a> {
             return 1;
         }
         let plan = self.first_const.partition_point(|first| *first <= id) - 1;
-        let Request::List(messages) = &self.plans.plans[plan].request else { return 0 };
+        let Request::List(messages) = &self.plans.all[plan].request else { return 0 };
         let own = messages.iter().filter(|m| !matches!(m, Message::Expand { .. })).nth(id - self.first_const[plan]);
         match own {
             Some(Message::Dict(keys)) => keys.iter().position(|(_, s)| matches!(s, Slot::Text(_))).unwrap_or(0),
@@ -383,7 +388,7 @@ impl<'a> Assembly<'a> {
             let start = refs.len();
             let mut id = self.first_const[plan];
             let mut expanded = false;
-            let Request::List(messages) = &self.plans.plans[plan].request else { continue };
+            let Request::List(messages) = &self.plans.all[plan].request else { continue };
             for message in messages {
                 match message {
                     Message::Expand { column } => {
@@ -465,9 +470,11 @@ impl<'a> Assembly<'a> {
 
     fn role(&self, one: Ref) -> Option<String> {
         match one.fields {
-            From::Const(id) => {
-                self.consts[id as usize].iter().find(|(k, _)| &**k == "role").and_then(|(_, v)| v.as_str()).map(str::to_owned)
-            }
+            From::Const(id) => self.consts[id as usize]
+                .iter()
+                .find(|(k, _)| &**k == "role")
+                .and_then(|(_, v)| v.as_str())
+                .map(str::to_owned),
             From::Data(..) => self.data(one, "role").as_str().map(str::to_owned),
         }
     }
@@ -593,4 +600,3 @@ pub fn text_json(block: &Block, layout: Layout) -> Result<ArrayRef> {
     }
     Ok(Block::new(texts).array(layout, None))
 }
-

@@ -45,7 +45,7 @@ impl Plan {
 #[derive(Debug)]
 pub struct Plans {
     /// The plans.
-    pub plans: Vec<Arc<Plan>>,
+    pub all: Vec<Arc<Plan>>,
     /// Requests a row.
     pub labels: usize,
     /// The plan of each request where rows differ; else the plans are one a label.
@@ -95,5 +95,5 @@ pub fn plan_rows(
         };
         each.extend(first..first + labels.len() as u32);
     }
-    Ok(Plans { plans, labels: labels.len(), each: Some(each) })
+    Ok(Plans { all: plans, labels: labels.len(), each: Some(each) })
 }

@@ -75,7 +75,10 @@ impl Renderer {
                 config.substitution,
             )?),
             (Some(_), None) if needs => {
-                return Err(Error::template("examples", "the retriever chooses examples; give the table that it chooses from"));
+                return Err(Error::template(
+                    "examples",
+                    "the retriever chooses examples; give the table that it chooses from",
+                ));
             }
             _ => None,
         };
@@ -113,7 +116,8 @@ impl Renderer {
         }
         // Which examples a row gets is not known yet. A label that fails without any and with each kind fails always.
         for label in &known {
-            let mut tries = self.samples_of_shots().into_iter().map(|shots| recipe(&self.config, label.as_ref(), &shots));
+            let mut tries =
+                self.samples_of_shots().into_iter().map(|shots| recipe(&self.config, label.as_ref(), &shots));
             let first = tries.next().unwrap_or_else(|| recipe(&self.config, label.as_ref(), &[]));
             if let Err(error) = first
                 && tries.all(|t| t.is_err())
@@ -262,7 +266,8 @@ impl Renderer {
             },
             Labels::Column(column) => {
                 let field = schema.field_with_name(column).map_err(|_| {
-                    Error::render("the labels are this column's values, and the table lacks it; give labels=").in_column(column)
+                    Error::render("the labels are this column's values, and the table lacks it; give labels=")
+                        .in_column(column)
                 })?;
                 match field.data_type() {
                     DataType::Boolean => DataType::Boolean,
@@ -309,7 +314,9 @@ impl Renderer {
                 None => known
                     .iter()
                     .flat_map(|label| {
-                        self.samples_of_shots().into_iter().filter_map(|s| recipe(&self.config, label.as_ref(), &s).ok())
+                        self.samples_of_shots()
+                            .into_iter()
+                            .filter_map(|s| recipe(&self.config, label.as_ref(), &s).ok())
                     })
                     .collect(),
             };
@@ -423,7 +430,7 @@ impl Renderer {
             None => &none,
         };
         let lookup = |name: &str| batch.column_by_name(name).cloned();
-        let mut todo: Vec<Range<usize>> = vec![0..rows];
+        let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows }]);
         while let Some(range) = todo.pop() {
             let layout = self.config.layout;
             let Some(texts) = texts(&values, &plans, range.clone(), &shots, parts, limit(layout))? else {
@@ -486,7 +493,7 @@ impl Renderer {
             let plans = bound
                 .plans
                 .get_or_init(|| requests.iter().map(|r| Arc::new(Plan::new(r.clone(), &bound.columns))).collect());
-            return Ok((Plans { plans: plans.clone(), labels: labels.len(), each: None }, Shots::default()));
+            return Ok((Plans { all: plans.clone(), labels: labels.len(), each: None }, Shots::default()));
         }
         let shots = self.shots(batch, start, state)?;
         let Some(examples) = &self.examples else {
@@ -496,7 +503,7 @@ impl Renderer {
                 .map(|label| Ok(Arc::new(Plan::new(recipe(&self.config, label.as_ref(), &[])?, &bound.columns))))
                 .collect::<Result<Vec<_>>>()
                 .map_err(Error::into_render)?;
-            return Ok((Plans { plans, labels: labels.len(), each: None }, Shots::default()));
+            return Ok((Plans { all: plans, labels: labels.len(), each: None }, Shots::default()));
         };
         let by_texts = self.needs_texts();
         let key = |row: usize| -> Result<Key> {
@@ -528,10 +535,7 @@ impl Renderer {
     pub(super) fn shots(&self, batch: &RecordBatch, start: usize, state: &mut Option<Draws>) -> Result<Shots> {
         let mut shots = Shots { offsets: vec![0], examples: Vec::new() };
         let negative = self.config.dialect.negative_indices();
-        let examples = match &self.examples {
-            Some(examples) => examples,
-            None => return Ok(Shots::default()),
-        };
+        let Some(examples) = &self.examples else { return Ok(Shots::default()) };
         let mut push = |row: usize, ids: &mut dyn Iterator<Item = i64>| -> Result<()> {
             for id in ids {
                 shots.examples.push(examples.resolve(id, negative).map_err(|e| e.at_row(row))?);

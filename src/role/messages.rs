@@ -6,6 +6,7 @@ use super::meta::{RoundItem, Rounds};
 use super::request::{Message, Piece, Slot};
 use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
 use super::text::prompt;
+use crate::dialect::Dialect;
 use crate::error::{Error, Result};
 use crate::template::{Item, Source, Turn};
 use crate::value::Value;
@@ -19,7 +20,7 @@ use crate::value::Value;
 ///
 /// `TemplateError` for a role that nobody knows or that has no `api_role`, for examples spliced into `round`, for a
 /// string in the meta template's round, for a generating role in `begin` or `end`, and for a dialogue without messages.
-pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Message>> {
+pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dialect) -> Result<Vec<Message>> {
     let mut spoken: Vec<(Value, Vec<Piece>)> = Vec::new();
     let mut sections: Vec<(&str, usize)> = Vec::new();
     let mut going = true;
@@ -31,14 +32,17 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool) -> Result<Ve
             Some(Mark::Opens(section)) => sections.push((section, n + 1)),
             Some(Mark::Closes(section)) => {
                 let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
-                    return Err(Error::template("prompt_template", format!("section {section:?} ends but never began")));
+                    return Err(Error::template(
+                        "prompt_template",
+                        format!("section {section:?} ends but never began"),
+                    ));
                 };
                 if name == "round" || name == "ice" {
                     let rounds = split(&items[start..n], |turn| place(turn, meta))?;
                     let last = rounds.len() - 1;
                     for (r, round) in rounds.into_iter().enumerate() {
                         let stop = generation && r == last && name == "round";
-                        going = one_round(round, meta, stop, &mut spoken)?;
+                        going = one_round(round, meta, stop, dialect, &mut spoken)?;
                     }
                 }
             }
@@ -54,7 +58,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool) -> Result<Ve
                                  move the turn into round",
                             ));
                         }
-                        spoken.push(speak(&role)?);
+                        spoken.push(speak(&role, dialect)?);
                     }
                     Some(_) => {}
                     None => return Err(Error::template(&turn.place, "the turn stands outside every section")),
@@ -118,7 +122,13 @@ fn place(turn: &Turn, meta: &Rounds) -> Result<Place> {
     meta.place(role).or_else(fallback).map(Place::At).ok_or_else(|| unknown_role(turn, meta))
 }
 
-fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<(Value, Vec<Piece>)>) -> Result<bool> {
+fn one_round(
+    items: &[Item],
+    meta: &Rounds,
+    stop: bool,
+    dialect: Dialect,
+    out: &mut Vec<(Value, Vec<Piece>)>,
+) -> Result<bool> {
     let roles = overlay(items, meta)?;
     for item in &meta.round {
         match item {
@@ -133,17 +143,23 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<(Value, Ve
                 if stop && generates(role) {
                     return Ok(false);
                 }
-                out.push(speak(role)?);
+                out.push(speak(role, dialect)?);
             }
         }
     }
     Ok(true)
 }
 
-fn speak(role: &Turn) -> Result<(Value, Vec<Piece>)> {
+fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Vec<Piece>)> {
     let Some(api_role) = role.constant("api_role") else {
         return Err(Error::template(&role.place, "the role needs an api_role for messages"));
     };
+    if role.get("prompt").is_none() && !dialect.empty_messages() {
+        return Err(Error::template(
+            &role.place,
+            "the role has no prompt, and no turn of the dialogue gives it one; AISBench refuses such a message",
+        ));
+    }
     let name = role.constant("role").and_then(Value::as_str);
     let pieces = vec![
         Piece::fixed(string(role, "begin")?, Source::RoleBegin, name),

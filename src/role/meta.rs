@@ -15,8 +15,11 @@ pub enum MetaTemplate {
     /// The dict form: rounds and roles.
     Rounds(Rounds),
     /// The list form, for raw messages.
-    Messages(Vec<Vec<(Arc<str>, Value)>>),
+    Messages(Vec<Keys>),
 }
+
+/// The keys of a message, in order.
+pub type Keys = Vec<(Arc<str>, Value)>;
 
 /// An item of the meta template's `round`.
 #[derive(Clone, Debug)]
@@ -84,7 +87,7 @@ impl MetaTemplate {
     }
 }
 
-fn messages(items: &[Value]) -> Result<Vec<Vec<(Arc<str>, Value)>>> {
+fn messages(items: &[Value]) -> Result<Vec<Keys>> {
     let read = |(n, item): (usize, &Value)| {
         let path = format!("{PATH}[{n}]");
         let Value::Dict(keys) = item else {
@@ -126,7 +129,8 @@ fn rounds(value: &Value, tokens: Tokens) -> Result<Rounds> {
             items.push(match item {
                 Value::Str(s) => RoundItem::Str(s.clone()),
                 Value::Dict(keys) => {
-                    let name = item.get("role").ok_or_else(|| Error::template(&path, "a role needs the key \"role\""))?;
+                    let name =
+                        item.get("role").ok_or_else(|| Error::template(&path, "a role needs the key \"role\""))?;
                     if out.role(name).is_some() {
                         return Err(Error::template(path, format!("role {name} is there twice; roles must be unique")));
                     }
@@ -163,7 +167,10 @@ fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
                     match part {
                         Value::Str(s) => text.push_str(s),
                         Value::Int(id) => text.push_str(&tokens(*id)?.ok_or_else(|| {
-                            Error::template(place, format!("token id {id} has no text; give it by tokens={{{id}: ...}}"))
+                            Error::template(
+                                place,
+                                format!("token id {id} has no text; give it by tokens={{{id}: ...}}"),
+                            )
                         })?),
                         other => {
                             return Err(Error::template(

@@ -10,7 +10,7 @@ mod text;
 
 pub use joined::joined;
 pub use messages::to_messages;
-pub use meta::{MetaTemplate, Rounds, RoundItem, Tokens};
+pub use meta::{MetaTemplate, RoundItem, Rounds, Tokens};
 pub use raw::{MergeMeta, merge_raw, meta_content, meta_message};
 pub use request::{Join, Message, Piece, Request, Slot};
 pub use text::to_text;

@@ -65,7 +65,7 @@ pub fn meta_message(keys: &[(Arc<str>, Value)]) -> Message {
 /// # Errors
 ///
 /// `TemplateError` if it has none, or one that is no string.
-pub fn meta_content<'a>(keys: &'a [(Arc<str>, Value)], number: usize) -> Result<&'a str> {
+pub fn meta_content(keys: &[(Arc<str>, Value)], number: usize) -> Result<&str> {
     match keys.iter().find(|(k, _)| &**k == "content") {
         Some((_, Value::Str(s))) => Ok(s),
         _ => Err(Error::template(

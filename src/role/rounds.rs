@@ -41,7 +41,8 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
 ///
 /// `TemplateError` if it has none.
 pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
-    turn.constant("role").ok_or_else(|| Error::template(&turn.place, "the turn needs the key \"role\", which is missing"))
+    turn.constant("role")
+        .ok_or_else(|| Error::template(&turn.place, "the turn needs the key \"role\", which is missing"))
 }
 
 /// A turn whose role nobody knows.
@@ -81,7 +82,7 @@ pub(super) enum Place {
 /// # Errors
 ///
 /// Whatever `place` returns; and `TemplateError` for a section within the dialogue (examples spliced into `round`).
-pub(super) fn split<'a>(items: &'a [Item], place: impl Fn(&Turn) -> Result<Place>) -> Result<Vec<&'a [Item]>> {
+pub(super) fn split(items: &[Item], place: impl Fn(&Turn) -> Result<Place>) -> Result<Vec<&[Item]>> {
     let mut rounds = Vec::new();
     let (mut start, mut last) = (0, None);
     for (n, item) in items.iter().enumerate() {

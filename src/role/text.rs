@@ -28,7 +28,10 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
             Some(Mark::Opens(section)) => sections.push((section, n + 1)),
             Some(Mark::Closes(section)) => {
                 let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
-                    return Err(Error::template("prompt_template", format!("section {section:?} ends but never began")));
+                    return Err(Error::template(
+                        "prompt_template",
+                        format!("section {section:?} ends but never began"),
+                    ));
                 };
                 if name == "round" || name == "ice" {
                     let rounds = split(&items[start..n], |turn| place(turn, meta))?;
@@ -149,11 +152,9 @@ fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
 pub(super) fn prompt(role: &Turn) -> Result<Text> {
     match role.get("prompt") {
         Some(Entry::Text(text)) => Ok(text.clone()),
-        _ => Ok(Piece::fixed(
-            string(role, "prompt")?,
-            Source::RolePrompt,
-            role.constant("role").and_then(Value::as_str),
-        )
-        .text),
+        _ => {
+            Ok(Piece::fixed(string(role, "prompt")?, Source::RolePrompt, role.constant("role").and_then(Value::as_str))
+                .text)
+        }
     }
 }

@@ -49,7 +49,9 @@ impl Template {
             None => return Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source)?)),
         };
         let required = |key: &str| {
-            value.get(key).ok_or_else(|| Error::template(path, format!("{family} needs the key {key:?}, which is missing")))
+            value
+                .get(key)
+                .ok_or_else(|| Error::template(path, format!("{family} needs the key {key:?}, which is missing")))
         };
         match family.as_str() {
             "PromptTemplate" => {
@@ -132,8 +134,9 @@ pub fn optional_string(dict: &Value, key: &str, path: &str) -> Result<Option<Str
     match dict.get(key) {
         None | Some(Value::None) => Ok(None),
         Some(Value::Str(s)) => Ok(Some(s.to_string())),
-        Some(other) => {
-            Err(Error::template(format!("{path}.{key}"), format!("expected a str or None, found {}", other.type_name())))
-        }
+        Some(other) => Err(Error::template(
+            format!("{path}.{key}"),
+            format!("expected a str or None, found {}", other.type_name()),
+        )),
     }
 }

@@ -216,10 +216,7 @@ fn dialogue(value: &Value, path: &str, source: Source) -> Body {
         Some(v @ Value::Str(_)) => vec![Item::parse(v, place, source)],
         Some(Value::Dict(items)) => items.iter().map(|(k, _)| Item::parse(k, place.clone(), source)).collect(),
         Some(other) => {
-            return Body::Bad(Error::template(
-                place,
-                format!("expected a list of turns, found {}", other.type_name()),
-            ));
+            return Body::Bad(Error::template(place, format!("expected a list of turns, found {}", other.type_name())));
         }
     };
     Body::Dialogue(Dialogue { begin: section("begin"), round, end: section("end") })

@@ -137,6 +137,14 @@ impl Text {
         out
     }
 
+    /// Bytes `start..end` of a text of literals alone.
+    #[must_use]
+    pub fn cut(&self, start: usize, end: usize) -> Text {
+        let mut out = Text::default();
+        slice(&self.atoms, start, end, &mut out);
+        out
+    }
+
     /// [`Self::replace`] that never looks into a value: what a field of an example brought in stays.
     #[must_use]
     pub fn replace_outside_values(&self, src: &str, dst: &Text) -> Text {

@@ -1,0 +1,225 @@
+"""What happens around a render: forks, Ctrl-C, the number of threads, many threads that begin at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import pytest
+
+PRELUDE = """
+import multiprocessing, os, signal, sys, threading, time
+import pyarrow as pa
+import promptpress as pp
+from promptpress import _core
+
+SAMPLES = pa.table({"q": [f"{n} {{a}}" for n in range(5_000)], "a": ["x{q}"] * 5_000})
+WANT = [f"{n} x{{q}}|x{{q}}" for n in range(5_000)]
+def prompts():
+    return pp.Renderer("{q}|{a}").render(SAMPLES)["prompt"].to_pylist()
+"""
+
+
+def run(code: str, timeout: float = 60, **environment: str) -> str:
+    """What a Python process of its own prints; a hang, a crash or an exception there fails the test."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PROMPTPRESS_THREADS"}
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PRELUDE + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**inherited, **environment},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+@FORK
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_forked_child_renders(threads: int) -> None:
+    code = """
+    assert prompts() == WANT  # the pool has its threads now; the child has none of them
+    def child():
+        assert prompts() == WANT
+        pp.set_threads(3)
+        assert prompts() == WANT
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join(30)
+    alive = process.is_alive()
+    process.kill()
+    assert not alive, "the child hangs"
+    assert process.exitcode == 0, process.exitcode
+    assert prompts() == WANT
+    print("ok")
+    """
+    assert run(code, PROMPTPRESS_THREADS=str(threads)) == "ok"
+
+
+@FORK
+def test_a_renderer_goes_on_in_a_forked_child() -> None:
+    code = """
+    renderer = pp.Renderer("{q}|{a}")
+    renderer.render(SAMPLES)
+    context = multiprocessing.get_context("fork")
+    def child(queue):
+        queue.put(renderer.render(SAMPLES.slice(0, 3))["prompt"].to_pylist())
+    for _ in range(3):
+        queue = context.Queue()
+        process = context.Process(target=child, args=(queue,))
+        process.start()
+        assert queue.get(timeout=30) == WANT[:3]
+        process.join(30)
+        assert process.exitcode == 0
+    print("ok")
+    """
+    assert run(code) == "ok"
+
+
+@FORK
+def test_forks_while_another_thread_renders() -> None:
+    """A fork may come at any moment, even while the pool's lock or a renderer's is held."""
+    code = """
+    renderer = pp.Renderer("{q}|{a}")
+    stop = threading.Event()
+    def busy():
+        while not stop.is_set():
+            renderer.render(SAMPLES)
+            renderer.output_schema(SAMPLES.schema)
+    thread = threading.Thread(target=busy)
+    thread.start()
+    for _ in range(8):
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)  # a child that hangs dies by it
+            os._exit(0 if pp.Renderer("{q}|{a}").render(SAMPLES)["prompt"].to_pylist() == WANT else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+    stop.set()
+    thread.join()
+    print("ok")
+    """
+    assert run(code, timeout=200) == "ok"
+
+
+@pytest.mark.parametrize("method", ["render", "stream", "call", "divergence"])
+def test_ctrl_c_stops_a_long_render(method: str) -> None:
+    code = """
+    # Every value holds placeholders of the other column, so that every row takes the slow way.
+    rows = 60_000
+    long = "{a} " * 2_000
+    samples = pa.table({"q": pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), [long]), "a": ["x"] * rows})
+    renderer = pp.Renderer("{q}{a}")
+    work = {
+        "render": lambda: renderer.render(samples),
+        "stream": lambda: renderer.stream(samples).read_all(),
+        "call": lambda: renderer(samples.combine_chunks().to_batches()[0]),
+        "divergence": lambda: renderer.divergence(samples),
+    }[METHOD]
+    sent = []
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    timer = threading.Timer(0.5, interrupt)
+    timer.start()
+    try:
+        work()
+        timer.cancel()
+        print("finished" if not sent else "not interrupted")
+    except KeyboardInterrupt:
+        print("late" if time.monotonic() - sent[0] > 2 else "interrupted")
+    assert prompts() == WANT  # the process goes on
+    """
+    assert run(code.replace("METHOD", repr(method)), timeout=120) == "interrupted"
+
+
+def test_ctrl_c_in_another_thread_leaves_it_alone() -> None:
+    """Python raises KeyboardInterrupt in the main thread; work elsewhere goes on to its end."""
+    code = """
+    results = []
+    thread = threading.Thread(target=lambda: results.extend(prompts() for _ in range(5)))
+    thread.start()
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    except KeyboardInterrupt:
+        pass
+    thread.join()
+    assert results == [WANT] * 5
+    print("ok")
+    """
+    assert run(code) == "ok"
+
+
+COUNT = """
+prompts()
+print(_core.threads(), sum(1 for task in os.listdir("/proc/self/task")
+      if open(f"/proc/self/task/{task}/comm").read().startswith("promptpress")))
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")  # noqa: PTH112
+@pytest.mark.parametrize(("asked", "want"), [("1", 1), ("3", 3), (" 2 ", 2)])
+def test_the_environment_says_how_many_threads(asked: str, want: int) -> None:
+    assert run(COUNT, PROMPTPRESS_THREADS=asked) == f"{want} {want}"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in /proc")  # noqa: PTH112
+def test_set_threads_wins_over_the_environment() -> None:
+    assert run("pp.set_threads(2)\n" + COUNT, PROMPTPRESS_THREADS="5") == "2 2"
+    assert run("pp.set_threads(2)\npp.set_threads(None)\n" + COUNT, PROMPTPRESS_THREADS="3") == "3 3"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system pins no processes")
+def test_the_default_is_the_cores_that_the_process_may_use() -> None:
+    code = """
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    print(_core.threads())
+    """
+    assert run(code) == "1"
+
+
+def test_many_threads_begin_at_once() -> None:
+    """Nothing is compiled, installed or bound yet when all of them start."""
+    code = """
+    renderers = [pp.Renderer("{q}|{a}") for _ in range(2)]
+    import pickle
+    fresh = pickle.loads(pickle.dumps(renderers[0]))
+    start = threading.Barrier(16)
+    results, failures = [], []
+    def work(n):
+        try:
+            start.wait()
+            renderer = [fresh, pp.Renderer("{q}|{a}"), renderers[1]][n % 3]
+            results.append(renderer.render(SAMPLES)["prompt"].to_pylist() == WANT)
+        except BaseException as error:
+            failures.append(repr(error))
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(16)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not failures, failures
+    assert results == [True] * 16
+    print("ok")
+    """
+    assert run(code) == "ok"
+
+
+def test_the_first_thing_of_a_process_is_a_pickle(tmp_path: Any) -> None:
+    code = f"""
+    import pickle
+    path = {str(tmp_path / "renderer.pickle")!r}
+    if not os.path.exists(path):
+        with open(path, "wb") as file:
+            pickle.dump(pp.Renderer("{{q}}|{{a}}"), file)
+    with open(path, "rb") as file:
+        assert pickle.load(file).render(SAMPLES)["prompt"].to_pylist() == WANT
+    print("ok")
+    """
+    assert run(code) == "ok"
+    assert run(code) == "ok"
