@@ -52,7 +52,7 @@ def preface(machine: dict[str, Any], runs: list[dict[str, Any]]) -> Iterator[str
         yield f"- {name}: {version}."
     yield ""
     yield "A row is a sample; a rate is that of the median of three rounds. Before a peer is timed, its requests for"
-    yield "the first samples are compared with those of the oracle, to the byte, and promptpress's last ones afterwards; a"
+    yield "the first samples are compared with those of the oracle, to the byte, and promptpress's last ones later; a"
     yield "difference fails the run. A peer below 100,000 rows/s is timed on fewer samples. Every peer runs in one"
     yield "process, on as many threads as it says."
     yield ""

@@ -47,6 +47,12 @@ impl Dialect {
         self == Self::OpenCompass
     }
 
+    /// Whether an ICE template alone is a prompt template without an ICE token too, zero-shot: documented by both, and
+    /// recorded as refused by AISBench.
+    pub fn ice_alone_without_token(self) -> bool {
+        self == Self::OpenCompass
+    }
+
     /// Whether a `ZeroRetriever` takes an `ice_separator` (AISBench).
     pub fn zero_takes_separator(self) -> bool {
         self == Self::AisBench

@@ -30,9 +30,9 @@ class Promptpress(Peer):
         return None
 
     def version(self) -> str:
-        from importlib.metadata import version
+        import promptpress
 
-        return f"promptpress {version('promptpress')}"
+        return f"promptpress {promptpress.__version__}"
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         import promptpress

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from promptpress import _core, _text
 from promptpress._core import RenderError, TemplateError
+from promptpress.conversation import Conversation
 from promptpress.from_config import renderer_arguments
 from promptpress.model_classes import meta_template_of
 from promptpress.settings import plain
@@ -55,6 +57,7 @@ class Renderer:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
 
     >>> import pyarrow as pa
+import pyarrow.compute as pc
     >>> renderer = Renderer("Q: {question}\\nA: {answer}", reader={"output_column": "answer"})
     >>> samples = pa.table({"question": ["1+1=?", "2+2=?"], "answer": ["2", "4"]})
     >>> renderer.render(samples)["prompt"].to_pylist()
@@ -169,18 +172,21 @@ class Renderer:
         table = as_table(samples)
         schema = self._output_schema(table.schema, keep)
         core_table, lower = for_core(table)
+        self._refuse_replies()
         labels = self._core.labels_of(core_table)
         parts = self._core.render(core_table, labels, _core.Position(), False, lower)
         times = 1 if labels is None else len(labels)
         columns: list[Any] = []
         if keep:
             kept = table.select(list(keep))
-            if times != 1:
+            if parts[0][5] is not None:
+                kept = kept.take(pa.chunked_array([part[5] for part in parts], pa.int64()))
+            elif times != 1:
                 kept = kept.take(_core.repeated_rows(0, len(table), times))
             columns += kept.columns
-        if labels is not None:
-            columns.append(pa.chunked_array([part[2] for part in parts], schema.field(len(columns)).type))
-        columns.append(pa.chunked_array([part[3] for part in parts], schema.field(len(columns)).type))
+        for own in (2, 3, 4):  # labels, turns, prompts
+            if parts[0][own] is not None:
+                columns.append(pa.chunked_array([part[own] for part in parts], schema.field(len(columns)).type))
         return pa.Table.from_arrays(columns, schema=schema)
 
     def stream(self, batches: Any, keep: Sequence[str] = ()) -> pa.RecordBatchReader:
@@ -199,6 +205,7 @@ class Renderer:
 
         """
         self._refuse_label_column("stream")
+        self._refuse_replies()
         reader = as_reader(batches)
         schema = self._output_schema(reader.schema, keep)
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, list(keep)))
@@ -225,10 +232,14 @@ class Renderer:
         core_table, lower = for_core(pa.Table.from_batches([batch]))
         labels = self._core.labels
         times = 1 if labels is None else len(labels)
-        for start, rows, label, prompt in self._core.render(core_table, labels, position, whole, lower):
-            own = batch.select(keep).slice(start - first, rows)
-            columns = own.columns if times == 1 else own.take(_core.repeated_rows(0, rows, times)).columns
-            columns += [prompt] if label is None else [label, prompt]
+        kept = batch.select(keep)
+        for start, rows, label, turn, prompt, samples in self._core.render(core_table, labels, position, whole, lower):
+            if samples is not None:
+                own = kept.take(pc.subtract(samples, first)) if keep else kept
+            else:
+                own = kept.slice(start - first, rows)
+                own = own if times == 1 else own.take(_core.repeated_rows(0, rows, times))
+            columns = [*own.columns, *(column for column in (label, turn, prompt) if column is not None)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def __call__(self, batch: Any) -> Any:
@@ -252,12 +263,44 @@ class Renderer:
             )
             raise TemplateError(message)
         self._refuse_label_column("a batch")
+        self._refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch)
             return self.render(table, table.column_names)
         schema = self._output_schema(batch.schema, batch.schema.names)
         (out,) = self._batch(batch, schema, batch.schema.names, _core.Position(), 0, whole=True)
         return out
+
+    def converse(self, samples: Any) -> Conversation:
+        """Begin conversations in which the model's own replies are part of the later requests.
+
+        Args:
+            samples: With the list columns `question` and `answer`; the inferencer's `infer_mode` is `"every"`.
+
+        Returns:
+            The conversation, with the requests of the first turn.
+
+        Raises:
+            TemplateError: If the configuration has no such turns.
+            RenderError: As `render`.
+
+        """
+        if not self._core.wants_replies:
+            message = (
+                'inferencer.infer_mode: only "every" of MultiTurnGenInferencer takes replies; '
+                "render gives the requests of any other"
+            )
+            raise TemplateError(message)
+        table = as_table(samples)
+        return Conversation(self._core, table, self._output_schema(table.schema, ()))
+
+    def _refuse_replies(self) -> None:
+        if self._core.wants_replies:
+            message = (
+                'inferencer.infer_mode: "every" needs the model\'s replies; '
+                'use converse(samples), or the modes "every_with_gt" and "last"'
+            )
+            raise TemplateError(message)
 
     def _refuse_label_column(self, what: str) -> None:
         if self._core.label_column is not None:
@@ -348,6 +391,7 @@ class Renderer:
             RenderError: As `render`.
 
         >>> import pyarrow as pa
+import pyarrow.compute as pc
         >>> samples = pa.table({"q": ["fine", "see {a}"], "a": ["x", "gold"]})
         >>> Renderer("{q} {a}").divergence(samples).to_pylist()
         [{'row': 1, 'columns': ['q']}]

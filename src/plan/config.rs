@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::retriever::Retriever;
 use super::segment::Substitution;
+use super::turns::InferMode;
 use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
 use crate::role::{MetaTemplate, Tokens};
@@ -105,6 +106,8 @@ pub struct Config {
     pub mode: Mode,
     /// The form of a request.
     pub output: Output,
+    /// Which requests a conversation gives.
+    pub infer_mode: InferMode,
     /// Labels given by the user or the inferencer.
     pub labels: Option<Vec<Value>>,
     /// Whose rules.
@@ -185,6 +188,7 @@ impl Config {
             meta,
             mode,
             output,
+            infer_mode: inferencer.infer_mode,
             labels,
             dialect,
             substitution: match word(&s.substitution, "substitution", "harness")? {
@@ -290,6 +294,7 @@ struct Inferencer {
     scores: bool,
     gen_field_replace_token: Arc<str>,
     remain_sep: bool,
+    infer_mode: InferMode,
     labels: Option<Vec<Value>>,
 }
 
@@ -322,8 +327,22 @@ impl Inferencer {
             scores: family == "PPLInferencer" || family == "LLInferencer",
             gen_field_replace_token,
             remain_sep: value.get("normalizing_str").is_some_and(|v| *v != Value::None),
+            infer_mode: infer_mode(&family, value.get("infer_mode"))?,
             labels,
         })
+    }
+}
+
+fn infer_mode(family: &str, value: Option<&Value>) -> Result<InferMode> {
+    if family != "MultiTurnGenInferencer" {
+        return Ok(InferMode::Whole);
+    }
+    let path = "inferencer.infer_mode";
+    match word(value.unwrap_or(&Value::None), path, "every")? {
+        "every" => Ok(InferMode::Every),
+        "last" => Ok(InferMode::Last),
+        "every_with_gt" => Ok(InferMode::EveryWithGt),
+        other => Err(not_one_of(path, other, &["every", "last", "every_with_gt"])),
     }
 }
 

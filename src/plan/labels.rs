@@ -26,11 +26,14 @@ pub fn labels(config: &Config) -> Result<Labels> {
     if config.mode == Mode::Gen {
         return Ok(Labels::None);
     }
-    if let Some(given) = &config.labels {
-        return Ok(Labels::Given(given.clone()));
+    if matches!(config.main(), Template::Turns(_)) {
+        return Err(Error::template("mode", "conversations are for generation only; ppl mode has no place for turns"));
     }
     let unknown =
         |path: &str| Error::template(path, "raw messages have no labels to take in ppl mode; give them by labels=");
+    if let Some(given) = &config.labels {
+        return Ok(Labels::Given(given.clone()));
+    }
     match &config.prompt {
         Some(Template::Raw(_)) => return Err(unknown("prompt_template")),
         Some(Template::Prompt(prompt)) => {
@@ -38,7 +41,7 @@ pub fn labels(config: &Config) -> Result<Labels> {
                 return Ok(Labels::Given(keys.clone()));
             }
         }
-        None => {}
+        Some(Template::Turns(_)) | None => {}
     }
     match &config.ice {
         Some(Template::Raw(raw)) if raw.ice_token.is_some() => return Err(unknown("ice_template")),

@@ -6,6 +6,7 @@ mod labels;
 mod recipe;
 mod retriever;
 mod segment;
+mod turns;
 
 pub use config::{Config, Layout, Mode, Names, Output, Reader, Settings};
 pub use example::{ExampleForm, IceForm, messages_of};
@@ -13,3 +14,4 @@ pub use labels::{Labels, labels};
 pub use recipe::{merge_meta, message, recipe};
 pub use retriever::{Choice, Draws, Retriever};
 pub use segment::{Columns, Op, Program, Seg, Substitution, Unit, tokens_could_form};
+pub use turns::{Cut, InferMode, turn_recipe};

@@ -9,6 +9,7 @@ use super::config::{Config, Mode, Output};
 use super::example::ExampleForm;
 use super::retriever::Choice;
 use super::segment::Substitution;
+use super::turns::{InferMode, turn_recipe};
 use crate::error::{Error, Result};
 use crate::role::{
     Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, joined, merge_raw, meta_content, meta_message,
@@ -44,6 +45,12 @@ pub fn recipe(config: &Config, label: Option<&Value>, shots: &[ExampleForm]) -> 
             check_ice_token(config)?;
             prompt_request(config, prompt, label, &ice)
         }
+        Template::Turns(turns) => {
+            check_ice_token(config)?;
+            // The examples are ignored; the shape of a conversation shows with its first turn.
+            let cut = (config.infer_mode != InferMode::Whole && turns.count(1) > 0).then(|| turns.cut(0));
+            turn_recipe(turns, config, 1, cut, false)
+        }
     }
 }
 
@@ -55,7 +62,10 @@ fn check_ice_token(config: &Config) -> Result<()> {
             missing("prompt_template.ice_token", "an ICE template is given, so the prompt template needs an ice_token")
         }
         // Documented: alone and zero-shot, an ICE template is a prompt template like any other.
-        (None, Some(ice)) if ice.ice_token().is_none() && config.retriever.choice != Choice::Zero => {
+        (None, Some(ice))
+            if ice.ice_token().is_none()
+                && !(config.retriever.choice == Choice::Zero && config.dialect.ice_alone_without_token()) =>
+        {
             missing("ice_template.ice_token", "an ICE template that is the prompt template too needs an ice_token")
         }
         _ => Ok(()),
@@ -245,7 +255,8 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
     Ok(out)
 }
 
-fn dialogue_request(config: &Config, items: Vec<Item>, generation: bool) -> Result<Request> {
+/// A prompt list, parsed as the configuration's output wants it.
+pub(super) fn dialogue_request(config: &Config, items: Vec<Item>, generation: bool) -> Result<Request> {
     for item in &items {
         if let Item::Bad(error) = item {
             return Err(error.clone());

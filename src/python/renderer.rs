@@ -7,14 +7,14 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use pyo3_arrow::{PyRecordBatch, PySchema, PyTable};
+use pyo3_arrow::{PyArray, PyRecordBatch, PySchema, PyTable};
 
 use super::arrow::{Interpreter, batches, export, one_batch};
 use super::detach::detached;
 use super::errors::to_python;
 use super::value;
 use crate::error::{Error, Result};
-use crate::plan::{Choice, Config, Draws, Labels, Settings};
+use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};
 use crate::render;
 use crate::value::Value;
 
@@ -59,6 +59,29 @@ fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         strings: get("strings")?,
         names: get("names")?,
     })
+}
+
+/// What rendering gave: (first row, rows, labels, turns, prompts, samples) of each piece.
+fn outcomes(py: Python<'_>, all: Vec<render::Outcome>) -> PyResult<Bound<'_, PyList>> {
+    let out = PyList::empty(py);
+    for one in all {
+        let optional = |array: Option<ArrayRef>| match array {
+            Some(array) => export(py, array),
+            None => Ok(py.None().into_bound(py)),
+        };
+        out.append(PyTuple::new(
+            py,
+            [
+                one.start.into_pyobject(py)?.into_any(),
+                one.rows.into_pyobject(py)?.into_any(),
+                optional(one.labels)?,
+                optional(one.turns)?,
+                export(py, one.prompts)?,
+                optional(one.samples)?,
+            ],
+        )?)?;
+    }
+    Ok(out)
 }
 
 /// A result of the core as Python's.
@@ -129,20 +152,35 @@ impl Renderer {
             }
             Ok(out)
         })?;
-        let out = PyList::empty(py);
-        for one in raised(py, &host, rendered)? {
-            let labels = one.labels.map(|array| export(py, array)).transpose()?;
-            out.append(PyTuple::new(
-                py,
-                [
-                    one.start.into_pyobject(py)?.into_any(),
-                    one.rows.into_pyobject(py)?.into_any(),
-                    labels.unwrap_or_else(|| py.None().into_bound(py)),
-                    export(py, one.prompts)?,
-                ],
-            )?)?;
-        }
-        Ok(out)
+        outcomes(py, raised(py, &host, rendered)?)
+    }
+
+    /// The requests of turn `turn` of each conversation that has one: `replies` holds the replies before it.
+    fn turn<'py>(
+        &self,
+        py: Python<'py>,
+        samples: PyTable,
+        turn: usize,
+        replies: PyArray,
+        lower: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let host = Interpreter::new(lower);
+        let samples = plain(py, one_batch(samples))?;
+        let (replies, _) = replies.into_inner();
+        let rendered = detached(py, || self.core.turn(&samples, turn, &replies, &host))?;
+        outcomes(py, raised(py, &host, rendered)?)
+    }
+
+    /// Whether requests are turns of conversations.
+    #[getter]
+    fn has_turns(&self) -> bool {
+        self.core.has_turns()
+    }
+
+    /// Whether the model's own replies are part of the requests.
+    #[getter]
+    fn wants_replies(&self) -> bool {
+        self.core.has_turns() && self.core.config.infer_mode == InferMode::Every
     }
 
     /// The labels for these samples; None in gen mode.

@@ -6,19 +6,22 @@ use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::DataType;
 
 use super::batch::{Batch, Host, names};
+use super::engine::{self, Shots, Texts};
 use super::fill::{self, Traced};
+use super::planner::{Plan, Plans};
 use super::scalar::value_at;
 use crate::error::{Error, Result};
 use crate::plan::{Columns, ExampleForm, IceForm, Program, Substitution, messages_of, tokens_could_form};
-use crate::role::Piece;
+use crate::role::{Piece, Request};
 use crate::template::{Atom, Origin, Source, Text};
 use crate::value::Value;
 
 /// Texts of example parts, by example and part.
 #[derive(Default)]
 pub struct Parts {
+    /// The number of each example's first part.
     starts: Vec<usize>,
-    texts: Vec<Box<[u8]>>,
+    texts: Texts,
     dirty: Vec<bool>,
 }
 
@@ -26,13 +29,60 @@ impl Parts {
     /// The text of part `part` of example `example`.
     #[inline]
     pub fn bytes(&self, example: u32, part: u32) -> &[u8] {
-        &self.texts[self.starts[example as usize] + part as usize]
+        let at = self.starts[example as usize] + part as usize;
+        &self.texts.bytes[self.texts.offsets[at]..self.texts.offsets[at + 1]]
     }
 
     /// Whether a field could be filled into it.
     #[inline]
     pub fn is_dirty(&self, example: u32, part: u32) -> bool {
         self.dirty[self.starts[example as usize] + part as usize]
+    }
+
+    /// Render the parts of every row of a batch: those of the form `kinds[row]`, none where there is none. `tokens`
+    /// are placeholders that are filled in later.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn render(
+        batch: &Batch,
+        forms: &[Vec<&Text>],
+        kinds: impl Iterator<Item = Option<usize>>,
+        tokens: &[String],
+    ) -> Result<Self> {
+        let plan = |texts: &[&Text]| {
+            let programs = texts.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns));
+            Arc::new(Plan { request: Request::List(Vec::new()), programs: programs.collect() })
+        };
+        let mut all: Vec<Arc<Plan>> = forms.iter().map(|texts| plan(texts)).collect();
+        all.push(plan(&[]));
+        let none = forms.len();
+        let each: Vec<u32> = kinds.map(|kind| kind.unwrap_or(none) as u32).collect();
+        let mut starts = Vec::with_capacity(each.len());
+        let mut parts = 0;
+        for kind in &each {
+            starts.push(parts);
+            parts += all[*kind as usize].programs.len();
+        }
+        let plans = Plans { all, labels: 1, each: Some(each) };
+        let (shots, empty) = (Shots::default(), Parts::default());
+        let texts = engine::texts(batch, &plans, 0..batch.rows, &shots, &empty, usize::MAX)?.unwrap_or_default();
+        let text = |at: &[usize]| tokens_could_form(&texts.bytes[at[0]..at[1]], tokens);
+        let dirty = if tokens.is_empty() { vec![false; parts] } else { texts.offsets.windows(2).map(text).collect() };
+        Ok(Self { starts, texts, dirty })
+    }
+
+    /// Add an example with one part that nothing is filled into.
+    pub fn push(&mut self, text: &[u8]) -> u32 {
+        if self.texts.offsets.is_empty() {
+            self.texts.offsets.push(0);
+        }
+        self.starts.push(self.texts.offsets.len() - 1);
+        self.texts.bytes.extend_from_slice(text);
+        self.texts.offsets.push(self.texts.bytes.len());
+        self.dirty.push(false);
+        self.starts.len() as u32 - 1
     }
 }
 
@@ -127,32 +177,12 @@ impl Examples {
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn parts(&self, ice: &IceForm, host: &dyn Host, tokens: &[String]) -> Result<Parts> {
+    pub fn parts<'a>(&self, ice: &'a IceForm, host: &dyn Host, tokens: &[String]) -> Result<Parts> {
         let batch = Batch::new(&self.columns, &self.table, host);
-        let programs: Vec<Vec<Program>> = ice
-            .kinds
-            .iter()
-            .map(|(_, form)| match form {
-                Ok(form) => form
-                    .parts()
-                    .into_iter()
-                    .map(|text| Program::new(&[Piece::new(text.clone())], &self.columns))
-                    .collect(),
-                Err(_) => Vec::new(),
-            })
-            .collect();
-        let none = Parts::default();
-        let mut out = Parts::default();
-        for (row, kind) in self.kinds.iter().enumerate() {
-            out.starts.push(out.texts.len());
-            let Ok(kind) = kind else { continue };
-            for program in &programs[*kind] {
-                let text = fill::program(program, &batch, row, &[], &none).map_err(in_examples)?;
-                out.dirty.push(tokens_could_form(&text, tokens));
-                out.texts.push(text.into());
-            }
-        }
-        Ok(out)
+        let parts = |form: &'a Result<ExampleForm>| form.as_ref().map(ExampleForm::parts).unwrap_or_default();
+        let forms: Vec<Vec<&Text>> = ice.kinds.iter().map(|(_, form)| parts(form)).collect();
+        let kinds = self.kinds.iter().map(|kind| kind.as_ref().ok().copied());
+        Parts::render(&batch, &forms, kinds, tokens).map_err(in_examples)
     }
 
     /// One example with its texts in place, each byte with its origin.

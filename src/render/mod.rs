@@ -13,6 +13,7 @@ mod planner;
 mod renderer;
 mod scalar;
 mod strings;
+mod turns;
 
 pub use batch::{Host, NoHost};
 pub use explain::{Divergence, Span};

@@ -9,6 +9,10 @@ pub struct Outcome {
     pub start: usize,
     /// Number of rows.
     pub rows: usize,
+    /// The sample of each request, where a sample has none or several (conversations).
+    pub samples: Option<ArrayRef>,
+    /// The turn column of conversations.
+    pub turns: Option<ArrayRef>,
     /// The label column, in ppl mode.
     pub labels: Option<ArrayRef>,
     /// The prompts.

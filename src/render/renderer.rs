@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::batch::{Batch, Host, names};
@@ -19,7 +19,7 @@ use super::scalar::distinct;
 use super::strings::{Block, limit};
 use crate::error::{Error, Result};
 use crate::plan::{
-    Choice, Columns, Config, Draws, ExampleForm, IceForm, Labels, Mode, Output, Substitution, labels, recipe,
+    Choice, Columns, Config, Draws, ExampleForm, IceForm, InferMode, Labels, Mode, Output, Substitution, labels, recipe,
 };
 use crate::role::Request;
 use crate::template::{Shape, Template};
@@ -27,6 +27,18 @@ use crate::value::Value;
 
 /// Rows that are rendered between two looks at signals, and that one output chunk holds at most.
 const SLICE: usize = 65_536;
+
+/// What rendering a slice appends to, and what it says of all its requests.
+pub(super) struct Emit<'a> {
+    pub(super) message_type: Option<&'a MessageType>,
+    pub(super) labels: &'a [Option<Value>],
+    pub(super) whole: bool,
+    /// The sample of each request, where it isn't the row.
+    pub(super) samples: Option<Int64Array>,
+    /// The turn of each request.
+    pub(super) turns: Option<Int64Array>,
+    pub(super) out: &'a mut Vec<Outcome>,
+}
 
 /// A compiled configuration. Immutable; what depends on a schema is bound on first use and kept.
 pub struct Renderer {
@@ -247,12 +259,44 @@ impl Renderer {
         if self.config.mode == Mode::Ppl {
             out.push(Field::new(&self.config.names.label, self.label_type(schema)?, true));
         }
+        if self.has_turns() {
+            out.push(Field::new(&self.config.names.turn, DataType::Int64, true));
+        }
         let bound = self.bind(schema)?;
         let prompt = match self.message_type(&bound)? {
             Some(of) if self.config.output != Output::MessagesJson => of.data_type(),
             _ => string_type(self.config.layout),
         };
         out.push(Field::new(&self.config.names.prompt, prompt, true));
+        Ok(out)
+    }
+
+    /// Whether requests are turns of conversations.
+    pub fn has_turns(&self) -> bool {
+        matches!(self.config.main(), Template::Turns(_)) && self.config.infer_mode != InferMode::Whole
+    }
+
+    /// The requests of turn `turn` of each conversation that has one, after the replies before it: one list a sample.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::render`].
+    pub fn turn(&self, batch: &RecordBatch, turn: usize, replies: &ArrayRef, host: &dyn Host) -> Result<Vec<Outcome>> {
+        let Template::Turns(turns) = self.config.main() else {
+            return Err(Error::template("prompt_template", "conversations need a MultiTurnPromptTemplate"));
+        };
+        let bound = self.bind(&batch.schema())?;
+        let message_type = self.message_type(&bound)?;
+        let mut out = Vec::new();
+        let mut emit = Emit {
+            message_type: message_type.as_ref(),
+            labels: &[None],
+            whole: false,
+            samples: None,
+            turns: None,
+            out: &mut out,
+        };
+        self.conversations(turns, batch, 0, Some((turn, replies)), &mut emit, host)?;
         Ok(out)
     }
 
@@ -270,6 +314,11 @@ impl Renderer {
                         .in_column(column)
                 })?;
                 match field.data_type() {
+                    nested if nested.is_nested() => {
+                        let message =
+                            format!("its values would be the labels, which can't be of type {nested}; give labels=");
+                        return Err(Error::render(message).in_column(column));
+                    }
                     DataType::Boolean => DataType::Boolean,
                     t if t.is_integer() => DataType::Int64,
                     t if t.is_floating() => DataType::Float64,
@@ -421,23 +470,42 @@ impl Renderer {
         host: &dyn Host,
         out: &mut Vec<Outcome>,
     ) -> Result<()> {
+        let mut emit = Emit { message_type, labels, whole, samples: None, turns: None, out };
+        if let Template::Turns(turns) = self.config.main() {
+            return self.conversations(turns, batch, start, None, &mut emit, host);
+        }
         let values = Batch::new(&bound.columns, batch, host);
-        let rows = batch.num_rows();
         let (plans, shots) = self.plans(batch, start, bound, labels, state, host)?;
         let none = Parts::default();
         let parts = match &plans.each {
             Some(_) => self.parts(bound, host)?,
             None => &none,
         };
+        self.emit(batch, &values, &plans, &shots, parts, start, &mut emit)
+    }
+
+    /// Render the rows of `batch` and append what they give, in as many pieces as the string layout needs.
+    #[allow(clippy::too_many_arguments, reason = "what one row needs, and nothing twice")]
+    pub(super) fn emit(
+        &self,
+        batch: &RecordBatch,
+        values: &Batch,
+        plans: &Plans,
+        shots: &Shots,
+        parts: &Parts,
+        start: usize,
+        emit: &mut Emit,
+    ) -> Result<()> {
+        let rows = batch.num_rows();
         let lookup = |name: &str| batch.column_by_name(name).cloned();
+        let layout = self.config.layout;
         let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows }]);
         while let Some(range) = todo.pop() {
-            let layout = self.config.layout;
-            let Some(texts) = texts(&values, &plans, range.clone(), &shots, parts, limit(layout))? else {
-                if whole || range.len() == 1 {
+            let Some(texts) = texts(values, plans, range.clone(), shots, parts, limit(layout))? else {
+                if emit.whole || range.len() == 1 {
                     return Err(Error::render(format!(
                         "the prompts pass the 2 GiB that {layout:?} can hold; use strings=\"large_string\"{}",
-                        if whole { " or smaller batches" } else { "" }
+                        if emit.whole { " or smaller batches" } else { "" }
                     ))
                     .at_row(range.start));
                 }
@@ -446,16 +514,25 @@ impl Renderer {
                 todo.push(range.start..middle);
                 continue;
             };
-            let prompts = match message_type {
+            let prompts = match emit.message_type {
                 None if self.config.output == Output::MessagesJson => text_json(&Block::new(texts), layout)?,
                 None => Block::new(texts).array(layout, None),
                 Some(of) => {
-                    let assembly = Assembly::new(&self.config, &plans, range.clone(), texts, &lookup)?;
+                    let assembly = Assembly::new(&self.config, plans, range.clone(), texts, &lookup)?;
                     if self.config.output == Output::MessagesJson { assembly.json()? } else { assembly.array(of)? }
                 }
             };
-            let labels = self.label_array(labels, range.len(), batch.schema_ref())?;
-            out.push(Outcome { start: start + range.start, rows: range.len(), labels, prompts });
+            let part = |array: &Option<Int64Array>| {
+                array.as_ref().map(|a| Arc::new(a.slice(range.start, range.len())) as ArrayRef)
+            };
+            emit.out.push(Outcome {
+                start: start + range.start,
+                rows: range.len(),
+                samples: part(&emit.samples),
+                turns: part(&emit.turns),
+                labels: self.label_array(emit.labels, range.len(), batch.schema_ref())?,
+                prompts,
+            });
         }
         Ok(())
     }
@@ -474,7 +551,7 @@ impl Renderer {
         let expands = ice.kinds.iter().any(|(_, form)| form.as_ref().is_ok_and(|f| !f.expands().is_empty()));
         let strips = match self.config.main() {
             Template::Prompt(p) => p.sep_token.is_some() && self.config.mode == Mode::Gen,
-            Template::Raw(_) => false,
+            _ => false,
         };
         ice.mixed() || expands || strips
     }

@@ -8,11 +8,13 @@ mod prompt;
 mod raw;
 mod text;
 mod turn;
+mod turns;
 
 pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
 pub use raw::{RawItem, RawTemplate};
 pub use text::{Atom, Origin, Source, Text};
 pub use turn::{Entry, Item, Turn};
+pub use turns::Turns;
 
 use crate::error::{Error, Result, excerpt};
 use crate::value::Value;
@@ -24,6 +26,8 @@ pub enum Template {
     Prompt(PromptTemplate),
     /// `RawPromptTemplate`: OpenAI-style messages.
     Raw(RawTemplate),
+    /// `MultiTurnPromptTemplate`: a conversation.
+    Turns(Turns),
 }
 
 impl Template {
@@ -54,12 +58,13 @@ impl Template {
                 .ok_or_else(|| Error::template(path, format!("{family} needs the key {key:?}, which is missing")))
         };
         match family.as_str() {
-            "PromptTemplate" => {
+            "PromptTemplate" | "MultiTurnPromptTemplate" => {
                 check_keys(items, PROMPT_KEYS, path, &family)?;
                 let token = |key| optional_string(value, key, path);
                 let inner = format!("{path}.template");
                 let (ice, sep) = (token("ice_token")?, token("sep_token")?);
-                Ok(Self::Prompt(PromptTemplate::parse(required("template")?, &inner, path, ice, sep, source)?))
+                let prompt = PromptTemplate::parse(required("template")?, &inner, path, ice, sep, source)?;
+                Ok(if family == "PromptTemplate" { Self::Prompt(prompt) } else { Self::Turns(Turns::new(prompt)?) })
             }
             "RawPromptTemplate" => {
                 check_keys(items, RAW_KEYS, path, &family)?;
@@ -76,7 +81,10 @@ impl Template {
             }
             _ => Err(Error::template(
                 format!("{path}.type"),
-                format!("{} is not supported; supported are PromptTemplate and RawPromptTemplate", excerpt(&family)),
+                format!(
+                    "{} is not supported; supported are PromptTemplate, RawPromptTemplate and MultiTurnPromptTemplate",
+                    excerpt(&family)
+                ),
             )),
         }
     }
@@ -86,6 +94,7 @@ impl Template {
         match self {
             Self::Prompt(p) => p.ice_token.as_deref(),
             Self::Raw(r) => r.ice_token.as_deref(),
+            Self::Turns(t) => t.ice_token.as_deref(),
         }
     }
 
@@ -94,6 +103,8 @@ impl Template {
         match self {
             Self::Prompt(p) => p.literals(out),
             Self::Raw(r) => r.literals(out),
+            // Whatever its template names, a conversation is read from two columns.
+            Self::Turns(_) => out.extend(["{question}".to_owned(), "{answer}".to_owned()]),
         }
     }
 }

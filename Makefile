@@ -1,0 +1,91 @@
+# Every target does its own set-up: a virtual environment in .venv with the pinned requirements, and the extension, built
+# in release mode. It is done again only when what it is made of has changed.
+
+PYTHON ?= python3
+BENCH_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+REQUIREMENTS := $(VENV)/.requirements
+BUILT := $(VENV)/.built
+BENCH := .venv-bench
+BENCH_REQUIREMENTS := $(BENCH)/.requirements
+BENCH_BUILT := $(BENCH)/.built
+
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
+# Files of ours and no one's environment, which lies in the same folder.
+CHECKED := python tests benches examples
+
+# pyo3 looks for the interpreter on each build; one for all spares building it anew.
+export PYO3_PYTHON = $(abspath $(BIN)/python)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-full lint conformance bench build clean
+
+help: ## what there is to make
+	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
+
+demo: $(BUILT) ## a million prompts into examples/out/, with the first one and the rate
+	$(BIN)/python examples/demo.py
+
+test: $(BUILT) ## the core's tests, then those of the Python surface and of every example in the docs
+	cargo test --locked
+	$(BIN)/python -m pytest
+
+test-full: $(BUILT) ## the same with the heavy ones
+	cargo test --locked
+	$(BIN)/python -m pytest -m "full or not full"
+
+conformance: $(BUILT) ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
+	$(BIN)/python -m pytest -s tests/test_recorded_cases.py
+
+lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, and the stub against the binary
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --features python -- -D warnings
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest promptpress._core
+
+bench: $(BENCH_BUILT) ## beside plain Python and the real OpenCompass; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
+	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
+ifeq ($(BENCH_ARGS),)
+	$(BENCH)/bin/python benches/report.py target/bench.json > target/benchmarks.md
+	mv target/benchmarks.md docs/benchmarks.md
+else
+	$(BENCH)/bin/python benches/report.py target/bench.json
+endif
+
+build: $(BUILT) ## a wheel in target/wheels/
+	$(BIN)/maturin build --release --locked
+
+clean: ## all of that undone
+	rm -rf $(VENV) $(BENCH) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -f python/promptpress/_core.*.so
+	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
+
+$(REQUIREMENTS): requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "promptpress needs Python 3.10 or newer: make PYTHON=...")'
+	@cargo --version >/dev/null || { echo "promptpress needs a Rust toolchain: cargo, clippy, rustfmt" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	@touch $@
+
+$(BUILT): $(REQUIREMENTS) $(SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
+	@touch $@
+
+# The benches' peers want other versions than the tests: an environment of their own, and the wheel that users get.
+$(BENCH_REQUIREMENTS): requirements/bench.txt requirements/harness.txt
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/harness.txt \
+	  || echo "OpenCompass can't be installed here: its benches will be skipped" >&2
+	@touch $@
+
+$(BENCH_BUILT): $(BENCH_REQUIREMENTS) $(BUILT) $(shell find python -name '*.py')
+	$(BIN)/maturin build --release --locked --out target/bench-wheel
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+	  --find-links target/bench-wheel promptpress
+	@touch $@

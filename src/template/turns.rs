@@ -1,0 +1,73 @@
+//! `MultiTurnPromptTemplate`: one dialogue template, filled once for each pair of question and answer.
+
+use super::prompt::{Body, Dialogue, PromptTemplate, Shape};
+use super::text::Text;
+use super::turn::Item;
+use crate::error::{Error, Result};
+use crate::value::Value;
+
+/// A conversation's dialogue template.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    /// Its sections.
+    pub dialogue: Dialogue,
+    /// Items of the round after which the model speaks, by their place in it.
+    pub bots: Vec<usize>,
+    /// Its ICE token: examples are ignored, but the harness asks for it where an ICE template is given.
+    pub ice_token: Option<String>,
+    /// Where it stands in the configuration.
+    pub path: String,
+}
+
+impl Turns {
+    /// Check a template for conversations.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` if it is no dialogue, or one of its items no turn: the harness looks for sections in each.
+    pub fn new(template: PromptTemplate) -> Result<Self> {
+        let dialogue = match template.shape {
+            Shape::One(Body::Dialogue(dialogue)) => dialogue,
+            Shape::One(Body::Bad(error)) => return Err(error),
+            _ => return Err(Error::template(&template.path, "a conversation needs a dialogue template with a round")),
+        };
+        let sections =
+            [("begin", dialogue.begin.as_deref()), ("round", Some(&*dialogue.round)), ("end", dialogue.end.as_deref())];
+        for (name, items) in sections {
+            for item in items.unwrap_or_default() {
+                match item {
+                    Item::Bad(error) => return Err(error.clone()),
+                    Item::Str(_) => {
+                        return Err(Error::template(
+                            format!("{}.{name}", template.path),
+                            "a conversation is made of turns (dicts with a role); a bare str has no place in it",
+                        ));
+                    }
+                    Item::Turn(turn) if name == "round" && turn.get("role").is_none() => {
+                        return Err(Error::template(&turn.place, "the turn needs the key \"role\", which is missing"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let speaks =
+            |item: &Item| matches!(item, Item::Turn(t) if t.constant("role").and_then(Value::as_str) == Some("BOT"));
+        let bots = dialogue.round.iter().enumerate().filter(|(_, item)| speaks(item)).map(|(n, _)| n).collect();
+        Ok(Self { dialogue, bots, ice_token: template.ice_token, path: template.path })
+    }
+
+    /// The texts of the round that question and answer are filled into, in order: a pair's parts.
+    pub fn parts(&self) -> Vec<&Text> {
+        self.dialogue.round.iter().filter_map(|i| if let Item::Turn(t) = i { t.prompt() } else { None }).collect()
+    }
+
+    /// How many turns a conversation of `pairs` pairs has.
+    pub fn count(&self, pairs: usize) -> usize {
+        pairs * self.bots.len()
+    }
+
+    /// Where the request of turn `turn` ends.
+    pub fn cut(&self, turn: usize) -> (usize, usize) {
+        (turn / self.bots.len(), self.bots[turn % self.bots.len()])
+    }
+}

@@ -1,0 +1,148 @@
+"""What the documents show is run, so that it is true.
+
+Python blocks of a file run in order, in one namespace and one folder, which holds the examples as the project does. A
+`text` block right after a block is what that block prints. Shell blocks run where they use the command; of the others
+it is checked that they only install or make what there is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.json
+import pyarrow.parquet as pq
+import pytest
+from promptpress.cli.arguments import parse
+
+PROJECT = Path(__file__).resolve().parents[1]
+PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((PROJECT / "docs").glob("*.md"))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    language: str
+    code: str
+    printed: str | None
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(PROJECT)}:{self.line}"
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    found = list(FENCE.finditer(text))
+    out = []
+    for n, match in enumerate(found):
+        after = found[n + 1] if n + 1 < len(found) else None
+        follows = after is not None and after[1] == "text" and not text[match.end() : after.start()].strip()
+        line = text.count("\n", 0, match.start()) + 2
+        out.append(Block(page, line, match[1], match[2], after[2] if after is not None and follows else None))
+    return out
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the examples, as the project's own, and with the files that docs/command.md names."""
+    shutil.copytree(PROJECT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("out", "__pycache__"))
+    for name, source in [("gsm8k.py", "sums.py"), ("qwen.py", "chat_model.py"), ("test.jsonl", "test.jsonl")]:
+        shutil.copy(PROJECT / "examples" / source, tmp_path / name)
+    for name, source in [("train", "train"), ("test", "test"), ("qa", "test")]:
+        pq.write_table(pyarrow.json.read_json(PROJECT / "examples" / f"{source}.jsonl"), tmp_path / f"{name}.parquet")
+    (tmp_path / "mmlu.yaml").write_text('prompt_template: "Q: {question}"\n', encoding="utf-8")
+    (tmp_path / "qa.json").write_text('{"prompt_template": "Q: {question}"}\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks(page: Path, folder: Path) -> None:
+    namespace: dict[str, object] = {"__name__": "docs"}
+    for block in blocks(page):
+        if block.language == "python":
+            printed = python(block, namespace)
+        elif block.language == "sh":
+            printed = shell(block, folder)
+        else:
+            assert block.language in ("text", "json", "toml", "yaml"), f"{block.place}: nobody runs {block.language!r}"
+            continue
+        if block.printed is not None:
+            assert printed == block.printed, f"{block.place} prints otherwise"
+
+
+def python(block: Block, namespace: dict[str, object]) -> str:
+    # Lines as in the file, so that a traceback names the right one.
+    code = compile("\n" * (block.line - 1) + block.code, str(block.page), "exec")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(code, namespace)
+    return out.getvalue()
+
+
+def shell(block: Block, folder: Path) -> str | None:
+    if "FILE..." in block.code:
+        assert set(options(block.code)) <= set(known_options()), block.place
+        return None
+    if "promptpress " not in block.code:
+        for line in filter(None, block.code.splitlines()):
+            check_command(line.partition("#")[0].split(), block)
+        return None
+    command = f'promptpress() {{ "{sys.executable}" -m promptpress "$@"; }}\n{block.code}'
+    environment = {**os.environ, "COLUMNS": "100"}
+    done = subprocess.run(
+        ["bash", "-euc", command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{block.place}: {done.stderr}"
+    return done.stdout
+
+
+def check_command(words: list[str], block: Block) -> None:
+    """A line that isn't run here has to name what there is."""
+    if words[0] == "make":
+        makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
+        targets = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
+        assert targets is not None
+        wanted = [word for word in words[1:] if "=" not in word]
+        assert set(wanted) <= set(targets[1].split()), f"{block.place}: no such target"
+    elif words[0].endswith(("python", "pytest")):
+        files = [word for word in words if word.endswith(".py")]
+        assert all((PROJECT / file).exists() for file in files), f"{block.place}: no such file"
+    else:
+        assert words[0] in ("pip", "cargo", ".ci/run"), f"{block.place}: nobody checks {words[0]!r}"
+
+
+def options(text: str) -> Iterator[str]:
+    return (match[0] for match in re.finditer(r"(?<![\w-])--[a-z][a-z-]*", text))
+
+
+def known_options() -> Iterator[str]:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        parse(["render", "--help"])
+    yield from options(out.getvalue())
+    yield "--version"  # of the command itself
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links(page: Path) -> None:
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" not in link:
+            assert (page.parent / link).exists(), f"{page.name}: there is no {link}"
+
+
+def test_options_of_the_command() -> None:
+    page = (PROJECT / "docs" / "command.md").read_text(encoding="utf-8")
+    assert set(options(page)) == set(known_options())
