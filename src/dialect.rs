@@ -53,6 +53,12 @@ impl Dialect {
         self == Self::OpenCompass
     }
 
+    /// Whether the API parser gives an empty list, not an empty string, for a dialogue that says nothing and meets no
+    /// meta template (AISBench: it is the list of its media parts).
+    pub fn empty_is_a_list(self) -> bool {
+        self == Self::AisBench
+    }
+
     /// Whether a `ZeroRetriever` takes an `ice_separator` (AISBench).
     pub fn zero_takes_separator(self) -> bool {
         self == Self::AisBench

@@ -587,9 +587,14 @@ pub fn element_type(data_type: &DataType) -> Option<DataType> {
 /// # Errors
 ///
 /// `RenderError` where the strings pass the layout's limit.
-pub fn text_json(block: &Block, layout: Layout) -> Result<ArrayRef> {
+pub fn text_json(block: &Block, layout: Layout, empty_is_a_list: bool) -> Result<ArrayRef> {
     let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
     for n in 0..block.len() {
+        if block.get(n).is_empty() && empty_is_a_list {
+            texts.bytes.extend_from_slice(b"[]");
+            texts.offsets.push(texts.bytes.len());
+            continue;
+        }
         let mut out = String::new();
         json::string(&String::from_utf8_lossy(block.get(n)), &mut out);
         texts.bytes.extend_from_slice(out.as_bytes());

@@ -271,6 +271,18 @@ impl Renderer {
         Ok(out)
     }
 
+    /// Whether an empty request is a list here: a dialogue through AISBench's API parser without a meta template.
+    fn empty_is_a_list(&self) -> bool {
+        let dialogue = match self.config.main() {
+            Template::Prompt(p) => p.keys.is_some(),
+            _ => true,
+        };
+        dialogue
+            && self.config.dialect.empty_is_a_list()
+            && self.config.meta.is_none()
+            && matches!(self.config.output, Output::Messages | Output::MessagesJson)
+    }
+
     /// Whether requests are turns of conversations.
     pub fn has_turns(&self) -> bool {
         matches!(self.config.main(), Template::Turns(_)) && self.config.infer_mode != InferMode::Whole
@@ -515,7 +527,25 @@ impl Renderer {
                 continue;
             };
             let prompts = match emit.message_type {
-                None if self.config.output == Output::MessagesJson => text_json(&Block::new(texts), layout)?,
+                None if self.config.output == Output::MessagesJson => {
+                    text_json(&Block::new(texts), layout, self.empty_is_a_list())?
+                }
+                None if (emit.turns.is_some() || self.config.mode == Mode::Ppl) && self.empty_is_a_list() => {
+                    let block = Block::new(texts);
+                    if let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty()) {
+                        let request = range.start * plans.labels + request;
+                        let row = match &emit.samples {
+                            Some(samples) => samples.value(request) as usize - start,
+                            None => request / plans.labels,
+                        };
+                        return Err(Error::render(
+                            "the request is an empty list among strings, which no Arrow type holds; \
+                             use output=\"messages_json\"",
+                        )
+                        .at_row(row));
+                    }
+                    block.array(layout, None)
+                }
                 None => Block::new(texts).array(layout, None),
                 Some(of) => {
                     let assembly = Assembly::new(&self.config, plans, range.clone(), texts, &lookup)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{LargeListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int64Array, LargeListArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
@@ -68,6 +69,10 @@ fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
     let Some(column) = batch.column_by_name(name) else {
         return Err(fault("a conversation needs this list column, which the table lacks".into()));
     };
+    if matches!(column.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
+        // Python pairs strings too: character by character.
+        return characters(column).map_err(|e| e.in_column(name));
+    }
     if !is_list(column.data_type()) {
         return Err(fault(format!("expected a list of turns, found {}", column.data_type())));
     }
@@ -75,6 +80,21 @@ fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
     let target = DataType::LargeList(Arc::new(Field::new_list_field(element, true)));
     let cast = arrow_cast::cast(column, &target).map_err(|e| fault(e.to_string()))?;
     Ok(cast.as_list::<i64>().clone())
+}
+
+/// Each string as the list of its characters.
+fn characters(column: &ArrayRef) -> Result<LargeListArray> {
+    let texts = crate::pytext::TextColumn::new(column)?;
+    let mut lists = LargeListBuilder::new(StringBuilder::new());
+    for row in 0..column.len() {
+        if column.is_valid(row) {
+            for c in String::from_utf8_lossy(texts.bytes(row)).chars() {
+                lists.values().append_value(c.encode_utf8(&mut [0; 4]));
+            }
+        }
+        lists.append(column.is_valid(row));
+    }
+    Ok(lists.finish())
 }
 
 /// The requests to make: which conversation, which turn, and what decides the plan.
@@ -152,10 +172,8 @@ impl Renderer {
                 }
                 (_, Some(turn)) if turn < total => turn..turn + 1,
                 (_, Some(_)) => continue,
-                (InferMode::Last, None) if total == 0 => {
-                    return Err(Error::render("the conversation is empty: it has no last turn").at_row(sample));
-                }
-                (InferMode::Last, None) => total - 1..total,
+                // A conversation without turns asks for nothing.
+                (InferMode::Last, None) => total.saturating_sub(1)..total,
                 (_, None) => 0..total,
             };
             for turn in own {

@@ -47,6 +47,8 @@ pub struct PromptTemplate {
     pub sep_token: Option<String>,
     /// The keys of the template if it is a dict: the labels that ppl falls back to, a dialogue's sections too.
     pub keys: Option<Vec<Value>>,
+    /// A dict as sections, whatever other keys it has: what families without labels see of it.
+    pub sections: Option<Body>,
     /// Where the template stands in the configuration.
     pub path: String,
 }
@@ -112,7 +114,8 @@ impl PromptTemplate {
                 ));
             }
         };
-        Ok(Self { shape, ice_token, sep_token, keys, path: path.to_owned() })
+        let sections = matches!(value, Value::Dict(_)).then(|| dialogue(value, path, source));
+        Ok(Self { shape, ice_token, sep_token, keys, sections, path: path.to_owned() })
     }
 
     /// The body for `label`; a string or dialogue template has one for all.

@@ -1,6 +1,6 @@
 //! `MultiTurnPromptTemplate`: one dialogue template, filled once for each pair of question and answer.
 
-use super::prompt::{Body, Dialogue, PromptTemplate, Shape};
+use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::Text;
 use super::turn::Item;
 use crate::error::{Error, Result};
@@ -26,9 +26,9 @@ impl Turns {
     ///
     /// `TemplateError` if it is no dialogue, or one of its items no turn: the harness looks for sections in each.
     pub fn new(template: PromptTemplate) -> Result<Self> {
-        let dialogue = match template.shape {
-            Shape::One(Body::Dialogue(dialogue)) => dialogue,
-            Shape::One(Body::Bad(error)) => return Err(error),
+        let dialogue = match template.sections {
+            Some(Body::Dialogue(dialogue)) => dialogue,
+            Some(Body::Bad(error)) => return Err(error),
             _ => return Err(Error::template(&template.path, "a conversation needs a dialogue template with a round")),
         };
         let sections =
