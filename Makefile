@@ -46,7 +46,7 @@ lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, and the stub against the binary
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest promptpress._core
+	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml promptpress._core
 
 bench: $(BENCH_BUILT) ## beside plain Python and the real OpenCompass; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
@@ -85,6 +85,7 @@ $(BENCH_REQUIREMENTS): requirements/bench.txt requirements/harness.txt
 	@touch $@
 
 $(BENCH_BUILT): $(BENCH_REQUIREMENTS) $(BUILT) $(shell find python -name '*.py')
+	rm -rf target/bench-wheel
 	$(BIN)/maturin build --release --locked --out target/bench-wheel
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
 	  --find-links target/bench-wheel promptpress

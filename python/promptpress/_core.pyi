@@ -7,7 +7,20 @@ import pyarrow as pa
 
 __version__: str
 
-Outcome = tuple[int, int, pa.Array | None, pa.Array | None, pa.Array, pa.Array | None]
+__all__ = [
+    "Position",
+    "RenderError",
+    "Renderer",
+    "TemplateError",
+    "__version__",
+    "repeated_rows",
+    "set_printable",
+    "set_threads",
+    "threads",
+]
+
+_Outcome = tuple[int, int, pa.Array | None, pa.Array | None, pa.Array, pa.Array | None]
+"""First row, rows, labels, turns, prompts, samples."""
 
 class TemplateError(ValueError):
     """The configuration is wrong: its path, what was found there, and what would be right."""
@@ -47,10 +60,10 @@ class Renderer:
         position: Position,
         whole: bool,
         lower: Callable[[str, pa.Array], pa.Array],
-    ) -> list[Outcome]: ...
+    ) -> list[_Outcome]: ...
     def turn(
         self, samples: pa.Table, turn: int, replies: pa.Array, lower: Callable[[str, pa.Array], pa.Array]
-    ) -> list[Outcome]: ...
+    ) -> list[_Outcome]: ...
     def labels_of(self, samples: pa.Table) -> list[Any] | None: ...
     def output_fields(self, schema: pa.Schema) -> pa.Schema: ...
     def retrieve(self, count: int) -> pa.Array | None: ...

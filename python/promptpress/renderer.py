@@ -57,7 +57,6 @@ class Renderer:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
 
     >>> import pyarrow as pa
-import pyarrow.compute as pc
     >>> renderer = Renderer("Q: {question}\\nA: {answer}", reader={"output_column": "answer"})
     >>> samples = pa.table({"question": ["1+1=?", "2+2=?"], "answer": ["2", "4"]})
     >>> renderer.render(samples)["prompt"].to_pylist()
@@ -391,7 +390,6 @@ import pyarrow.compute as pc
             RenderError: As `render`.
 
         >>> import pyarrow as pa
-import pyarrow.compute as pc
         >>> samples = pa.table({"q": ["fine", "see {a}"], "a": ["x", "gold"]})
         >>> Renderer("{q} {a}").divergence(samples).to_pylist()
         [{'row': 1, 'columns': ['q']}]

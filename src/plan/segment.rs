@@ -103,7 +103,11 @@ impl Columns {
 pub fn tokens_could_form(bytes: &[u8], tokens: &[String]) -> bool {
     memchr::memchr_iter(b'{', bytes).any(|at| {
         let rest = &bytes[at..];
-        tokens.iter().any(|token| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest))
+        // Mathematics is full of braces: most are told apart by the byte after them.
+        tokens
+            .iter()
+            .filter(|token| rest.len() < 2 || token.as_bytes()[1] == rest[1])
+            .any(|token| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest))
     })
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef};
+use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::plan::{Columns, tokens_could_form};
@@ -108,15 +109,12 @@ impl<'a> Batch<'a> {
             if texts.contiguous().is_some_and(|all| memchr::memchr(b'{', all).is_none()) {
                 return None;
             }
-            let mut any = false;
             let flags: Vec<bool> = (0..self.rows)
-                .map(|row| {
-                    let found = tokens_could_form(texts.bytes(row), &self.columns.tokens);
-                    any |= found;
-                    found
-                })
+                .into_par_iter()
+                .with_min_len(1024)
+                .map(|row| tokens_could_form(texts.bytes(row), &self.columns.tokens))
                 .collect();
-            any.then_some(flags)
+            flags.contains(&true).then_some(flags)
         });
         Ok(made.as_deref())
     }

@@ -126,7 +126,7 @@ impl Renderer {
         };
         let kinds = std::iter::repeat_n(Some(0), pairs.table.num_rows());
         let mut parts = Parts::render(&values, &[turns.parts()], kinds, &[]).map_err(in_row)?;
-        let wanted = self.wanted(turns, &pairs, replies.map(|(turn, _)| turn))?;
+        let wanted = self.wanted(turns, &pairs, replies.map(|(turn, _)| turn));
         let mut shots = Shots { offsets: vec![0], examples: Vec::new() };
         for (n, sample) in wanted.samples.iter().enumerate() {
             let first = pairs.starts[*sample as usize];
@@ -158,7 +158,7 @@ impl Renderer {
         self.emit(&empty, &Batch::new(&none, &empty, host), &plans, &shots, &parts, start, emit)
     }
 
-    fn wanted(&self, turns: &Turns, pairs: &Pairs, asked: Option<usize>) -> Result<Wanted> {
+    fn wanted(&self, turns: &Turns, pairs: &Pairs, asked: Option<usize>) -> Wanted {
         let mut out = Wanted::default();
         for (sample, bounds) in pairs.starts.windows(2).enumerate() {
             let count = bounds[1] - bounds[0];
@@ -183,6 +183,6 @@ impl Renderer {
                 out.keys.push(vec![pair as u32 + 1, item as u32 + 1]);
             }
         }
-        Ok(out)
+        out
     }
 }

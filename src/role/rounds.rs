@@ -48,6 +48,14 @@ pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
 /// A turn whose role nobody knows.
 pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
     let role = turn.constant("role").unwrap_or(&Value::None);
+    if meta.role(role).is_some() {
+        // Messages have a place only for roles of the meta template's round.
+        let message = format!(
+            "role {role} is only in reserved_roles, so it has no place in round; \
+             give it a fallback_role of the round, or move it into begin or end"
+        );
+        return Error::template(&turn.place, message);
+    }
     let fallback = match turn.constant("fallback_role") {
         Some(f) if f.truthy() => format!("and its fallback_role {f} can't take its place"),
         _ => "and has no fallback_role".to_owned(),
