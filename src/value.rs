@@ -15,6 +15,8 @@ pub enum Value {
     Bool(bool),
     /// An integer that fits 64 bits.
     Int(i64),
+    /// An integer beyond 64 bits, by its digits.
+    Big(Arc<str>),
     /// A float.
     Float(f64),
     /// A string.
@@ -51,6 +53,7 @@ impl Value {
             Self::Bool(b) => *b,
             Self::Int(i) => *i != 0,
             Self::Float(f) => *f != 0.0,
+            Self::Big(_) => true,
             Self::Str(s) => !s.is_empty(),
             Self::List(l) => !l.is_empty(),
             Self::Dict(d) => !d.is_empty(),
@@ -87,7 +90,7 @@ impl Value {
         match self {
             Self::None => "None",
             Self::Bool(_) => "a bool",
-            Self::Int(_) => "an int",
+            Self::Int(_) | Self::Big(_) => "an int",
             Self::Float(_) => "a float",
             Self::Str(_) => "a str",
             Self::List(_) => "a list",
@@ -135,7 +138,7 @@ impl fmt::Display for Value {
                 joined(f, items, |f, (k, v)| write!(f, "{k}: {v}"))?;
                 f.write_str("}")
             }
-            Self::Other(repr) => f.write_str(repr),
+            Self::Big(text) | Self::Other(text) => f.write_str(text),
         }
     }
 }

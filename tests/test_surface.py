@@ -272,8 +272,8 @@ def test_equal_renderers_have_one_hash() -> None:
     [
         ({"prompt_template": {"A": "{q}", "B": "{a}"}}, {"prompt_template": {"B": "{a}", "A": "{q}"}}),
         (
-            {"prompt_template": {"round": [{"role": "HUMAN", "prompt": "{q}"}], "begin": ["B"]}},
-            {"prompt_template": {"begin": ["B"], "round": [{"role": "HUMAN", "prompt": "{q}"}]}},
+            {"prompt_template": {"round": [{"role": "HUMAN", "prompt": "{q}"}], "begin": ["B"]}, "mode": "ppl"},
+            {"prompt_template": {"begin": ["B"], "round": [{"role": "HUMAN", "prompt": "{q}"}]}, "mode": "ppl"},
         ),
         (
             {"prompt_template": {"A": "{q}"}, "mode": "ppl", "labels": [True]},

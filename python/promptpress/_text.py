@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress.errors import render_error
+
 _MAX_DECIMAL_SCALE = {4: 9, 8: 18, 16: 38, 32: 76}
 """Largest scale that pyarrow prints, by the decimal's width in bytes: its largest precision."""
 
@@ -137,8 +139,6 @@ def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
 
 def _render_error(chunk: pa.Array, name: str, done: int, to_python: Callable[[pa.Array], list[Any]]) -> Exception:
     """Make the error for the first row of `chunk` that can't be converted; `done` rows stand before the chunk."""
-    from promptpress._core import RenderError  # noqa: PLC0415 - the core imports this module
-
     # The prefix of `start` rows converts, the one of `end` rows doesn't.
     start, end, reason = 0, len(chunk), "its value has no text"
     while end - start > 1:
@@ -150,10 +150,9 @@ def _render_error(chunk: pa.Array, name: str, done: int, to_python: Callable[[pa
     failure = _failure(chunk.slice(start, 1), to_python)
     if failure is not None:
         reason = f"{type(failure).__name__}: {failure}"
-    error: Exception = RenderError(
-        f'row {done + start}, column "{name}": {reason} (the value is {_start_of(chunk, start)})'.replace("\0", "\\x00")
-    )
-    return error
+    row = done + start
+    message = f'row {row}, column "{name}": {reason} (the value is {_start_of(chunk, start)})'
+    return render_error(message.replace("\0", "\\x00"), row, name)
 
 
 def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exception | None:

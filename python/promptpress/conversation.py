@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _core
-from promptpress._core import RenderError
+from promptpress.errors import render_error
 from promptpress.tables import for_core
 
 __all__ = ["Conversation"]
@@ -29,7 +29,7 @@ class Conversation:
 
     @property
     def requests(self) -> pa.Table:
-        """The requests of the current turn: `sample` (its row, int64), `turn` (int64) and `prompt`; none when all is said."""
+        """The current turn's requests: `sample` (its row, int64), `turn` (int64) and `prompt`; none when all is said."""
         return self._requests
 
     def reply(self, replies: Any) -> pa.Table:
@@ -46,16 +46,20 @@ class Conversation:
                 stays where it is.
 
         """
-        array = replies.combine_chunks() if isinstance(replies, pa.ChunkedArray) else pa.array(replies)
+        try:
+            array = replies if isinstance(replies, (pa.Array, pa.ChunkedArray)) else pa.array(replies)
+            texts = array.to_pylist()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError) as error:
+            message = f"replies: they are no array of strings: {error}"
+            raise render_error(message) from error
         samples = self._requests.column("sample").to_pylist()
-        if len(array) != len(samples):
-            message = f"replies: {len(samples)} requests are waiting, but {len(array)} replies came"
-            raise RenderError(message)
-        texts = array.to_pylist()
+        if len(texts) != len(samples):
+            message = f"replies: {len(samples)} requests are waiting, but {len(texts)} replies came"
+            raise render_error(message)
         for sample, text in zip(samples, texts, strict=True):
             if not isinstance(text, str):
                 message = f"row {sample}: the reply is {text!r}, and a str is needed"
-                raise RenderError(message)
+                raise render_error(message, row=sample)
         for sample, text in zip(samples, texts, strict=True):
             self._replies[sample].append(text)
         self._turn += 1
@@ -69,5 +73,7 @@ class Conversation:
         prompt = self._schema.field(len(self._schema) - 1)
         turn = self._schema.field(len(self._schema) - 2)
         schema = pa.schema([pa.field("sample", pa.int64()), turn, prompt])
-        columns = [pa.chunked_array([part[n] for part in parts], schema.field(at).type) for at, n in enumerate((5, 3, 4))]
+        columns = [
+            pa.chunked_array([part[n] for part in parts], schema.field(at).type) for at, n in enumerate((5, 3, 4))
+        ]
         return pa.Table.from_arrays(columns, schema=schema)

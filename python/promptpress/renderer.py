@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn
@@ -10,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from promptpress import _core, _text
-from promptpress._core import RenderError, TemplateError
+from promptpress._core import Position
 from promptpress.conversation import Conversation
+from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.model_classes import meta_template_of
-from promptpress.settings import plain
-from promptpress.tables import as_reader, as_table, core_schema, for_core
+from promptpress.settings import canonical, plain
+from promptpress.tables import as_reader, as_table, core_schema, for_core, taken
 
 __all__ = ["Renderer"]
 
@@ -24,7 +26,7 @@ Tokens = Mapping[int, str] | Callable[[int], str | None]
 
 
 class Renderer:
-    """Renders samples into the prompts that an evaluation harness would have built one by one.
+    r"""Renders samples into the prompts that an evaluation harness would have built one by one.
 
     Immutable, and safe to share between threads; long work runs without the GIL. It can be pickled, with its examples,
     and equals another of the same configuration. Everything that can be checked without samples is checked here.
@@ -57,10 +59,10 @@ class Renderer:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
 
     >>> import pyarrow as pa
-    >>> renderer = Renderer("Q: {question}\\nA: {answer}", reader={"output_column": "answer"})
+    >>> renderer = Renderer("Q: {question}\nA: {answer}", reader={"output_column": "answer"})
     >>> samples = pa.table({"question": ["1+1=?", "2+2=?"], "answer": ["2", "4"]})
     >>> renderer.render(samples)["prompt"].to_pylist()
-    ['Q: 1+1=?\\nA: ', 'Q: 2+2=?\\nA: ']
+    ['Q: 1+1=?\nA: ', 'Q: 2+2=?\nA: ']
 
     """
 
@@ -71,7 +73,7 @@ class Renderer:
     _settings: dict[str, Any]
     _tokens: Tokens | None
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
         self,
         prompt_template: Template | None = None,
         ice_template: Template | None = None,
@@ -107,7 +109,10 @@ class Renderer:
             "names": names,
         }
         table = None if examples is None else as_table(examples)
-        self._set(settings={key: plain(value) for key, value in settings.items()}, examples=table, tokens=tokens)
+        if isinstance(tokens, Mapping):
+            tokens = dict(tokens)
+        settings = {key: plain(value, key) for key, value in settings.items()}
+        self._set(settings=settings, examples=table, tokens=tokens)
         self._core  # noqa: B018 - compiles, and so checks
 
     def _set(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:
@@ -121,8 +126,7 @@ class Renderer:
         if self._compiled is None:
             _install_printable()
             examples, lower = (None, _nothing) if self._examples is None else for_core(self._examples)
-            tokens = self._tokens
-            text = tokens.get if isinstance(tokens, Mapping) else tokens
+            text = None if self._tokens is None else _token_texts(self._tokens)
             object.__setattr__(self, "_compiled", _core.Renderer(self._settings, examples, text, lower))
         assert self._compiled is not None
         return self._compiled
@@ -131,7 +135,9 @@ class Renderer:
         message = f"a Renderer can't be changed: {name!r} is set when it is made"
         raise AttributeError(message)
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    def __delattr__(self, name: str) -> NoReturn:
+        message = f"a Renderer can't be changed: {name!r} can't be deleted"
+        raise AttributeError(message)
 
     @classmethod
     def from_config(
@@ -169,20 +175,23 @@ class Renderer:
 
         """
         table = as_table(samples)
+        keep = _names(keep)
         schema = self._output_schema(table.schema, keep)
-        core_table, lower = for_core(table)
         self._refuse_replies()
+        core_table, lower = for_core(table)
         labels = self._core.labels_of(core_table)
-        parts = self._core.render(core_table, labels, _core.Position(), False, lower)
+        parts = self._core.render(core_table, labels, Position(), False, lower)
         times = 1 if labels is None else len(labels)
         columns: list[Any] = []
-        if keep:
-            kept = table.select(list(keep))
-            if parts[0][5] is not None:
-                kept = kept.take(pa.chunked_array([part[5] for part in parts], pa.int64()))
-            elif times != 1:
-                kept = kept.take(_core.repeated_rows(0, len(table), times))
-            columns += kept.columns
+        for column in table.select(keep).columns:
+            if times != 1 or parts[0][5] is not None:
+                chunks = [
+                    chunk
+                    for start, count, *_, own in parts
+                    for chunk in _repeated(column.slice(start, count), start, times, own)
+                ]
+                column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
+            columns.append(column)
         for own in (2, 3, 4):  # labels, turns, prompts
             if parts[0][own] is not None:
                 columns.append(pa.chunked_array([part[own] for part in parts], schema.field(len(columns)).type))
@@ -206,13 +215,14 @@ class Renderer:
         self._refuse_label_column("stream")
         self._refuse_replies()
         reader = as_reader(batches)
+        keep = _names(keep)
         schema = self._output_schema(reader.schema, keep)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, list(keep)))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep))
 
     def _batches(
         self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str]
     ) -> Iterator[pa.RecordBatch]:
-        position = _core.Position()
+        position = Position()
         first = 0
         for batch in reader:
             yield from self._batch(batch, schema, keep, position, first, whole=False)
@@ -223,23 +233,33 @@ class Renderer:
         batch: pa.RecordBatch,
         schema: pa.Schema,
         keep: list[str],
-        position: _core.Position,
+        position: Position,
         first: int,
         *,
         whole: bool,
     ) -> Iterator[pa.RecordBatch]:
-        core_table, lower = for_core(pa.Table.from_batches([batch]))
+        core_table, lower = for_core(pa.Table.from_batches([batch]), first)
         labels = self._core.labels
         times = 1 if labels is None else len(labels)
-        kept = batch.select(keep)
+        kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
         for start, rows, label, turn, prompt, samples in self._core.render(core_table, labels, position, whole, lower):
-            if samples is not None:
-                own = kept.take(pc.subtract(samples, first)) if keep else kept
-            else:
-                own = kept.slice(start - first, rows)
-                own = own if times == 1 else own.take(_core.repeated_rows(0, rows, times))
-            columns = [*own.columns, *(column for column in (label, turn, prompt) if column is not None)]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+            columns = [_repeated(column.slice(start - first, rows), start, times, samples) for column in kept]
+            own = [column for column in (label, turn, prompt) if column is not None]
+            if all(len(chunks) == 1 for chunks in columns):
+                yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
+                continue
+            if whole:
+                name = next(name for name, chunks in zip(keep, columns, strict=True) if len(chunks) > 1)
+                message = (
+                    f'column "{name}": kept for every request it passes what one array of '
+                    f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets"
+                )
+                raise render_error(message, column=name)
+            arrays = [
+                *(pa.chunked_array(chunks, schema.field(n).type) for n, chunks in enumerate(columns)),
+                *(pa.chunked_array([column]) for column in own),
+            ]
+            yield from pa.Table.from_arrays(arrays, schema=schema).to_batches()
 
     def __call__(self, batch: Any) -> Any:
         """Render one batch and keep all its columns: what `map_batches` and `mapInArrow` want.
@@ -257,17 +277,17 @@ class Renderer:
         """
         if self._core.by_position:
             message = (
-                "retriever: it goes by the sample's position, which a batch alone doesn't know; "
+                "it goes by the sample's position, which a batch alone doesn't know; "
                 'give the choice of retrieve(num_samples) as a column, by {"type": "IndexColumn", "column": ...}'
             )
-            raise TemplateError(message)
+            raise template_error(message, "retriever")
         self._refuse_label_column("a batch")
         self._refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch)
             return self.render(table, table.column_names)
         schema = self._output_schema(batch.schema, batch.schema.names)
-        (out,) = self._batch(batch, schema, batch.schema.names, _core.Position(), 0, whole=True)
+        (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, whole=True)
         return out
 
     def converse(self, samples: Any) -> Conversation:
@@ -285,29 +305,25 @@ class Renderer:
 
         """
         if not self._core.wants_replies:
-            message = (
-                'inferencer.infer_mode: only "every" of MultiTurnGenInferencer takes replies; '
-                "render gives the requests of any other"
-            )
-            raise TemplateError(message)
+            message = 'only "every" of MultiTurnGenInferencer takes replies; render gives the requests of any other'
+            raise template_error(message, "inferencer.infer_mode")
         table = as_table(samples)
         return Conversation(self._core, table, self._output_schema(table.schema, ()))
 
     def _refuse_replies(self) -> None:
         if self._core.wants_replies:
             message = (
-                'inferencer.infer_mode: "every" needs the model\'s replies; '
-                'use converse(samples), or the modes "every_with_gt" and "last"'
+                '"every" needs the model\'s replies; use converse(samples), or the modes "every_with_gt" and "last"'
             )
-            raise TemplateError(message)
+            raise template_error(message, "inferencer.infer_mode")
 
     def _refuse_label_column(self, what: str) -> None:
         if self._core.label_column is not None:
             message = (
-                f"labels: they would be the values of column {self._core.label_column!r}, which {what} doesn't know "
+                f"they would be the values of column {self._core.label_column!r}, which {what} doesn't know "
                 "as a whole; give labels="
             )
-            raise TemplateError(message)
+            raise template_error(message, "labels")
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
@@ -316,21 +332,21 @@ class Renderer:
             RenderError: If a kept column is missing or has the name of an output column.
 
         """
-        return self._output_schema(schema, keep)
+        return self._output_schema(schema, _names(keep))
 
     def _output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
-        if isinstance(keep, str):
-            message = f"keep: expected a sequence of column names, found the str {keep!r}"
-            raise TypeError(message)
         own = list(self._core.output_fields(core_schema(schema)))
-        for name in keep:
-            if schema.get_field_index(name) < 0:
+        for n, name in enumerate(keep):
+            if name not in schema.names:
                 known = ", ".join(repr(known) for known in schema.names)
                 message = f"keep: the table has no column {name!r}; it has {known}"
-                raise RenderError(message)
+                raise render_error(message, column=name)
+            if name in keep[:n]:
+                message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
+                raise render_error(message, column=name)
             if any(field.name == name for field in own):
                 message = f"column {name!r} is kept and has the name of an output column; rename that by names="
-                raise RenderError(message)
+                raise render_error(message, column=name)
         return pa.schema([*(schema.field(name) for name in keep), *own])
 
     @property
@@ -343,7 +359,7 @@ class Renderer:
         found: dict[str, None] = {}
         for literal in self._core.literals:
             found.update(dict.fromkeys(_NAME.findall(literal)))
-        masked = (self._settings["reader"] or {}).get("output_column") if self._core.labels is None else None
+        masked = self._core.masked_column
         for column in (self._core.label_column, self._core.index_column):
             if column is not None:
                 found[column] = None
@@ -370,12 +386,14 @@ class Renderer:
         """
         if turn is not None:
             message = "turn: this configuration has no turns"
-            raise RenderError(message)
-        if row < 0:
-            message = f"row {row}: rows count from 0"
-            raise RenderError(message)
-        core_table, lower = for_core(as_table(samples))
-        return pa.Table.from_batches([self._core.explain(core_table, row, label, lower)])
+            raise render_error(message)
+        table = as_table(samples)
+        row = operator.index(row)
+        if not 0 <= row < len(table):
+            message = f"row {row}: there is no such row: rows count from 0, and the table has {len(table)}"
+            raise render_error(message, row=row)
+        core_table, lower = for_core(table)
+        return pa.Table.from_batches([self._core.explain(core_table, row, plain(label, "label"), lower)])
 
     def divergence(self, samples: Any) -> pa.Table:
         """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.
@@ -406,12 +424,16 @@ class Renderer:
 
         Raises:
             TemplateError: If the samples' own column says it, or there are too few examples.
+            RenderError: If there can't be so many samples.
 
         """
+        if not 0 <= operator.index(num_samples) < 2**31:
+            message = f"num_samples: expected a number from 0 to {2**31 - 1}, found {num_samples}"
+            raise render_error(message)
         chosen = self._core.retrieve(num_samples)
         if chosen is None:
-            message = f"retriever: the samples' column {self._core.index_column!r} holds the choice itself"
-            raise TemplateError(message)
+            message = f"the samples' column {self._core.index_column!r} holds the choice itself"
+            raise template_error(message, "retriever")
         return chosen
 
     @property
@@ -427,14 +449,14 @@ class Renderer:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Renderer):
             return NotImplemented
-        if self._settings != other._settings or self._tokens != other._tokens:
+        if canonical(self._settings) != canonical(other._settings) or self._tokens != other._tokens:
             return False
         if self._examples is None or other._examples is None:
             return self._examples is other._examples
-        return bool(self._examples.equals(other._examples))
+        return _same(self._examples, other._examples)
 
     def __hash__(self) -> int:
-        return hash(repr(self._settings))
+        return hash(canonical(self._settings))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"settings": self._settings, "examples": self._examples, "tokens": self._tokens}
@@ -452,12 +474,75 @@ class Renderer:
 
 
 _DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
-_NAME = re.compile(r"\{([^{}\"'\n]*)\}")
+_NAME = re.compile(r"\{([^{}]*)\}")
 
 
 def _nothing(name: str, _rows: pa.Array) -> pa.Array:
     message = f'column "{name}": there are no examples'
-    raise RenderError(message)
+    raise render_error(message, column=name)
+
+
+def _token_texts(tokens: Tokens) -> Callable[[int], str | None]:
+    """The texts of token ids, each checked when it is asked for: a vocabulary has more of them than a meta template."""
+    find = tokens.get if isinstance(tokens, Mapping) else tokens
+
+    def text(token: int) -> str | None:
+        found = plain(find(token), f"tokens[{token}]")
+        if found is not None and not isinstance(found, str):
+            message = f"expected the token's text or None, found {type(found).__name__}"
+            raise template_error(message, f"tokens[{token}]")
+        return found
+
+    return text
+
+
+def _names(keep: Iterable[str]) -> list[str]:
+    """The names of the columns to keep; an iterator gives them only once."""
+    if isinstance(keep, str):
+        message = f"keep: expected a sequence of column names, found the str {keep!r}"
+        raise TypeError(message)
+    names = list(keep)
+    for name in names:
+        if not isinstance(name, str):
+            message = f"keep: expected column names, found {name!r}"
+            raise TypeError(message)
+    return names
+
+
+def _repeated(column: Any, start: int, times: int, samples: pa.Array | None) -> list[pa.Array]:
+    """Repeat the rows of a part of a column as the requests need them.
+
+    Args:
+        column: The part's rows of a kept column.
+        start: Number of its first row.
+        times: Requests of a sample, where all have as many.
+        samples: The rows' numbers, one a request, where not all have as many.
+
+    Returns:
+        The rows, in several arrays where one can't hold them.
+
+    """
+    if samples is not None:
+        return taken(column, pc.subtract(samples, start))
+    if times == 1:
+        return [column]
+    return taken(column, _core.repeated_rows(0, len(column), times))
+
+
+def _same(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two tables give the same texts: NaN is NaN's equal here, and 0.0 isn't that of -0.0."""
+    if one.schema != other.schema or len(one) != len(other):
+        return False
+    for mine, theirs in zip(one.columns, other.columns, strict=True):
+        if _FLOATS.search(str(mine.type)):
+            if repr(mine.to_pylist()) != repr(theirs.to_pylist()):
+                return False
+        elif not mine.equals(theirs):
+            return False
+    return True
+
+
+_FLOATS = re.compile("float|double")
 
 
 _printable_installed = False
@@ -469,5 +554,3 @@ def _install_printable() -> None:
     if not _printable_installed:
         _core.set_printable(_text.printable_bitmap())
         _printable_installed = True
-
-

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyarrow import types
 
-from promptpress import _text
-from promptpress._core import RenderError
+from promptpress import _core, _text
+from promptpress.errors import render_error
 
-__all__ = ["Lower", "as_reader", "as_table", "core_schema", "for_core"]
+__all__ = ["Lower", "as_reader", "as_table", "core_schema", "for_core", "taken"]
 
 Lower = Callable[[str, pa.Array], pa.Array]
 """Texts of a column's rows: its name and their numbers in, strings out."""
+
+_EXTENSION = "ARROW:extension:name"
+"""The core leaves the text of a column with this key to `lower`."""
 
 
 def as_table(samples: Any) -> pa.Table:
@@ -58,7 +63,8 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:
             batch by batch. Or an iterable of record batches.
 
     Returns:
-        The stream.
+        The stream. Of an iterable, a batch of another schema than the first one's is a RenderError when it is read, and
+        what is no batch a TypeError.
 
     Raises:
         TypeError: If it holds no Arrow data.
@@ -80,9 +86,29 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:
     return as_table(batches).to_reader()
 
 
-def _chain(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+def _chain(first: pa.RecordBatch, rest: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     yield first
-    yield from rest
+    for number, batch in enumerate(rest, 1):
+        if not isinstance(batch, pa.RecordBatch):
+            message = f"batch {number}: expected a record batch as the first one is, found {type(batch).__name__}"
+            raise TypeError(message)
+        if not batch.schema.equals(first.schema):
+            difference = _difference(first.schema, batch.schema)
+            message = f"batch {number}: its schema is another than that of the first batch: {difference}"
+            raise render_error(message)
+        yield batch
+
+
+def _difference(expected: pa.Schema, found: pa.Schema) -> str:
+    """Say in which column two schemas begin to differ."""
+    for one, other in zip(expected, found, strict=False):
+        if one.name != other.name:
+            return f"it has column {other.name!r} where {one.name!r} was"
+        if one.type != other.type:
+            return f"column {one.name!r} is {other.type} and was {one.type}"
+        if one.nullable != other.nullable:
+            return f"column {one.name!r} may {'' if other.nullable else 'not '}be null now"
+    return f"it has {len(found)} columns, and {len(expected)} were expected"
 
 
 def core_schema(schema: pa.Schema) -> pa.Schema:
@@ -102,10 +128,10 @@ def _foreign(schema: pa.Schema) -> list[str]:
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         message = f'column "{twice}": the table has two columns of this name; rename one'
-        raise RenderError(message)
+        raise render_error(message, column=twice)
     if any("\0" in name for name in names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
-        raise RenderError(message)
+        raise render_error(message)
     return [field.name for field in schema if not _text.is_native(field.type)]
 
 
@@ -113,11 +139,12 @@ def _row_numbers(name: str) -> pa.Field:
     return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows"})
 
 
-def for_core(table: pa.Table) -> tuple[pa.Table, Lower]:
+def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
     """Prepare a table for the core, which has no texts for some types.
 
     Args:
         table: The samples.
+        first_row: Number of the table's first row among all samples, from which errors count.
 
     Returns:
         The table with such columns replaced by row numbers, and the function that gives the texts of those rows. It is
@@ -132,16 +159,132 @@ def for_core(table: pa.Table) -> tuple[pa.Table, Lower]:
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
-        rows = pa.array(range(len(table)), pa.int64())
+        rows = _core.repeated_rows(0, len(table), 1)
         out = out.set_column(at, _row_numbers(name), rows)
 
     def lower(name: str, rows: pa.Array) -> pa.Array:
         first = rows[0].as_py() if len(rows) else 0
-        part = _text.lower(table.select([name]).slice(first, len(rows)), [name], first_row=first)
+        part = _text.lower(table.select([name]).slice(first, len(rows)), [name], first_row=first_row + first)
         return part.column(0).combine_chunks()
 
     return out, lower
 
 
-_EXTENSION = "ARROW:extension:name"
-"""The core leaves the text of a column with this key to `lower`."""
+def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
+    """Repeat rows of a column of any type.
+
+    Args:
+        column: A column or a part of it.
+        rows: Row numbers (int64) in ascending order; each may stand there several times.
+
+    Returns:
+        The rows in arrays of the column's type: several where one would hold more than its offsets can count.
+
+    Raises:
+        RenderError: If pyarrow can't copy values of the type at all.
+
+    >>> taken(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
+    ['a', 'a', 'b']
+
+    """
+    if isinstance(column, pa.Array):
+        return _taken(column, rows)
+    out = []
+    start = 0
+    for chunk in column.chunks:
+        end = start + len(chunk)
+        own = rows
+        if column.num_chunks > 1:
+            own = rows.filter(pc.and_(pc.greater_equal(rows, start), pc.less(rows, end)))
+        if len(own):
+            out += _taken(chunk, pc.subtract(own, start))
+        start = end
+    return out
+
+
+def _taken(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
+    failure: Exception
+    if _fits(array, rows):
+        try:
+            return [_take(array, rows)]
+        except pa.ArrowNotImplementedError as error:
+            message = f"values of type {array.type} can't be repeated: {error}"
+            raise render_error(message) from error
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+            failure = error
+    else:
+        failure = OverflowError("one value is longer than its offsets can count")
+    # More than 32-bit offsets count, or more run ends than their type counts.
+    if len(rows) < 2:
+        message = f"a value of type {array.type} can't be repeated: {failure}"
+        raise render_error(message) from failure
+    half = len(rows) // 2
+    return [*_taken(array, rows.slice(0, half)), *_taken(array, rows.slice(half))]
+
+
+def _fits(array: pa.Array, rows: pa.Array) -> bool:
+    """Whether the items of lists stay countable by 32 bits, which pyarrow doesn't check."""
+    data_type = array.type
+    if not (types.is_list(data_type) or types.is_map(data_type)) or len(rows) == 0:
+        return True
+    lengths = pc.subtract(array.offsets.slice(1), array.offsets.slice(0, len(array)))
+    longest = pc.max(lengths).as_py() or 0
+    if longest * len(rows) < 2**31:
+        return True
+    return bool((pc.sum(lengths.cast(pa.int64()).take(rows)).as_py() or 0) < 2**31)
+
+
+def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
+    """`array.take(rows)` for all types; those of views and runs have no such function in pyarrow."""
+    data_type = array.type
+    if isinstance(data_type, pa.BaseExtensionType):
+        return data_type.wrap_array(_take(array.storage, rows))
+    if data_type in (pa.string_view(), pa.binary_view()):
+        return _take_views(array, rows)
+    if not _holds_views_or_runs(data_type):
+        return array.take(rows)
+    try:
+        if types.is_run_end_encoded(data_type):
+            values = _take(pc.run_end_decode(array), rows)
+            return pc.run_end_encode(values, run_end_type=data_type.run_end_type)
+        return array.cast(_without_views(data_type)).take(rows).cast(data_type)
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        # Slow, but concatenation knows every type.
+        parts = [array.slice(row, 1) for row in rows.to_pylist()]
+        return pa.concat_arrays(parts or [array.slice(0, 0)])
+
+
+def _take_views(array: pa.Array, rows: pa.Array) -> pa.Array:
+    """Take the views alone: the texts that they point to stay where they are, however often one is repeated."""
+    validity, views, *texts = array.buffers()
+    fixed = pa.Array.from_buffers(pa.binary(16), len(array), [validity, views], offset=array.offset)
+    own = fixed.take(rows)
+    if own.offset:
+        own = pa.concat_arrays([own, own.slice(0, 0)])
+    return pa.Array.from_buffers(array.type, len(own), [*own.buffers(), *texts])
+
+
+def _holds_views_or_runs(data_type: pa.DataType) -> bool:
+    if data_type in (pa.string_view(), pa.binary_view()) or types.is_run_end_encoded(data_type):
+        return True
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _holds_views_or_runs(data_type.storage_type)
+    # The values of a dictionary aren't touched.
+    return any(_holds_views_or_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+
+
+def _without_views(data_type: pa.DataType) -> pa.DataType:
+    """Return a type that holds the same values and can be taken from, as far as there is one."""
+    if data_type == pa.string_view():
+        return pa.large_string()
+    if data_type == pa.binary_view():
+        return pa.large_binary()
+    if types.is_struct(data_type):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in data_type])
+    if types.is_list(data_type) or types.is_large_list(data_type):
+        make = pa.list_ if types.is_list(data_type) else pa.large_list
+        return make(data_type.value_field.with_type(_without_views(data_type.value_type)))
+    if types.is_fixed_size_list(data_type):
+        item = data_type.value_field.with_type(_without_views(data_type.value_type))
+        return pa.list_(item, data_type.list_size)
+    return data_type

@@ -31,6 +31,7 @@ use arrow_schema::{
 };
 
 pub use column::TextColumn;
+pub use number::float_text;
 pub use quote::{PRINTABLE_WORDS, set_printable};
 
 /// Whether [`TextColumn::new`] handles `data_type`, children included.

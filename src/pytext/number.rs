@@ -15,6 +15,18 @@ pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
+/// A float as Python prints it.
+///
+/// ```
+/// assert_eq!(promptpress::pytext::float_text(1e22), "1e+22");
+/// ```
+pub fn float_text(value: f64) -> String {
+    let mut out = Vec::new();
+    // Printing a float can't fail, and what it prints is ASCII.
+    let _ = float(value, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
 /// Appends a float: the shortest digits that read back as the same value, in Python's layout.
 ///
 /// Digits come from ryu; the layout is that of its C function `format_float_short`: scientific if the first digit's place is below

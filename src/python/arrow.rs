@@ -1,5 +1,6 @@
 //! Arrow in and out by the PyCapsule interface.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -49,15 +50,23 @@ pub(super) struct Interpreter {
     lower: Py<PyAny>,
     /// The exception that stopped the work.
     failure: Mutex<Option<PyErr>>,
+    /// Whether to stop at the next look.
+    interrupted: AtomicBool,
 }
 
 impl Interpreter {
     pub(super) fn new(lower: Py<PyAny>) -> Self {
-        Self { lower, failure: Mutex::new(None) }
+        Self { lower, failure: Mutex::new(None), interrupted: AtomicBool::new(false) }
     }
 
     pub(super) fn failure(&self) -> Option<PyErr> {
         self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    }
+
+    /// Let the work stop with this exception.
+    pub(super) fn interrupt(&self, error: PyErr) {
+        self.stop(error);
+        self.interrupted.store(true, Ordering::Relaxed);
     }
 
     fn stop(&self, error: PyErr) -> Error {
@@ -77,6 +86,6 @@ impl Host for Interpreter {
     }
 
     fn check(&self) -> Result<()> {
-        Python::attach(|py| py.check_signals()).map_err(|e| self.stop(e))
+        if self.interrupted.load(Ordering::Relaxed) { Err(Error::stopped()) } else { Ok(()) }
     }
 }

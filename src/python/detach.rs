@@ -1,10 +1,15 @@
 //! The one door for long work: detached from the interpreter, on threads that survive a fork.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::arrow::Interpreter;
 
 struct Shared {
     /// The process that the pool's threads live in: a forked child has none of them.
@@ -24,10 +29,13 @@ fn default_threads() -> usize {
 /// Set the number of threads that rendering uses; None for the default.
 #[pyfunction]
 #[pyo3(signature = (n, /))]
-pub(super) fn set_threads(n: Option<usize>) -> PyResult<()> {
-    if n == Some(0) {
-        return Err(PyValueError::new_err("expected at least one thread, found 0"));
+pub(super) fn set_threads(n: Option<i64>) -> PyResult<()> {
+    if let Some(n) = n
+        && n < 1
+    {
+        return Err(PyValueError::new_err(format!("expected at least one thread, found {n}")));
     }
+    let n = n.map(|n| n as usize);
     let mut shared = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     if shared.threads != n {
         shared.threads = n;
@@ -71,8 +79,41 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
+/// How often signals are looked at while the pool works.
+const PATIENCE: Duration = Duration::from_millis(50);
+
 /// Run `work` on the pool while other Python threads go on.
-pub(super) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+///
+/// Python handles signals on the thread that it runs on, so that thread waits here and looks; the work is told by `host`.
+pub(super) fn detached<T: Send>(
+    py: Python<'_>,
+    host: Option<&Interpreter>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
     let pool = pool()?;
-    Ok(py.detach(|| pool.install(work)))
+    let done = py.detach(|| {
+        let (send, receive) = mpsc::channel();
+        pool.in_place_scope(|scope| {
+            scope.spawn(move |_| {
+                // Nobody is left to tell only if the receiver panicked.
+                let _ = send.send(catch_unwind(AssertUnwindSafe(work)));
+            });
+            loop {
+                match receive.recv_timeout(PATIENCE) {
+                    Ok(done) => return Some(done),
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let (Some(host), Err(error)) = (host, Python::attach(|py| py.check_signals())) {
+                            host.interrupt(error);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                }
+            }
+        })
+    });
+    match done {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(panic)) => resume_unwind(panic),
+        None => Err(PyRuntimeError::new_err("the work was lost")),
+    }
 }

@@ -17,8 +17,17 @@ use pyo3::prelude::*;
 #[pyo3(name = "_core")]
 pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("TemplateError", module.py().get_type::<errors::TemplateError>())?;
-    module.add("RenderError", module.py().get_type::<errors::RenderError>())?;
+    let py = module.py();
+    for (name, error) in [
+        ("TemplateError", py.get_type::<errors::TemplateError>()),
+        ("RenderError", py.get_type::<errors::RenderError>()),
+    ] {
+        // An error that knows no place says so.
+        for place in ["path", "row", "column"] {
+            error.setattr(place, py.None())?;
+        }
+        module.add(name, error)?;
+    }
     module.add_class::<renderer::Renderer>()?;
     module.add_class::<renderer::Position>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;

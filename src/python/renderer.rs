@@ -121,7 +121,7 @@ impl Renderer {
             Config::new(&settings, &text_of).map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
         let examples = examples.map(one_batch).transpose();
         let examples = plain(py, examples)?;
-        let made = detached(py, || render::Renderer::new(config, examples.as_ref(), &host))?;
+        let made = detached(py, Some(&host), || render::Renderer::new(config, examples.as_ref(), &host))?;
         Ok(Self { core: raised(py, &host, made)? })
     }
 
@@ -142,7 +142,7 @@ impl Renderer {
             Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect::<PyResult<_>>()?,
             None => vec![None],
         };
-        let rendered = detached(py, || -> Result<Vec<render::Outcome>> {
+        let rendered = detached(py, Some(&host), || -> Result<Vec<render::Outcome>> {
             let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (start, state) = &mut *position;
             let mut out = Vec::new();
@@ -167,7 +167,7 @@ impl Renderer {
         let host = Interpreter::new(lower);
         let samples = plain(py, one_batch(samples))?;
         let (replies, _) = replies.into_inner();
-        let rendered = detached(py, || self.core.turn(&samples, turn, &replies, &host))?;
+        let rendered = detached(py, Some(&host), || self.core.turn(&samples, turn, &replies, &host))?;
         outcomes(py, raised(py, &host, rendered)?)
     }
 
@@ -248,6 +248,12 @@ impl Renderer {
         self.core.config.substitution == crate::plan::Substitution::Harness
     }
 
+    /// The output column, if it is masked.
+    #[getter]
+    fn masked_column(&self) -> Option<&str> {
+        self.core.config.masked()
+    }
+
     /// The literals of the templates, for finding the columns that they name.
     #[getter]
     fn literals(&self) -> Vec<String> {
@@ -262,7 +268,7 @@ impl Renderer {
 
     /// The retriever's choice for `count` samples, list<int64>; None if the samples' own column says it.
     fn retrieve<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let chosen = detached(py, || self.core.pick(0, count, &mut None))?;
+        let chosen = detached(py, None, || self.core.pick(0, count, &mut None))?;
         let Some(chosen) = plain(py, chosen)? else { return Ok(None) };
         let mut lists = ListBuilder::new(Int64Builder::new());
         for ids in chosen {
@@ -285,7 +291,7 @@ impl Renderer {
         let host = Interpreter::new(lower);
         let samples = plain(py, one_batch(samples))?;
         let label = label.map(value::from_python).transpose()?;
-        let spans = detached(py, || self.core.explain(&samples, row, label.as_ref(), &host))?;
+        let spans = detached(py, Some(&host), || self.core.explain(&samples, row, label.as_ref(), &host))?;
         let spans = raised(py, &host, spans)?;
         let ints =
             |of: fn(&render::Span) -> Option<i64>| Arc::new(spans.iter().map(of).collect::<Int64Array>()) as ArrayRef;
@@ -309,8 +315,8 @@ impl Renderer {
     #[pyo3(signature = (samples, lower))]
     fn divergence<'py>(&self, py: Python<'py>, samples: PyTable, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let host = Interpreter::new(lower);
-        let samples = plain(py, one_batch(samples))?;
-        let found = detached(py, || self.core.divergence(&samples, 0, &host))?;
+        let samples = batches(samples);
+        let found = detached(py, Some(&host), || self.core.divergence(&samples, &host))?;
         let mut rows = Int64Builder::new();
         let mut columns = ListBuilder::new(StringBuilder::new());
         for one in raised(py, &host, found)? {

@@ -16,7 +16,7 @@ pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(i) = object.cast::<PyInt>() {
         return match i.extract::<i64>() {
             Ok(i) => Ok(Value::Int(i)),
-            Err(_) => Ok(Value::Other(object.repr()?.to_string().into())),
+            Err(_) => Ok(Value::Big(object.str()?.to_string().into())),
         };
     }
     if let Ok(f) = object.cast::<PyFloat>() {
@@ -35,7 +35,9 @@ pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         let entries = dict.iter().map(|(k, v)| Ok((from_python(&k)?, from_python(&v)?)));
         return Ok(Value::Dict(entries.collect::<PyResult<_>>()?));
     }
-    Ok(Value::Other(object.repr()?.to_string().into()))
+    // An object may fail to describe itself; its type never does.
+    let text = object.repr().map_or_else(|_| format!("an object of type {}", object.get_type()), |r| r.to_string());
+    Ok(Value::Other(text.into()))
 }
 
 /// A scalar as a Python object.
@@ -45,6 +47,7 @@ pub(super) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
         Value::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
         Value::Int(i) => i.into_pyobject(py)?.into_any(),
         Value::Float(f) => f.into_pyobject(py)?.into_any(),
+        Value::Big(digits) => py.get_type::<PyInt>().call1((digits.as_ref(),))?,
         Value::Str(s) | Value::Other(s) => s.as_ref().into_pyobject(py)?.into_any(),
         Value::List(items) => {
             let items = items.iter().map(|v| to_python(py, v)).collect::<PyResult<Vec<_>>>()?;

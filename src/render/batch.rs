@@ -49,7 +49,8 @@ pub struct Batch<'a> {
     arrays: Vec<Option<(FieldRef, ArrayRef)>>,
     texts: Vec<OnceLock<Result<TextColumn>>>,
     hazards: Vec<OnceLock<Option<Vec<bool>>>>,
-    host: &'a dyn Host,
+    /// Whoever runs it.
+    pub host: &'a dyn Host,
 }
 
 impl<'a> Batch<'a> {
@@ -121,7 +122,7 @@ impl<'a> Batch<'a> {
 }
 
 /// Whether Python gives the values of an extension type here, or within.
-fn is_extension(field: &Field) -> bool {
+pub fn is_extension(field: &Field) -> bool {
     if field.metadata().contains_key("ARROW:extension:name") {
         return true;
     }

@@ -192,6 +192,7 @@ pub fn texts(
         if let Some(program) = plain {
             return Ok(Measured { lengths: program.lengths(chunk.clone()), requests: chunk, hard: Vec::new() });
         }
+        batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
         let mut hard = Vec::new();
         for request in chunk.clone() {

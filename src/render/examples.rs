@@ -9,7 +9,7 @@ use super::batch::{Batch, Host, names};
 use super::engine::{self, Shots, Texts};
 use super::fill::{self, Traced};
 use super::planner::{Plan, Plans};
-use super::scalar::value_at;
+use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
 use crate::plan::{Columns, ExampleForm, IceForm, Program, Substitution, messages_of, tokens_could_form};
 use crate::role::{Piece, Request};
@@ -119,6 +119,12 @@ impl Examples {
             None => table.clone(),
         };
         let columns = Columns::new(names(table.schema_ref()), None, substitution)?;
+        let expands = ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()).flat_map(ExampleForm::expands);
+        for name in expands.chain(output_column.filter(|_| ice.by_label())) {
+            if let Ok(at) = table.schema_ref().index_of(name) {
+                readable(table.schema_ref().field(at), table.column(at)).map_err(in_examples)?;
+            }
+        }
         let label = output_column.and_then(|name| table.column_by_name(name));
         let kinds = (0..table.num_rows())
             .map(|row| match label {
@@ -209,18 +215,31 @@ impl Examples {
                 failed.get_or_insert(in_examples(e.shifted(example as usize)));
                 Traced::new()
             });
+            // Whoever speaks the literals around a field speaks the field.
+            let speaker = old.atoms.iter().find_map(|atom| match atom {
+                Atom::Lit(_, origin) => origin.role.clone(),
+                Atom::Example { .. } => None,
+            });
             let atoms = traced
                 .into_iter()
                 .map(|(s, origin)| {
                     let source =
                         if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
-                    Atom::Lit(s.into(), Origin { example: Some(slot), source, ..origin })
+                    Atom::Lit(
+                        s.into(),
+                        Origin {
+                            example: Some(slot),
+                            source,
+                            role: origin.role.clone().or_else(|| speaker.clone()),
+                            ..origin
+                        },
+                    )
                 })
                 .collect();
             Text { atoms, fixed: old.fixed }
         };
         let expand = |column: &str| match self.table.column_by_name(column) {
-            Some(array) if is_list(array.data_type()) => messages_of(&value_at(array, example as usize)),
+            Some(array) => messages_of(&value_at(array, example as usize)),
             _ => Vec::new(),
         };
         let out = form.with(text, expand);

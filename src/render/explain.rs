@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use rayon::prelude::*;
 
 use super::batch::{Batch, Host};
 use super::engine::hard_rows;
 use super::fill::{Traced, traced};
 use super::renderer::Renderer;
-use super::scalar::value_at;
+use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
-use crate::plan::{Choice, Columns, ExampleForm, Mode, Output, Substitution, merge_meta, message, messages_of, recipe};
+use crate::plan::{
+    Choice, Columns, Draws, ExampleForm, Mode, Output, Substitution, merge_meta, message, messages_of, recipe,
+};
 use crate::role::{Join, Message, Piece, Request, Slot};
 use crate::template::{Origin, RawItem, Source};
 use crate::value::Value;
@@ -90,21 +93,41 @@ impl Renderer {
     /// # Errors
     ///
     /// As rendering the samples.
-    pub fn divergence(&self, samples: &RecordBatch, start: usize, host: &dyn Host) -> Result<Vec<Divergence>> {
+    pub fn divergence(&self, samples: &[RecordBatch], host: &dyn Host) -> Result<Vec<Divergence>> {
+        let labels = self.labels_of(samples)?;
+        let (mut out, mut start, mut state) = (Vec::new(), 0, None);
+        for batch in samples {
+            out.extend(self.divergence_of(batch, start, &labels, &mut state, host)?);
+            start += batch.num_rows();
+        }
+        Ok(out)
+    }
+
+    fn divergence_of(
+        &self,
+        samples: &RecordBatch,
+        start: usize,
+        labels: &[Option<Value>],
+        state: &mut Option<Draws>,
+        host: &dyn Host,
+    ) -> Result<Vec<Divergence>> {
         let schema = samples.schema_ref();
         let harness = self.columns(schema, Substitution::Harness)?;
         let single = self.columns(schema, Substitution::SinglePass)?;
-        let labels = self.labels_of(std::slice::from_ref(samples))?;
-        let candidates = self.candidates(samples, start, &harness, &labels, host)?;
-        let mut out = Vec::new();
-        for row in candidates {
+        let candidates = self.candidates(samples, start, &harness, labels, host).map_err(|e| e.shifted(start))?;
+        let chosen = self.pick(start, samples.num_rows(), state)?;
+        let order = |c: &Arc<str>| harness.names.iter().position(|n| n == c).unwrap_or(usize::MAX);
+        let look = |row: usize| -> Result<Option<Divergence>> {
             host.check()?;
-            let ids = self.ids_at(samples, start, row)?;
+            let fault = |e: Error| e.into_render().at_row(start + row);
+            let ids = match &chosen {
+                Some(chosen) => chosen[row].clone(),
+                None => self.ids(samples, row).map_err(fault)?,
+            };
             let one = samples.slice(row, 1);
             let (mut culprits, mut differs) = (Vec::new(), false);
-            for label in &labels {
+            for label in labels {
                 let mut own = Vec::new();
-                let fault = |e: Error| e.into_render().at_row(start + row);
                 let a = self.traced_row(&one, &ids, label.as_ref(), &harness, &mut own, host).map_err(fault)?;
                 let b = self.traced_row(&one, &ids, label.as_ref(), &single, &mut Vec::new(), host).map_err(fault)?;
                 if plain(&a) != plain(&b) {
@@ -112,14 +135,12 @@ impl Renderer {
                     culprits.extend(own);
                 }
             }
-            if differs {
-                let order = |c: &Arc<str>| harness.names.iter().position(|n| n == c).unwrap_or(usize::MAX);
-                culprits.sort_by_key(|c| (order(c), c.clone()));
-                culprits.dedup();
-                out.push(Divergence { row: start + row, columns: culprits });
-            }
-        }
-        Ok(out)
+            culprits.sort_by_key(|c| (order(c), c.clone()));
+            culprits.dedup();
+            Ok(differs.then(|| Divergence { row: start + row, columns: culprits }))
+        };
+        let found: Vec<Option<Divergence>> = candidates.into_par_iter().map(look).collect::<Result<_>>()?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Rows that may differ: those that the row loop can't copy, and all of them where examples or the mask take part.
@@ -141,23 +162,18 @@ impl Renderer {
         hard_rows(&batch, plans.all.iter().map(|plan| &plan.request))
     }
 
-    fn ids(&self, samples: &RecordBatch, row: usize) -> Result<Vec<i64>> {
-        self.ids_at(samples, 0, row)
-    }
-
     /// The examples of a row, as the retriever names them.
-    fn ids_at(&self, samples: &RecordBatch, start: usize, row: usize) -> Result<Vec<i64>> {
+    fn ids(&self, samples: &RecordBatch, row: usize) -> Result<Vec<i64>> {
         match &self.config.retriever.choice {
             Choice::Column(_) => {
-                let one = samples.slice(row, 1);
-                let shots = self.shots(&one, 0, &mut None).map_err(|e| e.shifted(start + row))?;
+                let shots = self.shots(&samples.slice(row, 1), 0, &mut None)?;
                 Ok(shots.of(0).iter().map(|id| i64::from(*id)).collect())
             }
+            // Draws go on from one sample to the next.
             Choice::Random { .. } => {
-                let all = self.pick(0, start + row + 1, &mut None)?.unwrap_or_default();
-                Ok(all.into_iter().last().unwrap_or_default())
+                Ok(self.pick(0, row + 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default())
             }
-            _ => Ok(self.pick(start + row, 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default()),
+            _ => Ok(self.pick(row, 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default()),
         }
     }
 
@@ -183,7 +199,7 @@ impl Renderer {
                 let mut all = Vec::with_capacity(messages.len());
                 for one in messages {
                     match one {
-                        Message::Expand { column } => all.extend(expanded(row, &column)),
+                        Message::Expand { column } => all.extend(expanded(row, &column)?),
                         other => all.push(other),
                     }
                 }
@@ -212,8 +228,10 @@ fn plain(texts: &[Traced]) -> Vec<String> {
 }
 
 /// The messages of a list column's cell.
-fn expanded(row: &RecordBatch, column: &Arc<str>) -> Vec<Message> {
-    let Some(array) = row.column_by_name(column) else { return Vec::new() };
+fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
+    let Some((at, field)) = row.schema_ref().column_with_name(column) else { return Ok(Vec::new()) };
+    let array = row.column(at);
+    readable(field, array)?;
     let mut out = Vec::new();
     for item in messages_of(&value_at(array, 0)) {
         if let RawItem::Message(turn) = item {
@@ -232,7 +250,7 @@ fn expanded(row: &RecordBatch, column: &Arc<str>) -> Vec<Message> {
             out.push(own);
         }
     }
-    out
+    Ok(out)
 }
 
 fn traced_pieces(pieces: &[Piece], batch: &Batch, culprits: &mut Vec<Arc<str>>) -> Result<Traced> {

@@ -36,7 +36,7 @@ pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Value>, layout: Layout) 
                 let field = |(k, v): &(Value, Value)| Some(Field::new(k.as_str()?, type_of([v], layout)?, true));
                 DataType::Struct(items.iter().map(field).collect::<Option<Vec<_>>>()?.into())
             }
-            Value::Other(_) => return None,
+            Value::Big(_) | Value::Other(_) => return None,
         };
         unify(&so_far, &own, layout)
     })

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::error::{Error, Result, excerpt};
+use crate::pytext::float_text;
 use crate::value::Value;
 
 /// A JSON string.
@@ -32,6 +34,20 @@ pub fn string(text: &str, out: &mut String) {
     out.push('"');
 }
 
+/// Whether JSON has a form for a value.
+///
+/// # Errors
+///
+/// `RenderError` for what Python's `json.dumps` refuses too: dates, decimals, bytes, objects.
+pub fn check(value: &Value) -> Result<()> {
+    match value {
+        Value::Other(text) => Err(Error::render(format!("JSON has no form for {}", excerpt(text)))),
+        Value::List(items) => items.iter().try_for_each(check),
+        Value::Dict(items) => items.iter().try_for_each(|(_, item)| check(item)),
+        _ => Ok(()),
+    }
+}
+
 /// Any value.
 pub fn value(value_: &Value, out: &mut String) {
     match value_ {
@@ -40,7 +56,8 @@ pub fn value(value_: &Value, out: &mut String) {
         Value::Int(i) => out.push_str(&i.to_string()),
         Value::Float(f) if f.is_nan() => out.push_str("NaN"),
         Value::Float(f) if f.is_infinite() => out.push_str(if *f > 0.0 { "Infinity" } else { "-Infinity" }),
-        Value::Float(f) => drop(write!(out, "{f:?}")),
+        Value::Float(f) => out.push_str(&float_text(*f)),
+        Value::Big(digits) => out.push_str(digits),
         Value::Str(s) | Value::Other(s) => string(s, out),
         Value::List(items) => {
             out.push('[');

@@ -6,159 +6,19 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, StringArray, UInt32Array, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{DataType, Field, Fields};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::engine::Texts;
-use super::infer::{build, string_type, structs, type_of, unify};
+use super::infer::{build, structs};
 use super::json;
+use super::message_type::{MessageType, element_type};
 use super::planner::Plans;
-use super::scalar::value_at;
+use super::scalar::{readable, value_at};
 use super::strings::{Block, limit};
 use crate::error::{Error, Result};
 use crate::plan::{Config, Layout, Output};
 use crate::role::{MergeMeta, Message, MetaTemplate, Request, Slot, merge_raw};
 use crate::value::Value;
-
-/// The fields of a message, decided by configuration and schema.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MessageType {
-    /// Keys under which rendered text stands.
-    pub texts: Vec<Arc<str>>,
-    /// All fields in order.
-    pub fields: Vec<(Arc<str>, DataType)>,
-}
-
-impl MessageType {
-    /// The type that holds the messages of all these requests, with those of list columns that they expand.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
-    pub fn new<'a>(
-        config: &Config,
-        requests: impl Iterator<Item = &'a Request> + Clone,
-        element: impl Fn(&str) -> Option<DataType>,
-    ) -> Result<Self> {
-        let layout = config.layout;
-        let mut out = Self::default();
-        let meta = match &config.meta {
-            Some(MetaTemplate::Messages(items)) => items.as_slice(),
-            _ => &[],
-        };
-        let mut add = |name: &str, own: DataType| -> Result<()> {
-            match out.fields.iter_mut().find(|(known, _)| &**known == name) {
-                None => out.fields.push((name.into(), own)),
-                Some((_, so_far)) => {
-                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
-                }
-            }
-            Ok(())
-        };
-        let mut texts: Vec<Arc<str>> = Vec::new();
-        let mut text = |name: &Arc<str>| {
-            if !texts.contains(name) {
-                texts.push(name.clone());
-            }
-        };
-        let constant = |value: &Value, name: &str| {
-            type_of([value], layout).ok_or_else(|| {
-                Error::render(format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\""))
-                    .at_row(0)
-            })
-        };
-        let mut expands = false;
-        for request in requests {
-            let Request::List(messages) = request else { continue };
-            for message in messages {
-                match message {
-                    Message::Bare(_) => {
-                        text(&"prompt".into());
-                        add("prompt", string_type(layout))?;
-                    }
-                    Message::Dict(keys) => {
-                        for (name, slot) in keys {
-                            match slot {
-                                Slot::Text(_) => {
-                                    text(name);
-                                    add(name, string_type(layout))?;
-                                }
-                                Slot::Const(value) => add(name, constant(value, name)?)?,
-                            }
-                        }
-                    }
-                    Message::Expand { column } => {
-                        expands = true;
-                        match element(column) {
-                            Some(DataType::Struct(fields)) => {
-                                for field in &fields {
-                                    add(
-                                        field.name(),
-                                        unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null),
-                                    )?;
-                                }
-                            }
-                            Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
-                                add("prompt", unify(&DataType::Null, &strings, layout).unwrap_or(strings))?;
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-            }
-        }
-        if expands && config.output != Output::PromptList {
-            for keys in meta {
-                for (name, value) in keys {
-                    if &**name == "content" && value.as_str().is_some() {
-                        text(name);
-                    }
-                    add(name, constant(value, name)?)?;
-                }
-            }
-        }
-        out.texts = texts;
-        Ok(out)
-    }
-
-    /// Add the fields of messages that come with the data.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
-    pub fn add_fields(&mut self, fields: &Fields, layout: Layout) -> Result<()> {
-        for field in fields {
-            let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
-            // Taken out of the table one by one, their contents are texts like the configuration's own.
-            if field.name() == "content" && own == string_type(layout) && !self.texts.iter().any(|t| &**t == "content")
-            {
-                self.texts.push("content".into());
-            }
-            match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
-                None => self.fields.push((field.name().as_str().into(), own)),
-                Some((name, so_far)) => {
-                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The Arrow type of a request.
-    pub fn data_type(&self) -> DataType {
-        DataType::List(Arc::new(Field::new_list_field(DataType::Struct(self.struct_fields()), true)))
-    }
-
-    fn struct_fields(&self) -> Fields {
-        self.fields.iter().map(|(name, t)| Field::new(&**name, t.clone(), true)).collect()
-    }
-}
-
-fn conflict(name: &str, a: &DataType, b: &DataType) -> Error {
-    Error::render(format!(
-        "messages hold both {a} and {b} under {name:?}, which no Arrow type does; use output=\"messages_json\""
-    ))
-    .at_row(0)
-}
 
 /// A list column that messages are expanded from.
 struct Expansion {
@@ -189,7 +49,7 @@ enum Said {
 }
 
 /// A batch's columns, for [`Message::Expand`].
-pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<ArrayRef>;
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
 
 /// Puts the messages of some requests together.
 pub struct Assembly<'a> {
@@ -249,8 +109,9 @@ impl<'a> Assembly<'a> {
                         if out.expansions.iter().any(|e| e.column == *name) {
                             continue;
                         }
-                        if let Some(array) = column(name).filter(|a| super::examples::is_list(a.data_type())) {
-                            out.expansions.push(Expansion::new(name, &array)?);
+                        if let Some((field, array)) = column(name) {
+                            readable(&field, &array)?;
+                            out.expansions.extend(Expansion::new(name, &array)?);
                         }
                     }
                 }
@@ -268,12 +129,12 @@ impl<'a> Assembly<'a> {
         Ok(out)
     }
 
-    /// `list<struct<...>>`, one list a request.
+    /// `list<struct<...>>`, one list a request; None where some strings pass what one array can hold.
     ///
     /// # Errors
     ///
     /// `RenderError` for a message that the type can't hold.
-    pub fn array(&self, of: &MessageType) -> Result<ArrayRef> {
+    pub fn array(&self, of: &MessageType) -> Result<Option<ArrayRef>> {
         let (lengths, refs, extra) = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
@@ -287,7 +148,10 @@ impl<'a> Assembly<'a> {
             let array = if is_static && is_text {
                 self.static_texts(name, &refs, layout)
             } else {
-                self.field(name, data_type, is_text, &refs, &extra)?
+                match self.field(name, data_type, is_text, &refs, &extra)? {
+                    Some(array) => array,
+                    None => return Ok(None),
+                }
             };
             columns.push(array);
         }
@@ -295,38 +159,39 @@ impl<'a> Assembly<'a> {
         let messages = structs(fields.clone(), columns, None, refs.len())?;
         let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
         let list = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), messages, None);
-        Ok(Arc::new(list.map_err(|e| Error::render(e.to_string()))?))
+        Ok(Some(Arc::new(list.map_err(|e| Error::render(e.to_string()))?)))
     }
 
-    /// One JSON string a request.
+    /// One JSON string a request; None where they pass what one array can hold.
     ///
     /// # Errors
     ///
-    /// `RenderError` where the strings pass the layout's limit.
-    pub fn json(&self) -> Result<ArrayRef> {
+    /// `RenderError` for a value that JSON has no form for.
+    pub fn json(&self) -> Result<Option<ArrayRef>> {
         let (lengths, refs, extra) = self.refs()?;
         let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
         let mut refs = refs.iter();
-        for length in lengths {
+        for (n, length) in lengths.into_iter().enumerate() {
+            let row = self.rows.start + n / self.plans.labels;
             let mut out = String::from("[");
             for n in 0..length {
                 let Some(one) = refs.next() else { break };
                 if n > 0 {
                     out.push_str(", ");
                 }
-                self.message_json(*one, &extra, &mut out);
+                self.message_json(*one, &extra, &mut out).map_err(|e| e.at_row(row))?;
             }
             out.push(']');
             texts.bytes.extend_from_slice(out.as_bytes());
             texts.offsets.push(texts.bytes.len());
         }
         if texts.bytes.len() > limit(self.config.layout) {
-            return Err(Error::render("the JSON passes 2 GiB; use strings=\"large_string\" or smaller batches"));
+            return Ok(None);
         }
-        Ok(Block::new(texts).array(self.config.layout, None))
+        Ok(Some(Block::new(texts).array(self.config.layout, None)))
     }
 
-    fn message_json(&self, one: Ref, extra: &[String], out: &mut String) {
+    fn message_json(&self, one: Ref, extra: &[String], out: &mut String) -> Result<()> {
         let text = match one.text {
             Said::Static(n) => Some(String::from_utf8_lossy(self.block.get(n)).into_owned()),
             Said::Extra(n) => Some(extra[n].clone()),
@@ -339,7 +204,7 @@ impl<'a> Assembly<'a> {
                 let bare = self.consts[id as usize].is_empty() && key.as_deref() == Some("prompt");
                 if let (true, Some(text)) = (bare, &text) {
                     json::string(text, out);
-                    return;
+                    return Ok(());
                 }
                 let mut entries: Vec<(Value, Value)> =
                     self.consts[id as usize].iter().map(|(k, v)| (Value::Str(k.clone()), v.clone())).collect();
@@ -351,7 +216,11 @@ impl<'a> Assembly<'a> {
             }
             From::Data(column, row) => match value_at(self.expansions[column as usize].lists.values(), row as usize) {
                 Value::Dict(entries) => entries,
-                other => return json::value(&other, out),
+                other => {
+                    json::check(&other)?;
+                    json::value(&other, out);
+                    return Ok(());
+                }
             },
         };
         if let (From::Data(..), Some(text)) = (one.fields, text)
@@ -359,7 +228,13 @@ impl<'a> Assembly<'a> {
         {
             *content = Value::from(text.as_str());
         }
-        json::value(&Value::Dict(entries), out);
+        let message = Value::Dict(entries);
+        json::check(&message).map_err(|e| match one.fields {
+            From::Data(column, _) => e.in_column(&*self.expansions[column as usize].column),
+            From::Const(_) => e,
+        })?;
+        json::value(&message, out);
+        Ok(())
     }
 
     /// Where the text stands among the keys of a message of the configuration.
@@ -420,7 +295,8 @@ impl<'a> Assembly<'a> {
         let offsets = expansion.lists.value_offsets();
         for n in offsets[row]..offsets[row + 1] {
             let fault = |message: &str| Err(Error::render(message).at_row(row).in_column(column));
-            if expansion.lists.values().is_null(n as usize) {
+            let values = expansion.lists.values();
+            if values.is_null(n as usize) || *values.data_type() == DataType::Null {
                 return fault("a null stands among the messages");
             }
             if self.config.output == Output::Text {
@@ -504,7 +380,7 @@ impl<'a> Assembly<'a> {
         is_text: bool,
         refs: &[Ref],
         extra: &[String],
-    ) -> Result<ArrayRef> {
+    ) -> Result<Option<ArrayRef>> {
         let none = Value::None;
         let constant = |keys: &Vec<(Arc<str>, Value)>| keys.iter().position(|(k, _)| &**k == name);
         let values: Vec<&Value> =
@@ -513,7 +389,10 @@ impl<'a> Assembly<'a> {
         if self.expansions.is_empty() && !is_text {
             let ids: UInt32Array =
                 refs.iter().map(|r| if let From::Const(id) = r.fields { Some(id) } else { None }).collect();
-            return arrow_select::take::take(&consts, &ids, None).map_err(|e| Error::render(e.to_string()));
+            return match arrow_select::take::take(&consts, &ids, None) {
+                Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
+                taken => taken.map(Some).map_err(|e| Error::render(e.to_string())),
+            };
         }
         let cast = |array: &ArrayRef| {
             if array.data_type() == data_type { Ok(array.clone()) } else { arrow_cast::cast(array, data_type) }
@@ -550,44 +429,41 @@ impl<'a> Assembly<'a> {
             })
             .collect();
         let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
-        arrow_select::interleave::interleave(&arrays, &indices).map_err(|e| Error::render(e.to_string()))
+        match arrow_select::interleave::interleave(&arrays, &indices) {
+            Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
+            woven => woven.map(Some).map_err(|e| Error::render(e.to_string())),
+        }
     }
 }
 
 impl Expansion {
-    fn new(column: &Arc<str>, array: &ArrayRef) -> Result<Self> {
-        let fault = |e: arrow_schema::ArrowError| Error::render(e.to_string()).in_column(&**column);
-        array.to_data().validate_full().map_err(fault)?;
-        let element = element_type(array.data_type()).unwrap_or(DataType::Null);
+    /// The lists of a column that was checked; None if Python sees no lists in it.
+    fn new(column: &Arc<str>, array: &ArrayRef) -> Result<Option<Self>> {
+        let fault = |e: ArrowError| Error::render(e.to_string()).in_column(&**column);
+        let plain = match array.data_type() {
+            DataType::Dictionary(_, values) => &arrow_cast::cast(array, values).map_err(fault)?,
+            DataType::RunEndEncoded(_, values) => &arrow_cast::cast(array, values.data_type()).map_err(fault)?,
+            _ => array,
+        };
+        let Some(element) = element_type(plain.data_type()) else {
+            return match plain.data_type() {
+                DataType::Map(..) => Err(Error::render("expected lists of messages, found a map").in_column(&**column)),
+                _ => Ok(None),
+            };
+        };
         let target = DataType::LargeList(Arc::new(Field::new_list_field(element.clone(), true)));
-        let lists = arrow_cast::cast(array, &target).map_err(fault)?.as_list::<i64>().clone();
+        let lists = arrow_cast::cast(plain, &target).map_err(fault)?.as_list::<i64>().clone();
         let complete = match &element {
             DataType::Struct(fields) => fields.find("role").is_some() && fields.find("content").is_some(),
             DataType::Null => true,
             _ => false,
         };
-        Ok(Self { column: column.clone(), lists, complete })
+        Ok(Some(Self { column: column.clone(), lists, complete }))
     }
 }
 
-/// The type of a list's elements.
-pub fn element_type(data_type: &DataType) -> Option<DataType> {
-    match data_type {
-        DataType::List(f)
-        | DataType::LargeList(f)
-        | DataType::FixedSizeList(f, _)
-        | DataType::ListView(f)
-        | DataType::LargeListView(f) => Some(f.data_type().clone()),
-        _ => None,
-    }
-}
-
-/// JSON of requests that are texts.
-///
-/// # Errors
-///
-/// `RenderError` where the strings pass the layout's limit.
-pub fn text_json(block: &Block, layout: Layout, empty_is_a_list: bool) -> Result<ArrayRef> {
+/// JSON of requests that are texts; None where they pass what one array can hold.
+pub fn text_json(block: &Block, layout: Layout, empty_is_a_list: bool) -> Option<ArrayRef> {
     let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
     for n in 0..block.len() {
         if block.get(n).is_empty() && empty_is_a_list {
@@ -600,8 +476,5 @@ pub fn text_json(block: &Block, layout: Layout, empty_is_a_list: bool) -> Result
         texts.bytes.extend_from_slice(out.as_bytes());
         texts.offsets.push(texts.bytes.len());
     }
-    if texts.bytes.len() > limit(layout) {
-        return Err(Error::render("the JSON passes 2 GiB; use strings=\"large_string\" or smaller batches"));
-    }
-    Ok(Block::new(texts).array(layout, None))
+    (texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None))
 }

@@ -8,10 +8,13 @@ mod fill;
 mod infer;
 mod json;
 mod lists;
+mod message_type;
 mod outcome;
 mod planner;
 mod renderer;
 mod scalar;
+mod schema;
+mod shots;
 mod strings;
 mod turns;
 

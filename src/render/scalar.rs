@@ -3,18 +3,37 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 
+use super::batch::is_extension;
+use crate::error::{Error, Result};
+use crate::pytext::TextColumn;
 use crate::value::Value;
 
-/// The value of a cell as Python sees it, for strings, numbers, lists and structs; anything else is opaque.
+/// Check a column whose values are read one by one: whatever came in by Arrow's C interface was not checked before.
+///
+/// # Errors
+///
+/// `RenderError` for invalid UTF-8 or offsets, and for a type whose values only Python has.
+pub fn readable(field: &Field, array: &ArrayRef) -> Result<()> {
+    let fault = |message: String| Error::render(message).in_column(field.name());
+    if is_extension(field) {
+        return Err(fault(
+            "values of this type can't be read as labels or messages, only as text; cast the column first".into(),
+        ));
+    }
+    array.to_data().validate_full().map_err(|e| fault(e.to_string()))
+}
+
+/// The value of a cell of a column that is [`readable`], as Python sees it; what is no string, number, list or dict is
+/// known by its text alone.
 pub fn value_at(array: &dyn Array, row: usize) -> Value {
     use DataType as T;
+    // Dictionaries and run-ends know their nulls by their values.
     if array.is_null(row) {
         return Value::None;
     }
     let list = |values: ArrayRef| Value::List((0..values.len()).map(|n| value_at(&values, n)).collect());
-    let int = |value: Option<i64>| value.map_or_else(|| Value::Other("an int beyond 64 bits".into()), Value::Int);
     match array.data_type() {
         T::Null => Value::None,
         T::Boolean => Value::Bool(array.as_boolean().value(row)),
@@ -25,7 +44,10 @@ pub fn value_at(array: &dyn Array, row: usize) -> Value {
         T::UInt8 => Value::Int(array.as_primitive::<UInt8Type>().value(row).into()),
         T::UInt16 => Value::Int(array.as_primitive::<UInt16Type>().value(row).into()),
         T::UInt32 => Value::Int(array.as_primitive::<UInt32Type>().value(row).into()),
-        T::UInt64 => int(array.as_primitive::<UInt64Type>().value(row).try_into().ok()),
+        T::UInt64 => {
+            let value = array.as_primitive::<UInt64Type>().value(row);
+            i64::try_from(value).map_or_else(|_| Value::Big(value.to_string().into()), Value::Int)
+        }
         T::Float16 => Value::Float(array.as_primitive::<arrow_array::types::Float16Type>().value(row).to_f64()),
         T::Float32 => Value::Float(array.as_primitive::<arrow_array::types::Float32Type>().value(row).into()),
         T::Float64 => Value::Float(array.as_primitive::<arrow_array::types::Float64Type>().value(row)),
@@ -46,10 +68,15 @@ pub fn value_at(array: &dyn Array, row: usize) -> Value {
         ),
         T::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            let keys = dictionary.normalized_keys();
-            value_at(dictionary.values(), keys[row])
+            match value_at(dictionary.keys(), row) {
+                Value::Int(key) => value_at(dictionary.values(), key as usize),
+                _ => Value::None,
+            }
         }
-        other => Value::Other(format!("a value of type {other}").into()),
+        other => {
+            let text = TextColumn::new(&array.slice(row, 1)).map(|t| String::from_utf8_lossy(t.bytes(0)).into_owned());
+            Value::Other(text.unwrap_or_else(|_| format!("a value of type {other}")).into())
+        }
     }
 }
 
@@ -59,7 +86,11 @@ pub fn distinct(arrays: &[ArrayRef]) -> Vec<Value> {
     let mut seen = std::collections::HashSet::new();
     for array in arrays {
         for row in 0..array.len() {
-            let value = value_at(array, row);
+            let mut value = value_at(array, row);
+            if value.equals(&Value::Float(0.0)) && matches!(value, Value::Float(_)) {
+                // Both zeros are one label, as in a Python set.
+                value = Value::Float(0.0);
+            }
             if seen.insert(format!("{value:?}")) {
                 out.push(value);
             }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::batch::{Batch, Host};
 use super::engine::Shots;
 use super::examples::{Parts, is_list};
-use super::lists::element_type;
+use super::message_type::element_type;
 use super::planner::{Key, Plan, plan_rows};
 use super::renderer::{Emit, Renderer};
 use crate::error::{Error, Result};

@@ -1,0 +1,166 @@
+//! The Arrow type of messages, decided by configuration and schema alone.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields};
+
+use super::infer::{string_type, type_of, unify};
+use crate::error::{Error, Result};
+use crate::plan::{Config, Layout, Output};
+use crate::role::{Message, MetaTemplate, Request, Slot};
+use crate::value::Value;
+
+/// The fields of a message, decided by configuration and schema.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MessageType {
+    /// Keys under which rendered text stands.
+    pub texts: Vec<Arc<str>>,
+    /// All fields in order.
+    pub fields: Vec<(Arc<str>, DataType)>,
+}
+
+impl MessageType {
+    /// The type that holds the messages of all these requests, with those of list columns that they expand.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    pub fn new<'a>(
+        config: &Config,
+        requests: impl Iterator<Item = &'a Request> + Clone,
+        element: impl Fn(&str) -> Option<DataType>,
+    ) -> Result<Self> {
+        let layout = config.layout;
+        let mut out = Self::default();
+        let meta = match &config.meta {
+            Some(MetaTemplate::Messages(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let mut add = |name: &str, own: DataType| -> Result<()> {
+            match out.fields.iter_mut().find(|(known, _)| &**known == name) {
+                None => out.fields.push((name.into(), own)),
+                Some((_, so_far)) => {
+                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                }
+            }
+            Ok(())
+        };
+        let mut texts: Vec<Arc<str>> = Vec::new();
+        let mut text = |name: &Arc<str>| {
+            if !texts.contains(name) {
+                texts.push(name.clone());
+            }
+        };
+        let constant = |value: &Value, name: &str| {
+            type_of([value], layout).ok_or_else(|| {
+                Error::render(format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\""))
+                    .at_row(0)
+            })
+        };
+        let mut expands = false;
+        for request in requests {
+            let Request::List(messages) = request else { continue };
+            for message in messages {
+                match message {
+                    Message::Bare(_) => {
+                        text(&"prompt".into());
+                        add("prompt", string_type(layout))?;
+                    }
+                    Message::Dict(keys) => {
+                        for (name, slot) in keys {
+                            match slot {
+                                Slot::Text(_) => {
+                                    text(name);
+                                    add(name, string_type(layout))?;
+                                }
+                                Slot::Const(value) => add(name, constant(value, name)?)?,
+                            }
+                        }
+                    }
+                    Message::Expand { column } => {
+                        expands = true;
+                        match element(column) {
+                            Some(DataType::Struct(fields)) => {
+                                for field in &fields {
+                                    add(
+                                        field.name(),
+                                        unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null),
+                                    )?;
+                                }
+                            }
+                            Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
+                                add("prompt", unify(&DataType::Null, &strings, layout).unwrap_or(strings))?;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+        if expands && config.output != Output::PromptList {
+            for keys in meta {
+                for (name, value) in keys {
+                    if &**name == "content" && value.as_str().is_some() {
+                        text(name);
+                    }
+                    add(name, constant(value, name)?)?;
+                }
+            }
+        }
+        out.texts = texts;
+        Ok(out)
+    }
+
+    /// Add the fields of messages that come with the data.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    pub fn add_fields(&mut self, fields: &Fields, layout: Layout) -> Result<()> {
+        for field in fields {
+            let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
+            // Taken out of the table one by one, their contents are texts like the configuration's own.
+            if field.name() == "content" && own == string_type(layout) && !self.texts.iter().any(|t| &**t == "content")
+            {
+                self.texts.push("content".into());
+            }
+            match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
+                None => self.fields.push((field.name().as_str().into(), own)),
+                Some((name, so_far)) => {
+                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The Arrow type of a request.
+    pub fn data_type(&self) -> DataType {
+        DataType::List(Arc::new(Field::new_list_field(DataType::Struct(self.struct_fields()), true)))
+    }
+
+    pub(super) fn struct_fields(&self) -> Fields {
+        self.fields.iter().map(|(name, t)| Field::new(&**name, t.clone(), true)).collect()
+    }
+}
+
+fn conflict(name: &str, a: &DataType, b: &DataType) -> Error {
+    Error::render(format!(
+        "messages hold both {a} and {b} under {name:?}, which no Arrow type does; use output=\"messages_json\""
+    ))
+    .at_row(0)
+}
+
+/// The type of a list's elements.
+pub fn element_type(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Dictionary(_, values) => element_type(values),
+        DataType::RunEndEncoded(_, values) => element_type(values.data_type()),
+        DataType::List(f)
+        | DataType::LargeList(f)
+        | DataType::FixedSizeList(f, _)
+        | DataType::ListView(f)
+        | DataType::LargeListView(f) => Some(f.data_type().clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,149 @@
+//! Which examples each row gets, and the plans that follow from them.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field};
+
+use super::batch::Host;
+use super::engine::Shots;
+use super::examples::{Parts, is_list};
+use super::message_type::element_type;
+use super::planner::{Key, Plan, Plans, plan_rows};
+use super::renderer::{Bound, Renderer};
+use crate::error::{Error, Result};
+use crate::plan::{Choice, Draws, Mode, recipe};
+use crate::template::Template;
+use crate::value::Value;
+
+impl Renderer {
+    /// The retriever's choice for `count` samples from position `start`; None if the samples' own column says it.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for more random examples than there are.
+    pub fn pick(&self, start: usize, count: usize, state: &mut Option<Draws>) -> Result<Option<Vec<Vec<i64>>>> {
+        let total = self.examples.as_ref().map_or(0, |e| e.total);
+        self.config.retriever.choice.pick(start, count, total, state)
+    }
+
+    pub(super) fn parts<'b>(&self, bound: &'b Bound, host: &dyn Host) -> Result<&'b Parts> {
+        let made = bound.parts.get_or_init(|| match (&self.ice, &self.examples) {
+            (Some(ice), Some(examples)) => examples.parts(ice, host, &bound.columns.tokens),
+            _ => Ok(Parts::default()),
+        });
+        made.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether a row's plan has to hold the examples' own texts: their frame, or what is removed from them, goes by them.
+    pub(super) fn needs_texts(&self) -> bool {
+        let Some(ice) = &self.ice else { return false };
+        let expands = ice.kinds.iter().any(|(_, form)| form.as_ref().is_ok_and(|f| !f.expands().is_empty()));
+        let strips = match self.config.main() {
+            Template::Prompt(p) => p.sep_token.is_some() && self.config.mode == Mode::Gen,
+            _ => false,
+        };
+        ice.mixed() || expands || strips
+    }
+
+    /// The plans of a batch's rows, and their examples.
+    pub(super) fn plans(
+        &self,
+        batch: &RecordBatch,
+        start: usize,
+        bound: &Bound,
+        labels: &[Option<Value>],
+        state: &mut Option<Draws>,
+        host: &dyn Host,
+    ) -> Result<(Plans, Shots)> {
+        if let Some(requests) = &self.fixed {
+            let plans = bound
+                .plans
+                .get_or_init(|| requests.iter().map(|r| Arc::new(Plan::new(r.clone(), &bound.columns))).collect());
+            return Ok((Plans { all: plans.clone(), labels: labels.len(), each: None }, Shots::default()));
+        }
+        let shots = self.shots(batch, start, state)?;
+        let Some(examples) = &self.examples else {
+            // Labels of a column, zero-shot.
+            let plans = labels
+                .iter()
+                .map(|label| Ok(Arc::new(Plan::new(recipe(&self.config, label.as_ref(), &[])?, &bound.columns))))
+                .collect::<Result<Vec<_>>>()
+                .map_err(Error::into_render)?;
+            return Ok((Plans { all: plans, labels: labels.len(), each: None }, Shots::default()));
+        };
+        let by_texts = self.needs_texts();
+        let key = |row: usize| -> Result<Key> {
+            let own = shots.of(row);
+            if by_texts {
+                return Ok(own.to_vec());
+            }
+            own.iter().map(|example| examples.kind(*example).map(|kind| kind as u32)).collect()
+        };
+        let make = |label: Option<&Value>, key: &Key| -> Result<Plan> {
+            let (Some(ice), mut forms) = (&self.ice, Vec::with_capacity(key.len())) else {
+                return Err(Error::template("ice_template", "examples need an ICE template"));
+            };
+            for (slot, id) in key.iter().enumerate() {
+                forms.push(if by_texts {
+                    examples.concrete(ice, *id, slot as u32, bound.columns.substitution, host)?
+                } else {
+                    ice.open(*id as usize, slot as u32)
+                        .ok_or_else(|| Error::template("ice_template", "an example's template can't be used"))?
+                });
+            }
+            Ok(Plan::new(recipe(&self.config, label, &forms)?, &bound.columns))
+        };
+        let plans = plan_rows(labels, (0..batch.num_rows()).map(key), make)?;
+        Ok((plans, shots))
+    }
+
+    /// The examples of each row, as places among the examples.
+    pub(super) fn shots(&self, batch: &RecordBatch, start: usize, state: &mut Option<Draws>) -> Result<Shots> {
+        let mut shots = Shots { offsets: vec![0], examples: Vec::new() };
+        let negative = self.config.dialect.negative_indices();
+        let Some(examples) = &self.examples else { return Ok(Shots::default()) };
+        let mut push = |row: usize, ids: &mut dyn Iterator<Item = i64>| -> Result<()> {
+            for id in ids {
+                shots.examples.push(examples.resolve(id, negative).map_err(|e| e.at_row(row))?);
+            }
+            shots.offsets.push(shots.examples.len());
+            Ok(())
+        };
+        match self.pick(start, batch.num_rows(), state)? {
+            Some(chosen) => {
+                for (row, ids) in chosen.into_iter().enumerate() {
+                    push(row, &mut ids.into_iter())?;
+                }
+            }
+            None => {
+                let Choice::Column(name) = &self.config.retriever.choice else { return Ok(Shots::default()) };
+                let fault = |message: String| Error::render(message).in_column(name);
+                let Some(column) = batch.column_by_name(name) else {
+                    return Err(fault("the table has no such column".into()));
+                };
+                let element = element_type(column.data_type()).filter(|t| t.is_integer() || *t == DataType::Null);
+                if !is_list(column.data_type()) || element.is_none() {
+                    return Err(fault(format!("expected lists of integers, found {}", column.data_type())));
+                }
+                let target = DataType::LargeList(Arc::new(Field::new_list_field(DataType::Int64, true)));
+                let lists = arrow_cast::cast(column, &target).map_err(|e| fault(e.to_string()))?;
+                let lists = lists.as_list::<i64>();
+                for row in 0..lists.len() {
+                    if lists.is_null(row) {
+                        return Err(fault("the list of examples is null; an empty list means none".into()).at_row(row));
+                    }
+                    let own = lists.value(row);
+                    if own.null_count() > 0 {
+                        return Err(fault("a null stands among the examples".into()).at_row(row));
+                    }
+                    push(row, &mut own.as_primitive::<Int64Type>().values().iter().copied())
+                        .map_err(|e| e.in_column(name))?;
+                }
+            }
+        }
+        Ok(shots)
+    }
+}
