@@ -267,6 +267,23 @@ def test_equal_renderers_have_one_hash() -> None:
     assert pickle.loads(pickle.dumps(nan)) == nan
 
 
+def test_examples_are_equal_by_their_texts() -> None:
+    def make(number: float) -> pp.Renderer:
+        return pp.Renderer(**{**FEW, "examples": pa.table({"q": [number], "a": ["x"]})})
+
+    assert pickle.loads(pickle.dumps(make(float("nan")))) == make(float("nan"))
+    assert make(0.0) != make(-0.0)
+
+
+def test_the_order_of_keys_that_say_what_they_mean_is_free() -> None:
+    one = pp.Renderer("{q}", reader={"input_columns": ["q"], "output_column": "a"}, names={"prompt": "p", "label": "l"})
+    other = pp.Renderer(
+        "{q}", reader={"output_column": "a", "input_columns": ["q"]}, names={"label": "l", "prompt": "p"}
+    )
+    assert one == other
+    assert hash(one) == hash(other)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -436,6 +453,32 @@ def test_columns_of_every_type_can_be_kept(kind: str, mode: Any) -> None:
     ):
         assert table["kept"].to_pylist() == want
         assert table.schema.field("kept").type == samples.schema.field("kept").type
+
+
+def test_a_kept_column_that_one_array_cant_hold() -> None:
+    """Run ends of 16 bits count no further than 32,767; offsets of 32 bits are the same at 65,536 times the size."""
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([20_000], pa.int16()), ["x"])
+    samples = pa.table({"q": [str(n) for n in range(20_000)], "kept": runs})
+    renderer = pp.Renderer("{q}", mode="ppl", labels=["A", "B"])
+    for table in (
+        renderer.render(samples, keep=["kept"]),
+        renderer.stream(samples, keep=["kept"]).read_all(),
+        renderer(samples),
+    ):
+        table.validate(full=True)
+        assert table.schema.field("kept").type == runs.type
+        assert table["kept"].to_pylist() == ["x"] * 40_000
+        assert texts(table)[-3:] == ["19998", "19999", "19999"]
+    with pytest.raises(pp.RenderError, match="kept") as raised:
+        renderer(samples.to_batches()[0])
+    assert raised.value.column == "kept"
+
+
+def test_a_column_is_kept_once() -> None:
+    for call in (pp.Renderer("{q}").render, pp.Renderer("{q}").stream):
+        with pytest.raises(pp.RenderError, match="twice"):
+            call(SAMPLES, keep=["q", "id", "q"])
+    assert pp.Renderer("{q}").render(SAMPLES, keep=iter(["q"])).column_names == ["q", "prompt"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -809,6 +852,12 @@ def test_batches_of_another_schema_are_refused(second: pa.RecordBatch) -> None:
             pp.Renderer("{q}").stream([first, second], keep=keep).read_all()
 
 
+def test_what_is_no_batch_among_batches_is_refused() -> None:
+    batch = pa.record_batch({"q": ["1"]})
+    with pytest.raises(TypeError, match="batch 1"):
+        pp.Renderer("{q}").stream([batch, pa.table(batch)]).read_all()
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # JSON.
 
@@ -1003,6 +1052,13 @@ def test_a_token_without_text_is_named(tokens: Any) -> None:
         spoken(tokens, [1])
 
 
+@pytest.mark.parametrize("text", [5, b"x", "\ud800"], ids=repr)
+def test_a_token_whose_text_is_none_is_named(text: Any) -> None:
+    for tokens in ({1: text, 2: ""}, lambda _: text):
+        with pytest.raises(pp.TemplateError, match=r"tokens\["):
+            spoken(tokens, [1])
+
+
 def test_an_error_of_a_tokens_function_comes_through() -> None:
     def tokens(token: int) -> str:
         raise KeyError(token)
@@ -1048,6 +1104,29 @@ ODD: dict[str, Callable[[], Any]] = {
     "number": lambda: 5,
     "object in a turn": lambda: {"round": [{"role": "HUMAN", "prompt": object()}]},
 }
+
+
+class Speechless:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "value", [Speechless(), 10**5_000, ["\ud800"], {(1, 2): 3}], ids=lambda value: type(value).__name__
+)
+def test_odd_values_are_refused_with_their_path(value: Any) -> None:
+    with pytest.raises(pp.TemplateError) as raised:
+        pp.Renderer("{q}", inferencer={"inner": {"save_every": value}})
+    assert raised.value.path.startswith("inferencer.inner.save_every")
+    assert str(raised.value).startswith(raised.value.path)
+
+
+def test_numpys_values_are_pythons() -> None:
+    numpy = pytest.importorskip("numpy")
+    retriever = {"type": "FixKRetriever", "fix_id_list": numpy.arange(2)}
+    plain = pp.Renderer(**FEW, retriever={**retriever, "fix_id_list": [0, 1]})
+    assert pp.Renderer(**FEW, retriever=retriever) == plain
+    assert pp.Renderer(**FEW, retriever={**retriever, "fix_id_list": [numpy.int32(0), numpy.uint8(1)]}) == plain
 
 
 @pytest.mark.parametrize("name", ODD)

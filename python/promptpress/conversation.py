@@ -29,7 +29,7 @@ class Conversation:
 
     @property
     def requests(self) -> pa.Table:
-        """The current turn's requests: `sample` (its row, int64), `turn` (int64) and `prompt`; none when all is said."""
+        """The current turn's requests: `sample` (its row, int64), `turn` (int64), `prompt`; none when all is said."""
         return self._requests
 
     def reply(self, replies: Any) -> pa.Table:
