@@ -289,7 +289,7 @@ impl Renderer {
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let host = Interpreter::new(lower);
-        let samples = plain(py, one_batch(samples))?;
+        let samples = batches(samples);
         let label = label.map(value::from_python).transpose()?;
         let spans = detached(py, Some(&host), || self.core.explain(&samples, row, label.as_ref(), &host))?;
         let spans = raised(py, &host, spans)?;

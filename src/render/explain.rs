@@ -15,7 +15,7 @@ use crate::plan::{
     Choice, Columns, Draws, ExampleForm, Mode, Output, Substitution, merge_meta, message, messages_of, recipe,
 };
 use crate::role::{Join, Message, Piece, Request, Slot};
-use crate::template::{Origin, RawItem, Source};
+use crate::template::{Origin, RawItem, Source, Template};
 use crate::value::Value;
 
 /// A stretch of one message of a request, and its origin.
@@ -48,17 +48,23 @@ impl Renderer {
     /// `RenderError` for a row or label that there isn't, and for whatever rendering the row refuses.
     pub fn explain(
         &self,
-        samples: &RecordBatch,
+        samples: &[RecordBatch],
         row: usize,
         label: Option<&Value>,
         host: &dyn Host,
     ) -> Result<Vec<Span>> {
-        if row >= samples.num_rows() {
-            return Err(
-                Error::render(format!("there is no such row: the table has {}", samples.num_rows())).at_row(row)
-            );
-        }
-        let labels = self.labels_of(std::slice::from_ref(samples))?;
+        self.refuse_turns("explain")?;
+        let mut own = row;
+        let found = samples.iter().find(|batch| {
+            let here = own < batch.num_rows();
+            own -= if here { 0 } else { batch.num_rows() };
+            here
+        });
+        let Some(batch) = found else {
+            let total: usize = samples.iter().map(RecordBatch::num_rows).sum();
+            return Err(Error::render(format!("there is no such row: the table has {total}")).at_row(row));
+        };
+        let labels = self.labels_of(samples)?;
         let label = match (label, self.config.mode) {
             (Some(wanted), Mode::Ppl) => labels
                 .iter()
@@ -67,11 +73,11 @@ impl Renderer {
                 .ok_or_else(|| Error::render(format!("there is no label {wanted}")))?,
             _ => labels.first().cloned().ok_or_else(|| Error::render("there are no labels"))?,
         };
-        let columns = self.columns(samples.schema_ref(), self.config.substitution)?;
-        let ids = self.ids(samples, row)?;
+        let columns = self.columns(batch.schema_ref(), self.config.substitution)?;
+        let ids = self.ids(batch, own, row).map_err(|e| e.shifted(row))?;
         let mut culprits = Vec::new();
         let texts = self
-            .traced_row(&samples.slice(row, 1), &ids, label.as_ref(), &columns, &mut culprits, host)
+            .traced_row(&batch.slice(own, 1), &ids, label.as_ref(), &columns, &mut culprits, host)
             .map_err(|e| e.into_render().at_row(row))?;
         let mut out: Vec<Span> = Vec::new();
         for (message, text) in texts.iter().enumerate() {
@@ -94,6 +100,7 @@ impl Renderer {
     ///
     /// As rendering the samples.
     pub fn divergence(&self, samples: &[RecordBatch], host: &dyn Host) -> Result<Vec<Divergence>> {
+        self.refuse_turns("divergence")?;
         let labels = self.labels_of(samples)?;
         let (mut out, mut start, mut state) = (Vec::new(), 0, None);
         for batch in samples {
@@ -101,6 +108,16 @@ impl Renderer {
             start += batch.num_rows();
         }
         Ok(out)
+    }
+
+    /// Conversations are rendered by pairs, which these two don't follow.
+    fn refuse_turns(&self, what: &str) -> Result<()> {
+        match self.config.main() {
+            Template::Turns(_) => {
+                Err(Error::render(format!("{what} doesn't cover conversations; look at their requests")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn divergence_of(
@@ -122,7 +139,7 @@ impl Renderer {
             let fault = |e: Error| e.into_render().at_row(start + row);
             let ids = match &chosen {
                 Some(chosen) => chosen[row].clone(),
-                None => self.ids(samples, row).map_err(fault)?,
+                None => self.ids(samples, row, start + row).map_err(fault)?,
             };
             let one = samples.slice(row, 1);
             let (mut culprits, mut differs) = (Vec::new(), false);
@@ -162,18 +179,18 @@ impl Renderer {
         hard_rows(&batch, plans.all.iter().map(|plan| &plan.request))
     }
 
-    /// The examples of a row, as the retriever names them.
-    fn ids(&self, samples: &RecordBatch, row: usize) -> Result<Vec<i64>> {
+    /// The examples of row `row` of a batch, which is the sample at `position`, as the retriever names them.
+    fn ids(&self, batch: &RecordBatch, row: usize, position: usize) -> Result<Vec<i64>> {
         match &self.config.retriever.choice {
             Choice::Column(_) => {
-                let shots = self.shots(&samples.slice(row, 1), 0, &mut None)?;
+                let shots = self.shots(&batch.slice(row, 1), 0, &mut None)?;
                 Ok(shots.of(0).iter().map(|id| i64::from(*id)).collect())
             }
             // Draws go on from one sample to the next.
             Choice::Random { .. } => {
-                Ok(self.pick(0, row + 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default())
+                Ok(self.pick(0, position + 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default())
             }
-            _ => Ok(self.pick(row, 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default()),
+            _ => Ok(self.pick(position, 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default()),
         }
     }
 

@@ -5,7 +5,7 @@ use arrow_array::ArrayRef;
 /// The output columns of some rows, one value a request.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// First row.
+    /// First row that the requests are of.
     pub start: usize,
     /// Number of rows.
     pub rows: usize,

@@ -344,9 +344,18 @@ impl Renderer {
             let part = |array: &Option<Int64Array>| {
                 array.as_ref().map(|a| Arc::new(a.slice(range.start, range.len())) as ArrayRef)
             };
+            // Which rows the requests are of: as many as there are requests, but for conversations.
+            let (first, rows) = match &emit.samples {
+                None => (start + range.start, range.len()),
+                Some(_) if range.is_empty() => (start, 0),
+                Some(samples) => {
+                    let first = samples.value(range.start) as usize;
+                    (first, samples.value(range.end - 1) as usize + 1 - first)
+                }
+            };
             emit.out.push(Outcome {
-                start: start + range.start,
-                rows: range.len(),
+                start: first,
+                rows,
                 samples: part(&emit.samples),
                 turns: part(&emit.turns),
                 labels: self.label_array(emit.labels, range.len(), batch.schema_ref()).map_err(|e| {
