@@ -235,19 +235,6 @@ impl Renderer {
         value::to_python(py, self.core.config.eos_token_id.as_ref().unwrap_or(&Value::None))
     }
 
-    /// Names of the output columns: prompt, label, turn.
-    #[getter]
-    fn names(&self) -> (&str, &str, &str) {
-        let names = &self.core.config.names;
-        (&names.prompt, &names.label, &names.turn)
-    }
-
-    /// Whether replacing goes column by column, so that any column can come into a prompt.
-    #[getter]
-    fn looks_into_values(&self) -> bool {
-        self.core.config.substitution == crate::plan::Substitution::Harness
-    }
-
     /// The output column, if it is masked.
     #[getter]
     fn masked_column(&self) -> Option<&str> {
