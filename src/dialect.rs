@@ -47,6 +47,11 @@ impl Dialect {
         self == Self::OpenCompass
     }
 
+    /// Whether a turn may speak parts (`prompt_mm`) instead of a prompt (AISBench).
+    pub fn speaks_parts(self) -> bool {
+        self == Self::AisBench
+    }
+
     /// Whether an ICE template alone is a prompt template without an ICE token too, zero-shot: documented by both, and
     /// recorded as refused by AISBench.
     pub fn ice_alone_without_token(self) -> bool {

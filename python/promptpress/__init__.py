@@ -2,5 +2,6 @@
 
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
 from promptpress.renderer import Renderer
+from promptpress.requests import to_pylist
 
-__all__ = ["RenderError", "Renderer", "TemplateError", "__version__", "set_threads"]
+__all__ = ["RenderError", "Renderer", "TemplateError", "__version__", "set_threads", "to_pylist"]

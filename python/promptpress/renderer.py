@@ -54,6 +54,7 @@ class Renderer:
         strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
         tokens: Texts of token ids in a meta template: a dict or a function.
         names: Other names for the output columns `prompt`, `label` and `turn`.
+        refuse: Names of findings that are errors when samples are rendered; see `findings`.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
@@ -90,6 +91,7 @@ class Renderer:
         strings: Literal["string", "large_string", "string_view"] = "string",
         tokens: Tokens | None = None,
         names: Mapping[str, str] | None = None,
+        refuse: Sequence[str] | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -107,6 +109,7 @@ class Renderer:
             "substitution": substitution,
             "strings": strings,
             "names": names,
+            "refuse": refuse,
         }
         table = None if examples is None else as_table(examples)
         if isinstance(tokens, Mapping):
@@ -415,6 +418,33 @@ class Renderer:
         """
         core_table, lower = for_core(as_table(samples))
         return pa.Table.from_batches([self._core.divergence(core_table, lower)])
+
+    def findings(self, samples: Any) -> pa.Table:
+        """Find what a harness renders without a word, and a user would want to know.
+
+        `media_tag`: a media tag stands within a tagged stretch; data bring in a part, or a payload lacks its end tag.
+        `untagged_text`: text outside every tag of a tagged text, which vanishes. Both are of `MMPromptTemplate`; for
+        other templates nothing is looked for. ``refuse=["media_tag"]`` makes a finding an error.
+
+        Args:
+            samples: As in `render`.
+
+        Returns:
+            `row` (int64), `column`, `finding` and `excerpt` (str), by row.
+
+        Raises:
+            RenderError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> template = {"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}}}]}
+        >>> renderer = Renderer({"type": "MMPromptTemplate", "template": template}, dialect="aisbench")
+        >>> samples = pa.table({"content": ["<AIS_TEXT_START>Look: <AIS_IMAGE_START>x.png<AIS_CONTENT_TAG>"]})
+        >>> renderer.findings(samples).to_pylist()
+        [{'row': 0, 'column': 'content', 'finding': 'media_tag', 'excerpt': "'<AIS_IMAGE_START>x.png'"}]
+
+        """
+        core_table, lower = for_core(as_table(samples))
+        return pa.Table.from_batches([self._core.findings(core_table, lower)])
 
     def retrieve(self, num_samples: int) -> pa.Array:
         """Return the retriever's choice for the first `num_samples` samples, to use as an IndexColumn.

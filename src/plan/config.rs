@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::finding::Finding;
 use super::retriever::Retriever;
 use super::segment::Substitution;
 use super::turns::InferMode;
@@ -83,6 +84,7 @@ pub struct Settings {
     pub substitution: Value,
     pub strings: Value,
     pub names: Value,
+    pub refuse: Value,
 }
 
 /// A checked configuration.
@@ -118,6 +120,8 @@ pub struct Config {
     pub layout: Layout,
     /// Names of the output columns.
     pub names: Names,
+    /// Findings that are errors.
+    pub refuse: Vec<Finding>,
     /// The meta template's `eos_token_id`: no part of a prompt.
     pub eos_token_id: Option<Value>,
 }
@@ -203,6 +207,7 @@ impl Config {
                 other => return Err(not_one_of("strings", other, &["string", "large_string", "string_view"])),
             },
             names: names(&s.names)?,
+            refuse: Finding::list(&s.refuse)?,
             eos_token_id: s.meta_template.get("eos_token_id").cloned(),
         })
     }

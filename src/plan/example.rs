@@ -132,6 +132,10 @@ impl IceForm {
                 let refused = Error::template(&turns.path, "a conversation can't be an example");
                 Self { kinds: vec![(None, Err(refused))], path: turns.path.clone() }
             }
+            Template::Media(media) => {
+                let refused = Error::template(&media.path, "a dialogue with media can't be an example");
+                Self { kinds: vec![(None, Err(refused))], path: media.path.clone() }
+            }
             Template::Prompt(prompt) => {
                 let token = prompt.ice_token.as_deref();
                 let kinds = match &prompt.shape {

@@ -26,8 +26,13 @@ pub fn labels(config: &Config) -> Result<Labels> {
     if config.mode == Mode::Gen {
         return Ok(Labels::None);
     }
-    if matches!(config.main(), Template::Turns(_)) {
-        return Err(Error::template("mode", "conversations are for generation only; ppl mode has no place for turns"));
+    let only_gen = match config.main() {
+        Template::Turns(_) => Some("conversations are for generation only; ppl mode has no place for turns"),
+        Template::Media(_) => Some("dialogues with media are for generation only; MMPromptTemplate has no ppl form"),
+        _ => None,
+    };
+    if let Some(message) = only_gen {
+        return Err(Error::template("mode", message));
     }
     let unknown =
         |path: &str| Error::template(path, "raw messages have no labels to take in ppl mode; give them by labels=");
@@ -41,7 +46,7 @@ pub fn labels(config: &Config) -> Result<Labels> {
                 return Ok(Labels::Given(keys.clone()));
             }
         }
-        Some(Template::Turns(_)) | None => {}
+        Some(Template::Turns(_) | Template::Media(_)) | None => {}
     }
     match &config.ice {
         Some(Template::Raw(raw)) if raw.ice_token.is_some() => return Err(unknown("ice_template")),

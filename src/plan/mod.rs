@@ -2,6 +2,7 @@
 
 mod config;
 mod example;
+mod finding;
 mod labels;
 mod recipe;
 mod retriever;
@@ -10,6 +11,7 @@ mod turns;
 
 pub use config::{Config, Layout, Mode, Names, Output, Reader, Settings};
 pub use example::{ExampleForm, IceForm, messages_of};
+pub use finding::Finding;
 pub use labels::{Labels, labels};
 pub use recipe::{merge_meta, message, recipe};
 pub use retriever::{Choice, Draws, Retriever};

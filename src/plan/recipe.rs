@@ -12,10 +12,12 @@ use super::segment::Substitution;
 use super::turns::{InferMode, turn_recipe};
 use crate::error::{Error, Result};
 use crate::role::{
-    Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, joined, merge_raw, meta_content, meta_message,
-    to_messages, to_text,
+    Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, joined, joined_parts, merge_raw, meta_content,
+    meta_message, to_messages, to_text,
 };
-use crate::template::{Body, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text};
+use crate::template::{
+    Body, Dialogue, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text,
+};
 use crate::value::Value;
 
 /// The examples of one sample, joined.
@@ -50,6 +52,11 @@ pub fn recipe(config: &Config, label: Option<&Value>, shots: &[ExampleForm]) -> 
             // The examples are ignored; the shape of a conversation shows with its first turn.
             let cut = (config.infer_mode != InferMode::Whole && turns.count(1) > 0).then(|| turns.cut(0));
             turn_recipe(turns, config, 1, cut, false)
+        }
+        Template::Media(media) => {
+            check_ice_token(config)?;
+            // The examples are ignored, and nothing is masked.
+            dialogue_request(config, sections(&media.dialogue), true)
         }
     }
 }
@@ -177,25 +184,27 @@ fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value
             Ok(Request::Text(vec![Piece::new(text)]))
         }
         Body::Dialogue(dialogue) => {
-            let mut items = Vec::new();
-            let section = |name, inner: &[Item], items: &mut Vec<Item>| {
-                items.push(Item::Marker { section: name, opens: true });
-                items.extend_from_slice(inner);
-                items.push(Item::Marker { section: name, opens: false });
-            };
-            if let Some(begin) = &dialogue.begin {
-                section("begin", begin, &mut items);
-            }
-            section("round", &dialogue.round, &mut items);
-            if let Some(end) = &dialogue.end {
-                section("end", end, &mut items);
-            }
+            let mut items = sections(dialogue);
             for (token, by) in steps {
                 items = replace(config, items, token, by)?;
             }
             dialogue_request(config, items, generation)
         }
     }
+}
+
+/// A dialogue as a prompt list: its items between section markers.
+fn sections(dialogue: &Dialogue) -> Vec<Item> {
+    let mut items = Vec::new();
+    let all =
+        [("begin", dialogue.begin.as_deref()), ("round", Some(&*dialogue.round)), ("end", dialogue.end.as_deref())];
+    for (section, inner) in all {
+        let Some(inner) = inner else { continue };
+        items.push(Item::Marker { section, opens: true });
+        items.extend_from_slice(inner);
+        items.push(Item::Marker { section, opens: false });
+    }
+    items
 }
 
 fn not_into_string(path: &str) -> Error {
@@ -264,7 +273,11 @@ pub(super) fn dialogue_request(config: &Config, items: Vec<Item>, generation: bo
     }
     match (config.output, &config.meta) {
         (Output::PromptList, _) => Ok(Request::List(prompt_list(items))),
-        (_, None) => Ok(Request::Text(joined(&items)?)),
+        (Output::Text, None) => Ok(Request::Text(joined(&items)?)),
+        (_, None) => {
+            let parts = if config.dialect.speaks_parts() { joined_parts(&items)? } else { None };
+            parts.map_or_else(|| Ok(Request::Text(joined(&items)?)), Ok)
+        }
         (Output::Text, Some(MetaTemplate::Rounds(meta))) => Ok(Request::Text(to_text(&items, meta, generation)?)),
         (_, Some(MetaTemplate::Rounds(meta))) => {
             Ok(Request::List(to_messages(&items, meta, generation, config.dialect)?))
@@ -296,6 +309,7 @@ pub fn message(keys: Vec<(Arc<str>, Entry)>, finished: bool) -> Message {
                 let slot = match entry {
                     Entry::Text(text) => Slot::Text(vec![Piece::new(if finished { text.finished() } else { text })]),
                     Entry::Const(value) => Slot::Const(value),
+                    Entry::Media(media) => Slot::Parts(media),
                 };
                 (name, slot)
             })
@@ -395,7 +409,7 @@ fn finished(message: Message) -> Message {
             keys.into_iter()
                 .map(|(k, slot)| match slot {
                     Slot::Text(pieces) => (k, Slot::Text(finish(pieces))),
-                    constant @ Slot::Const(_) => (k, constant),
+                    other => (k, other),
                 })
                 .collect(),
         ),
@@ -414,13 +428,11 @@ fn prefixed(message: Message, content: &str) -> Result<Message> {
                 Slot::Text(pieces) => {
                     pieces.insert(0, Piece::fixed(content, Source::MetaTemplate, role.as_deref()));
                 }
-                Slot::Const(other) => {
+                other => {
+                    let found = if let Slot::Const(value) = other { value.type_name() } else { "a list of parts" };
                     return Err(Error::template(
                         "prompt_template",
-                        format!(
-                            "the content to merge with the meta template's must be a str, found {}",
-                            other.type_name()
-                        ),
+                        format!("the content to merge with the meta template's must be a str, found {found}"),
                     ));
                 }
             }

@@ -1,6 +1,7 @@
 //! The texts of one column of one batch.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -33,6 +34,27 @@ enum Layout {
         picks: Vec<u32>,
         values: Box<TextColumn>,
     },
+    /// Stretches of the texts of other columns.
+    Spans {
+        bases: Arc<[TextColumn]>,
+        spans: Vec<Span>,
+    },
+}
+
+/// A text of [`TextColumn::spans`].
+#[derive(Clone, Debug)]
+pub enum Span {
+    /// A stretch of a text of another column; it begins and ends between characters.
+    Of {
+        /// Which of the other columns.
+        base: usize,
+        /// The row of its text.
+        row: usize,
+        /// The bytes of the text.
+        range: Range<usize>,
+    },
+    /// A text of its own.
+    Own(Box<str>),
 }
 
 impl TextColumn {
@@ -45,6 +67,11 @@ impl TextColumn {
     /// [`is_native`](super::is_native) denies it. The caller adds the column's name.
     pub fn new(array: &dyn Array) -> Result<Self> {
         Self::build(array, None)
+    }
+
+    /// Stretches of the texts of other columns, none of them copied.
+    pub fn spans(bases: Arc<[TextColumn]>, spans: Vec<Span>) -> Self {
+        Self { len: spans.len(), nulls: None, layout: Layout::Spans { bases, spans } }
     }
 
     /// The texts of the rows of `array` that `live` has as valid; the others are never asked for.
@@ -120,6 +147,11 @@ impl TextColumn {
         Ok(Self { len, nulls: None, layout: Layout::Plain(slices) })
     }
 
+    /// Whether the value of row `row` is missing.
+    pub fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.len
@@ -145,6 +177,10 @@ impl TextColumn {
         match &self.layout {
             Layout::Plain(slices) => slices.get(row),
             Layout::Picked { picks, values } => values.bytes(picks[row] as usize),
+            Layout::Spans { bases, spans } => match &spans[row] {
+                Span::Of { base, row, range } => &bases[*base].bytes(*row)[range.clone()],
+                Span::Own(text) => text.as_bytes(),
+            },
         }
     }
 

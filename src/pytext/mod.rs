@@ -17,6 +17,7 @@
 mod cell;
 mod column;
 mod decimal;
+mod literal;
 mod nested;
 mod number;
 mod quote;
@@ -30,7 +31,8 @@ use arrow_schema::{
     IntervalUnit,
 };
 
-pub use column::TextColumn;
+pub use column::{Span, TextColumn};
+pub use literal::list_of_strings;
 pub use number::float_text;
 pub use quote::{PRINTABLE_WORDS, set_printable};
 

@@ -58,6 +58,7 @@ fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         substitution: get("substitution")?,
         strings: get("strings")?,
         names: get("names")?,
+        refuse: get("refuse")?,
     })
 }
 
@@ -286,7 +287,7 @@ impl Renderer {
             |of: fn(&render::Span) -> Option<&str>| Arc::new(spans.iter().map(of).collect::<StringArray>()) as ArrayRef;
         let batch = RecordBatch::try_from_iter_with_nullable([
             ("message", ints(|s| Some(s.message as i64)), true),
-            ("part", ints(|_| None), true),
+            ("part", ints(|s| s.part.map(|part| part as i64)), true),
             ("start", ints(|s| Some(s.start as i64)), true),
             ("end", ints(|s| Some(s.end as i64)), true),
             ("source", strings(|s| Some(s.origin.source.name())), true),
@@ -296,6 +297,25 @@ impl Renderer {
         ]);
         let batch = plain(py, batch.map_err(|e| Error::render(e.to_string())))?;
         PyRecordBatch::new(batch).into_pyarrow(py)
+    }
+
+    /// What is noticed about samples, as a record batch.
+    #[pyo3(signature = (samples, lower))]
+    fn findings<'py>(&self, py: Python<'py>, samples: PyTable, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let host = Interpreter::new(lower);
+        let samples = batches(samples);
+        let found = detached(py, Some(&host), || self.core.findings(&samples, &host))?;
+        let found = raised(py, &host, found)?;
+        let strings = |of: fn(&render::Found) -> &str| {
+            Arc::new(found.iter().map(|one| Some(of(one))).collect::<StringArray>()) as ArrayRef
+        };
+        let batch = RecordBatch::try_from_iter_with_nullable([
+            ("row", Arc::new(found.iter().map(|one| Some(one.row as i64)).collect::<Int64Array>()) as ArrayRef, true),
+            ("column", strings(|one| &one.column), true),
+            ("finding", strings(|one| one.finding.name()), true),
+            ("excerpt", strings(|one| &one.excerpt), true),
+        ]);
+        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(e.to_string())))?).into_pyarrow(py)
     }
 
     /// Rows in which the two ways of substituting differ, as a record batch.

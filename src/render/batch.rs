@@ -73,6 +73,19 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// Rows whose texts are known already.
+    pub fn of_texts(columns: &'a Columns, rows: usize, texts: Vec<TextColumn>, host: &'a dyn Host) -> Self {
+        let n = texts.len();
+        Self {
+            columns,
+            rows,
+            arrays: vec![None; n],
+            texts: texts.into_iter().map(|text| OnceLock::from(Ok(text))).collect(),
+            hazards: (0..n).map(|_| OnceLock::new()).collect(),
+            host,
+        }
+    }
+
     /// The texts of a column.
     ///
     /// # Errors

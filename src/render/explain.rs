@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::batch::{Batch, Host};
 use super::engine::hard_rows;
 use super::fill::{Traced, traced};
+use super::media::Shown;
 use super::renderer::Renderer;
 use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::plan::{
     Choice, Columns, Draws, ExampleForm, Mode, Output, Substitution, merge_meta, message, messages_of, recipe,
 };
 use crate::role::{Join, Message, Piece, Request, Slot};
-use crate::template::{Origin, RawItem, Source, Template};
+use crate::template::{Media, Origin, RawItem, Source, Template};
 use crate::value::Value;
 
 /// A stretch of one message of a request, and its origin.
@@ -23,6 +24,8 @@ use crate::value::Value;
 pub struct Span {
     /// Number of the message; 0 for a text.
     pub message: usize,
+    /// Number of the part within the message; None for a text.
+    pub part: Option<usize>,
     /// First byte within the message's text.
     pub start: usize,
     /// The byte after its last.
@@ -80,15 +83,14 @@ impl Renderer {
             .traced_row(&batch.slice(own, 1), &ids, label.as_ref(), &columns, &mut culprits, host)
             .map_err(|e| e.into_render().at_row(row))?;
         let mut out: Vec<Span> = Vec::new();
-        for (message, text) in texts.iter().enumerate() {
-            let mut at = 0;
-            for (piece, origin) in text {
-                let end = at + piece.len();
-                match out.last_mut() {
-                    Some(last) if last.message == message && last.origin == *origin => last.end = end,
-                    _ => out.push(Span { message, start: at, end, origin: origin.clone() }),
+        for (message, said) in texts.iter().enumerate() {
+            match said {
+                Said::Text(text) => spans(message, None, text, &mut out),
+                Said::Parts(parts) => {
+                    for (part, text) in parts.iter().enumerate() {
+                        spans(message, Some(part), text, &mut out);
+                    }
                 }
-                at = end;
             }
         }
         Ok(out)
@@ -194,6 +196,13 @@ impl Renderer {
         }
     }
 
+    /// The parts that a row shows in the place of a `prompt_mm`, each byte with its origin.
+    fn traced_parts(&self, media: &Arc<Media>, row: &RecordBatch, batch: &Batch) -> Result<Vec<Traced>> {
+        let Template::Media(template) = self.config.main() else { return Ok(Vec::new()) };
+        let shown = Shown::new(&self.config, template, row, batch, None)?;
+        shown.traced(0, shown.number(media), batch)
+    }
+
     /// The texts of one row's request, one a message, each byte with its origin.
     fn traced_row(
         &self,
@@ -203,14 +212,19 @@ impl Renderer {
         columns: &Columns,
         culprits: &mut Vec<Arc<str>>,
         host: &dyn Host,
-    ) -> Result<Vec<Traced>> {
+    ) -> Result<Vec<Said>> {
         let mut shots: Vec<ExampleForm> = Vec::with_capacity(ids.len());
         for (slot, id) in ids.iter().enumerate() {
             shots.push(self.concrete(*id, slot as u32, columns.substitution, host)?);
         }
         let batch = Batch::new(columns, row, host);
         match recipe(&self.config, label, &shots)? {
-            Request::Text(pieces) => Ok(vec![traced_pieces(&pieces, &batch, culprits)?]),
+            Request::Text(pieces) => Ok(vec![Said::Text(traced_pieces(&pieces, &batch, culprits)?)]),
+            // Each part is an item of the list.
+            Request::Parts(media) => {
+                let parts = media.iter().map(|media| self.traced_parts(media, row, &batch));
+                Ok(parts.collect::<Result<Vec<_>>>()?.concat().into_iter().map(Said::Text).collect())
+            }
             Request::List(messages) => {
                 let expands = messages.iter().any(|m| matches!(m, Message::Expand { .. }));
                 let mut all = Vec::with_capacity(messages.len());
@@ -224,15 +238,21 @@ impl Renderer {
                     all = merge_meta(&self.config, all)?;
                 }
                 let text = |m: &Message, culprits: &mut Vec<Arc<str>>| match m {
-                    Message::Bare(pieces) => traced_pieces(pieces, &batch, culprits),
+                    Message::Bare(pieces) => traced_pieces(pieces, &batch, culprits).map(Said::Text),
                     Message::Dict(keys) => {
+                        if let Some(media) = keys.iter().find_map(|(_, slot)| match slot {
+                            Slot::Parts(media) => Some(media),
+                            _ => None,
+                        }) {
+                            return self.traced_parts(media, row, &batch).map(Said::Parts);
+                        }
                         let pieces = keys.iter().find_map(|(_, slot)| match slot {
                             Slot::Text(pieces) => Some(pieces.as_slice()),
-                            Slot::Const(_) => None,
+                            Slot::Const(_) | Slot::Parts(_) => None,
                         });
-                        traced_pieces(pieces.unwrap_or_default(), &batch, culprits)
+                        traced_pieces(pieces.unwrap_or_default(), &batch, culprits).map(Said::Text)
                     }
-                    Message::Expand { .. } => Ok(Traced::new()),
+                    Message::Expand { .. } => Ok(Said::Text(Traced::new())),
                 };
                 all.iter().map(|m| text(m, culprits)).collect()
             }
@@ -240,8 +260,31 @@ impl Renderer {
     }
 }
 
-fn plain(texts: &[Traced]) -> Vec<String> {
-    texts.iter().map(|text| text.iter().map(|(s, _)| s.as_str()).collect()).collect()
+/// What one message says, each byte with its origin.
+enum Said {
+    Text(Traced),
+    Parts(Vec<Traced>),
+}
+
+fn spans(message: usize, part: Option<usize>, text: &Traced, out: &mut Vec<Span>) {
+    let mut at = 0;
+    for (piece, origin) in text {
+        let end = at + piece.len();
+        match out.last_mut() {
+            Some(last) if (last.message, last.part) == (message, part) && last.origin == *origin => last.end = end,
+            _ => out.push(Span { message, part, start: at, end, origin: origin.clone() }),
+        }
+        at = end;
+    }
+}
+
+/// The texts alone. Parts are left out: they are filled in the same way under both rules.
+fn plain(said: &[Said]) -> Vec<String> {
+    let text = |one: &Said| match one {
+        Said::Text(text) => text.iter().map(|(s, _)| s.as_str()).collect(),
+        Said::Parts(_) => String::new(),
+    };
+    said.iter().map(text).collect()
 }
 
 /// The messages of a list column's cell.

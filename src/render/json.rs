@@ -9,6 +9,12 @@ use crate::value::Value;
 /// A JSON string.
 pub fn string(text: &str, out: &mut String) {
     out.push('"');
+    escape(text, out);
+    out.push('"');
+}
+
+/// The inside of a JSON string.
+pub fn escape(text: &str, out: &mut String) {
     let mut start = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escape = match byte {
@@ -31,7 +37,6 @@ pub fn string(text: &str, out: &mut String) {
         start = at + 1;
     }
     out.push_str(&text[start..]);
-    out.push('"');
 }
 
 /// Whether JSON has a form for a value.

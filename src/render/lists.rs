@@ -8,9 +8,11 @@ use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, StringArray, UInt3
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
+use super::batch::Batch;
 use super::engine::Texts;
 use super::infer::{build, structs};
 use super::json;
+use super::media::Shown;
 use super::message_type::{MessageType, element_type};
 use super::planner::Plans;
 use super::scalar::{readable, value_at};
@@ -61,6 +63,9 @@ pub struct Assembly<'a> {
     consts: Vec<Vec<(Arc<str>, Value)>>,
     first_const: Vec<usize>,
     text_keys: Vec<Option<Arc<str>>>,
+    /// The key of a message's parts, and which `prompt_mm` of the template they are.
+    part_keys: Vec<Option<(Arc<str>, usize)>>,
+    shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
     expansions: Vec<Expansion>,
     meta_roles: Vec<Option<String>>,
     first_meta: usize,
@@ -72,7 +77,14 @@ impl<'a> Assembly<'a> {
     /// # Errors
     ///
     /// `RenderError` for a message column that can't be read.
-    pub fn new(config: &'a Config, plans: &'a Plans, rows: Range<usize>, texts: Texts, column: Lookup) -> Result<Self> {
+    pub fn new(
+        config: &'a Config,
+        plans: &'a Plans,
+        rows: Range<usize>,
+        texts: Texts,
+        shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
+        column: Lookup,
+    ) -> Result<Self> {
         let mut out = Self {
             config,
             plans,
@@ -81,6 +93,8 @@ impl<'a> Assembly<'a> {
             consts: Vec::new(),
             first_const: Vec::new(),
             text_keys: Vec::new(),
+            part_keys: Vec::new(),
+            shown,
             expansions: Vec::new(),
             meta_roles: Vec::new(),
             first_meta: 0,
@@ -94,8 +108,12 @@ impl<'a> Assembly<'a> {
                     Message::Dict(keys) => {
                         let constant = |(k, slot): &(Arc<str>, Slot)| match slot {
                             Slot::Const(v) => Some((k.clone(), v.clone())),
-                            Slot::Text(_) => None,
+                            Slot::Text(_) | Slot::Parts(_) => None,
                         };
+                        out.part_keys.push(keys.iter().find_map(|(key, slot)| match (slot, shown) {
+                            (Slot::Parts(media), Some((shown, _))) => Some((key.clone(), shown.number(media))),
+                            _ => None,
+                        }));
                         out.consts.push(keys.iter().filter_map(constant).collect());
                         let text = keys.iter().find(|(_, slot)| matches!(slot, Slot::Text(_)));
                         out.text_keys.push(text.map(|(k, _)| k.clone()));
@@ -103,6 +121,7 @@ impl<'a> Assembly<'a> {
                     Message::Bare(_) => {
                         out.consts.push(Vec::new());
                         out.text_keys.push(Some("prompt".into()));
+                        out.part_keys.push(None);
                     }
                     Message::Expand { column: name } => {
                         expands = true;
@@ -124,6 +143,7 @@ impl<'a> Assembly<'a> {
                 out.meta_roles.push(role.map(str::to_owned));
                 out.consts.push(keys.iter().filter(|(k, _)| &**k != "content").cloned().collect());
                 out.text_keys.push(Some("content".into()));
+                out.part_keys.push(None);
             }
         }
         Ok(out)
@@ -145,7 +165,12 @@ impl<'a> Assembly<'a> {
         let mut columns = Vec::with_capacity(of.fields.len());
         for (name, data_type) in &of.fields {
             let is_text = of.texts.contains(name);
-            let array = if is_static && is_text {
+            let array = if of.parts.as_ref() == Some(name) {
+                match self.parts(data_type, &lengths, &refs)? {
+                    Some(array) => array,
+                    None => return Ok(None),
+                }
+            } else if is_static && is_text {
                 self.static_texts(name, &refs, layout)
             } else {
                 match self.field(name, data_type, is_text, &refs, &extra)? {
@@ -169,35 +194,61 @@ impl<'a> Assembly<'a> {
     /// `RenderError` for a value that JSON has no form for.
     pub fn json(&self) -> Result<Option<ArrayRef>> {
         let (lengths, refs, extra) = self.refs()?;
-        let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
+        let (mut offsets, mut out) = (vec![0], String::new());
         let mut refs = refs.iter();
         for (n, length) in lengths.into_iter().enumerate() {
             let row = self.rows.start + n / self.plans.labels;
-            let mut out = String::from("[");
+            out.push('[');
             for n in 0..length {
                 let Some(one) = refs.next() else { break };
                 if n > 0 {
                     out.push_str(", ");
                 }
-                self.message_json(*one, &extra, &mut out).map_err(|e| e.at_row(row))?;
+                self.message_json(*one, row, &extra, &mut out).map_err(|e| e.at_row(row))?;
             }
             out.push(']');
-            texts.bytes.extend_from_slice(out.as_bytes());
-            texts.offsets.push(texts.bytes.len());
+            offsets.push(out.len());
         }
-        if texts.bytes.len() > limit(self.config.layout) {
+        if out.len() > limit(self.config.layout) {
             return Ok(None);
         }
-        Ok(Some(Block::new(texts).array(self.config.layout, None)))
+        Ok(Some(Block::new(Texts { offsets, bytes: out.into_bytes() }).array(self.config.layout, None)))
     }
 
-    fn message_json(&self, one: Ref, extra: &[String], out: &mut String) -> Result<()> {
+    /// A message with parts: its keys in the configuration's order, and no payload copied on the way.
+    fn parts_json(&self, id: usize, text: Option<&str>, row: usize, out: &mut String) -> Result<()> {
+        let (Some(Message::Dict(keys)), Some((shown, values))) = (self.message(id), self.shown) else { return Ok(()) };
+        for (at, (key, slot)) in keys.iter().enumerate() {
+            out.push_str(if at > 0 { ", " } else { "{" });
+            json::string(key, out);
+            out.push_str(": ");
+            match slot {
+                Slot::Const(value) => {
+                    json::check(value)?;
+                    json::value(value, out);
+                }
+                Slot::Text(_) => json::string(text.unwrap_or_default(), out),
+                Slot::Parts(media) => {
+                    out.push('[');
+                    shown.json(row, shown.number(media), values, &mut true, out)?;
+                    out.push(']');
+                }
+            }
+        }
+        out.push('}');
+        Ok(())
+    }
+
+    fn message_json(&self, one: Ref, row: usize, extra: &[String], out: &mut String) -> Result<()> {
         let text = match one.text {
             Said::Static(n) => Some(String::from_utf8_lossy(self.block.get(n)).into_owned()),
             Said::Extra(n) => Some(extra[n].clone()),
             Said::Data => None,
         };
         let mut entries: Vec<(Value, Value)> = match one.fields {
+            From::Const(id) if self.part_keys[id as usize].is_some() => {
+                return self.parts_json(id as usize, text.as_deref(), row, out);
+            }
             From::Const(id) => {
                 // The configuration's own order of keys.
                 let key = &self.text_keys[id as usize];
@@ -242,13 +293,43 @@ impl<'a> Assembly<'a> {
         if self.first_meta > 0 && id >= self.first_meta {
             return 1;
         }
-        let plan = self.first_const.partition_point(|first| *first <= id) - 1;
-        let Request::List(messages) = &self.plans.all[plan].request else { return 0 };
-        let own = messages.iter().filter(|m| !matches!(m, Message::Expand { .. })).nth(id - self.first_const[plan]);
-        match own {
+        match self.message(id) {
             Some(Message::Dict(keys)) => keys.iter().position(|(_, s)| matches!(s, Slot::Text(_))).unwrap_or(0),
             _ => 0,
         }
+    }
+
+    /// A message of the configuration.
+    fn message(&self, id: usize) -> Option<&Message> {
+        let plan = self.first_const.partition_point(|first| *first <= id) - 1;
+        let Request::List(messages) = &self.plans.all[plan].request else { return None };
+        messages.iter().filter(|m| !matches!(m, Message::Expand { .. })).nth(id - self.first_const[plan])
+    }
+
+    /// The parts of messages, null where a message has none; None where their texts pass what one array can hold.
+    fn parts(&self, data_type: &DataType, lengths: &[usize], refs: &[Ref]) -> Result<Option<ArrayRef>> {
+        let (DataType::List(item), Some((shown, values))) = (data_type, self.shown) else {
+            return Ok(Some(new_null_array(data_type, refs.len())));
+        };
+        let rows = lengths
+            .iter()
+            .enumerate()
+            .flat_map(|(n, length)| std::iter::repeat_n(self.rows.start + n / self.plans.labels, *length));
+        let (mut wanted, mut counts, mut valid) = (Vec::new(), Vec::with_capacity(refs.len()), Vec::new());
+        for (one, row) in refs.iter().zip(rows) {
+            let media = match one.fields {
+                From::Const(id) => self.part_keys[id as usize].as_ref().map(|(_, media)| *media),
+                From::Data(..) => None,
+            };
+            valid.push(media.is_some());
+            counts.push(media.map_or(0, |media| shown.count(row, media)));
+            wanted.extend(media.map(|media| (row, media)));
+        }
+        let Some(block) = shown.block(&wanted, values)? else { return Ok(None) };
+        let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
+        let parts = block.array(item.data_type())?;
+        let list = ListArray::try_new(item.clone(), OffsetBuffer::from_lengths(counts), parts, nulls);
+        Ok(Some(Arc::new(list.map_err(|e| Error::render(e.to_string()))?)))
     }
 
     /// The messages of every request: how many, and where each comes from.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields};
 
 use super::infer::{string_type, type_of, unify};
+use super::media::part_type;
 use crate::error::{Error, Result};
 use crate::plan::{Config, Layout, Output};
 use crate::role::{Message, MetaTemplate, Request, Slot};
+use crate::template::Media;
 use crate::value::Value;
 
 /// The fields of a message, decided by configuration and schema.
@@ -17,6 +19,8 @@ pub struct MessageType {
     pub texts: Vec<Arc<str>>,
     /// All fields in order.
     pub fields: Vec<(Arc<str>, DataType)>,
+    /// The key under which a sample's parts stand.
+    pub parts: Option<Arc<str>>,
 }
 
 impl MessageType {
@@ -57,9 +61,21 @@ impl MessageType {
                     .at_row(0)
             })
         };
+        let mut parts = None;
         let mut expands = false;
         for request in requests {
-            let Request::List(messages) = request else { continue };
+            let messages = match request {
+                Request::List(messages) => messages,
+                Request::Parts(media) => {
+                    if let DataType::Struct(fields) = parts_of(media.iter().map(|media| &**media), layout)? {
+                        for field in &fields {
+                            add(field.name(), field.data_type().clone())?;
+                        }
+                    }
+                    continue;
+                }
+                Request::Text(_) => continue,
+            };
             for message in messages {
                 match message {
                     Message::Bare(_) => {
@@ -74,6 +90,10 @@ impl MessageType {
                                     add(name, string_type(layout))?;
                                 }
                                 Slot::Const(value) => add(name, constant(value, name)?)?,
+                                Slot::Parts(media) => {
+                                    parts = Some(name.clone());
+                                    add(name, list_of(parts_of([&**media], layout)?))?;
+                                }
                             }
                         }
                     }
@@ -108,6 +128,7 @@ impl MessageType {
             }
         }
         out.texts = texts;
+        out.parts = parts;
         Ok(out)
     }
 
@@ -136,12 +157,22 @@ impl MessageType {
 
     /// The Arrow type of a request.
     pub fn data_type(&self) -> DataType {
-        DataType::List(Arc::new(Field::new_list_field(DataType::Struct(self.struct_fields()), true)))
+        list_of(DataType::Struct(self.struct_fields()))
     }
 
     pub(super) fn struct_fields(&self) -> Fields {
         self.fields.iter().map(|(name, t)| Field::new(&**name, t.clone(), true)).collect()
     }
+}
+
+fn parts_of<'a>(media: impl IntoIterator<Item = &'a Media>, layout: Layout) -> Result<DataType> {
+    part_type(media, layout).ok_or_else(|| {
+        Error::render("no Arrow type holds the template's parts together; use output=\"messages_json\"").at_row(0)
+    })
+}
+
+fn list_of(item: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(item, true)))
 }
 
 fn conflict(name: &str, a: &DataType, b: &DataType) -> Error {

@@ -5,9 +5,11 @@ mod engine;
 mod examples;
 mod explain;
 mod fill;
+mod findings;
 mod infer;
 mod json;
 mod lists;
+mod media;
 mod message_type;
 mod outcome;
 mod planner;
@@ -20,5 +22,6 @@ mod turns;
 
 pub use batch::{Host, NoHost};
 pub use explain::{Divergence, Span};
+pub use findings::Found;
 pub use outcome::Outcome;
 pub use renderer::Renderer;

@@ -22,6 +22,7 @@ impl Plan {
     pub fn new(request: Request, columns: &Columns) -> Self {
         let programs = match &request {
             Request::Text(pieces) => vec![Program::new(pieces, columns)],
+            Request::Parts(_) => Vec::new(),
             Request::List(messages) => messages
                 .iter()
                 .filter_map(|message| match message {
@@ -30,7 +31,7 @@ impl Plan {
                     Message::Dict(keys) => {
                         let text = keys.iter().find_map(|(_, slot)| match slot {
                             Slot::Text(pieces) => Some(pieces),
-                            Slot::Const(_) => None,
+                            Slot::Const(_) | Slot::Parts(_) => None,
                         });
                         Some(Program::new(text.map_or(&[][..], |pieces| pieces), columns))
                     }

@@ -10,6 +10,7 @@ use super::batch::{Batch, Host, names};
 use super::engine::{Shots, texts};
 use super::examples::{Examples, Parts};
 use super::lists::{Assembly, text_json};
+use super::media::Shown;
 use super::message_type::MessageType;
 use super::outcome::Outcome;
 use super::planner::{Plan, Plans};
@@ -34,6 +35,8 @@ pub(super) struct Emit<'a> {
     pub(super) samples: Option<Int64Array>,
     /// The turn of each request.
     pub(super) turns: Option<Int64Array>,
+    /// The media of the samples.
+    pub(super) shown: Option<&'a Shown<'a>>,
     pub(super) out: &'a mut Vec<Outcome>,
 }
 
@@ -245,6 +248,7 @@ impl Renderer {
             whole: false,
             samples: None,
             turns: None,
+            shown: None,
             out: &mut out,
         };
         self.conversations(turns, batch, 0, Some((turn, replies)), &mut emit, host)?;
@@ -298,7 +302,7 @@ impl Renderer {
         host: &dyn Host,
         out: &mut Vec<Outcome>,
     ) -> Result<()> {
-        let mut emit = Emit { message_type, labels, whole, samples: None, turns: None, out };
+        let mut emit = Emit { message_type, labels, whole, samples: None, turns: None, shown: None, out };
         if let Template::Turns(turns) = self.config.main() {
             return self.conversations(turns, batch, start, None, &mut emit, host);
         }
@@ -309,6 +313,11 @@ impl Renderer {
             Some(_) => self.parts(bound, host)?,
             None => &none,
         };
+        let shown = match self.config.main() {
+            Template::Media(template) => Some(Shown::new(&self.config, template, batch, &values, None)?),
+            _ => None,
+        };
+        emit.shown = shown.as_ref();
         self.emit(batch, &values, &plans, &shots, parts, start, &mut emit)
     }
 
@@ -384,6 +393,11 @@ impl Renderer {
         emit: &Emit,
     ) -> Result<Option<ArrayRef>> {
         let layout = self.config.layout;
+        if let (Some(of), Some(shown)) = (emit.message_type, emit.shown)
+            && let Some(Request::Parts(media)) = plans.all.first().map(|plan| &plan.request)
+        {
+            return shown.requests(range, media, values, of);
+        }
         let Some(texts) = texts(values, plans, range.clone(), shots, parts, limit(layout))? else { return Ok(None) };
         let json = self.config.output == Output::MessagesJson;
         if let Some(of) = emit.message_type {
@@ -392,7 +406,8 @@ impl Renderer {
                 let at = schema.index_of(name).ok()?;
                 Some((schema.fields()[at].clone(), batch.column(at).clone()))
             };
-            let assembly = Assembly::new(&self.config, plans, range, texts, &lookup)?;
+            let shown = emit.shown.map(|shown| (shown, values));
+            let assembly = Assembly::new(&self.config, plans, range, texts, shown, &lookup)?;
             return if json { assembly.json() } else { assembly.array(of) };
         }
         let block = Block::new(texts);

@@ -144,7 +144,7 @@ impl Renderer {
                     })
                     .collect(),
             };
-            let lists = requests.iter().filter(|r| matches!(r, Request::List(_))).count();
+            let lists = requests.iter().filter(|r| !matches!(r, Request::Text(_))).count();
             if lists == 0 {
                 return Ok(None);
             }

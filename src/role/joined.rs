@@ -1,8 +1,9 @@
 //! A dialogue without a meta template: its prompts joined by newlines.
 
-use super::request::{Join, Piece};
-use crate::error::Result;
-use crate::template::Item;
+use super::request::{Join, Message, Piece, Request, Slot};
+use crate::error::{Error, Result};
+use crate::template::{Entry, Item, Turn};
+use crate::value::Value;
 
 /// The prompt of a dialogue where the model has no meta template, for text and messages alike.
 ///
@@ -27,4 +28,54 @@ pub fn joined(items: &[Item]) -> Result<Vec<Piece>> {
         out.push(Piece { text, join });
     }
     Ok(out)
+}
+
+/// What an API gets of a dialogue with parts where there is no meta template: its text if there is any, else the list
+/// of its parts. None if it has no parts either.
+///
+/// # Errors
+///
+/// `TemplateError` for parts of the configuration's own that are no list of dicts.
+pub fn joined_parts(items: &[Item]) -> Result<Option<Request>> {
+    let (mut media, mut constants) = (Vec::new(), Vec::new());
+    for item in items {
+        let Item::Turn(turn) = item else {
+            match item {
+                Item::Str(text) if !text.is_empty() => return Ok(None),
+                _ => continue,
+            }
+        };
+        if turn.prompt().is_some_and(|text| !text.is_empty()) {
+            return Ok(None);
+        }
+        match turn.get("prompt_mm") {
+            Some(Entry::Media(own)) => media.push(own.clone()),
+            Some(Entry::Const(value)) if value.truthy() => constants.extend(listed(turn, value)?),
+            _ => {}
+        }
+    }
+    Ok(match (media.is_empty(), constants.is_empty()) {
+        (false, _) => Some(Request::Parts(media)),
+        (true, false) => Some(Request::List(constants)),
+        (true, true) => None,
+    })
+}
+
+fn listed(turn: &Turn, value: &Value) -> Result<Vec<Message>> {
+    let wrong = |value: &Value| {
+        let place = format!("{}.prompt_mm", turn.place);
+        Error::template(place, format!("expected a list of parts (dicts), found {}", value.type_name()))
+    };
+    let Value::List(parts) = value else { return Err(wrong(value)) };
+    let part = |part: &Value| match part {
+        Value::Dict(keys) => Ok(Message::Dict(
+            keys.iter()
+                .map(|(key, value)| {
+                    (key.as_str().map_or_else(|| key.to_string().into(), Into::into), Slot::Const(value.clone()))
+                })
+                .collect(),
+        )),
+        other => Err(wrong(other)),
+    };
+    parts.iter().map(part).collect()
 }

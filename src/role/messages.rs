@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use super::meta::{RoundItem, Rounds};
 use super::request::{Message, Piece, Slot};
+
 use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
 use super::text::prompt;
 use crate::dialect::Dialect;
 use crate::error::{Error, Result};
-use crate::template::{Item, Source, Turn};
+use crate::template::{Entry, Item, Source, Turn};
 use crate::value::Value;
 
 /// The messages of a dialogue for an API.
 ///
 /// Follows OpenCompass's `APITemplateParser.parse_template`, and its documentation where the code crashes (`end`
-/// together with a meta template). Strings vanish, and so does a reserved role's text inside `round`.
+/// together with a meta template). AISBench's parts of a turn without a prompt become the message's `parts`. Strings vanish, and so does a reserved role's text inside `round`.
 ///
 /// # Errors
 ///
 /// `TemplateError` for a role that nobody knows or that has no `api_role`, for examples spliced into `round`, for a
 /// string in the meta template's round, for a generating role in `begin` or `end`, and for a dialogue without messages.
 pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dialect) -> Result<Vec<Message>> {
-    let mut spoken: Vec<(Value, Vec<Piece>)> = Vec::new();
+    let mut spoken: Vec<(Value, Slot)> = Vec::new();
     let mut sections: Vec<(&str, usize)> = Vec::new();
     let mut going = true;
     for (n, item) in items.iter().enumerate() {
@@ -68,14 +69,23 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
             },
         }
     }
-    let mut out: Vec<(Value, Vec<Piece>)> = Vec::new();
-    for (role, pieces) in spoken {
+    let mut out: Vec<(Value, Slot)> = Vec::new();
+    for (role, said) in spoken {
         match out.last_mut() {
-            Some((last, text)) if last.equals(&role) => {
-                text.push(Piece::fixed("\n", Source::Separator, role.as_str()));
-                text.extend(pieces);
-            }
-            _ => out.push((role, pieces)),
+            Some((last, before)) if last.equals(&role) => match (before, said) {
+                (Slot::Text(text), Slot::Text(pieces)) => {
+                    text.push(Piece::fixed("\n", Source::Separator, role.as_str()));
+                    text.extend(pieces);
+                }
+                _ => {
+                    let message = format!(
+                        "two messages of the role {role} follow each other, and parts can't be joined to what stands \
+                         before or after them; let another role speak between them"
+                    );
+                    return Err(Error::template("prompt_template", message));
+                }
+            },
+            _ => out.push((role, said)),
         }
     }
     if out.is_empty() {
@@ -86,8 +96,9 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
         Some(begin) if begin.truthy() => messages.push(verbatim(begin)?),
         _ => {}
     }
-    messages.extend(out.into_iter().map(|(role, pieces)| {
-        Message::Dict(vec![(Arc::from("role"), Slot::Const(role)), (Arc::from("prompt"), Slot::Text(pieces))])
+    messages.extend(out.into_iter().map(|(role, said)| {
+        let key = if matches!(said, Slot::Text(_)) { "prompt" } else { "parts" };
+        Message::Dict(vec![(Arc::from("role"), Slot::Const(role)), (Arc::from(key), said)])
     }));
     Ok(messages)
 }
@@ -127,7 +138,7 @@ fn one_round(
     meta: &Rounds,
     stop: bool,
     dialect: Dialect,
-    out: &mut Vec<(Value, Vec<Piece>)>,
+    out: &mut Vec<(Value, Slot)>,
 ) -> Result<bool> {
     let roles = overlay(items, meta)?;
     for item in &meta.round {
@@ -150,10 +161,21 @@ fn one_round(
     Ok(true)
 }
 
-fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Vec<Piece>)> {
+fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     let Some(api_role) = role.constant("api_role") else {
         return Err(Error::template(&role.place, "the role needs an api_role for messages"));
     };
+    if role.get("prompt").is_none()
+        && dialect.speaks_parts()
+        && let Some(parts) = role.get("prompt_mm")
+    {
+        let parts = match parts {
+            Entry::Media(media) => Slot::Parts(media.clone()),
+            Entry::Const(value) => Slot::Const(value.clone()),
+            Entry::Text(_) => Slot::Const(Value::None),
+        };
+        return Ok((api_role.clone(), parts));
+    }
     if role.get("prompt").is_none() && !dialect.empty_messages() {
         return Err(Error::template(
             &role.place,
@@ -166,5 +188,5 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Vec<Piece>)> {
         Piece::new(prompt(role)?),
         Piece::fixed(string(role, "end")?, Source::RoleEnd, name),
     ];
-    Ok((api_role.clone(), pieces))
+    Ok((api_role.clone(), Slot::Text(pieces)))
 }

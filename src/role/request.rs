@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::template::{Origin, Source, Text};
+use crate::template::{Media, Origin, Source, Text};
 use crate::value::Value;
 
 /// How a piece is joined to what stands before it.
@@ -44,6 +44,8 @@ pub enum Slot {
     Const(Value),
     /// Rendered for each sample.
     Text(Vec<Piece>),
+    /// Parts that each sample brings: texts, images, videos and sounds.
+    Parts(Arc<Media>),
 }
 
 /// An element of a list of messages.
@@ -85,4 +87,6 @@ pub enum Request {
     Text(Vec<Piece>),
     /// A list of messages, or a prompt list.
     List(Vec<Message>),
+    /// Nothing but the parts that the sample brings, one after the other.
+    Parts(Vec<Arc<Media>>),
 }

@@ -147,7 +147,7 @@ pub(super) fn string<'a>(role: &'a Turn, key: &str) -> Result<&'a str> {
             format!("{}.{key}", role.place),
             format!("expected a str for {key:?}, found {}", other.type_name()),
         )),
-        Some(Entry::Text(_)) => Ok(""),
+        Some(Entry::Text(_) | Entry::Media(_)) => Ok(""),
     }
 }
 

@@ -4,12 +4,14 @@
 //! part (an item that is no string, a label without `round`) is kept as that part's error and raised where it is used,
 //! so that a label nobody renders can't fail.
 
+mod media;
 mod prompt;
 mod raw;
 mod text;
 mod turn;
 mod turns;
 
+pub use media::{END_TAG, Form, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
 pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
 pub use raw::{RawItem, RawTemplate};
 pub use text::{Atom, Origin, Source, Text};
@@ -28,6 +30,8 @@ pub enum Template {
     Raw(RawTemplate),
     /// `MultiTurnPromptTemplate`: a conversation.
     Turns(Turns),
+    /// `MMPromptTemplate`: a dialogue with images, videos and sounds.
+    Media(MediaTemplate),
 }
 
 impl Template {
@@ -58,13 +62,17 @@ impl Template {
                 .ok_or_else(|| Error::template(path, format!("{family} needs the key {key:?}, which is missing")))
         };
         match family.as_str() {
-            "PromptTemplate" | "MultiTurnPromptTemplate" => {
+            "PromptTemplate" | "MultiTurnPromptTemplate" | "MMPromptTemplate" => {
                 check_keys(items, PROMPT_KEYS, path, &family)?;
                 let token = |key| optional_string(value, key, path);
                 let inner = format!("{path}.template");
                 let (ice, sep) = (token("ice_token")?, token("sep_token")?);
                 let prompt = PromptTemplate::parse(required("template")?, &inner, path, ice, sep, source)?;
-                Ok(if family == "PromptTemplate" { Self::Prompt(prompt) } else { Self::Turns(Turns::new(prompt)?) })
+                Ok(match family.as_str() {
+                    "PromptTemplate" => Self::Prompt(prompt),
+                    "MMPromptTemplate" => Self::Media(MediaTemplate::new(prompt, source)?),
+                    _ => Self::Turns(Turns::new(prompt)?),
+                })
             }
             "RawPromptTemplate" => {
                 check_keys(items, RAW_KEYS, path, &family)?;
@@ -82,7 +90,8 @@ impl Template {
             _ => Err(Error::template(
                 format!("{path}.type"),
                 format!(
-                    "{} is not supported; supported are PromptTemplate, RawPromptTemplate and MultiTurnPromptTemplate",
+                    "{} is not supported; supported are PromptTemplate, RawPromptTemplate, MultiTurnPromptTemplate and \
+                     MMPromptTemplate",
                     excerpt(&family)
                 ),
             )),
@@ -95,6 +104,7 @@ impl Template {
             Self::Prompt(p) => p.ice_token.as_deref(),
             Self::Raw(r) => r.ice_token.as_deref(),
             Self::Turns(t) => t.ice_token.as_deref(),
+            Self::Media(m) => m.ice_token.as_deref(),
         }
     }
 
@@ -103,6 +113,7 @@ impl Template {
         match self {
             Self::Prompt(p) => p.literals(out),
             Self::Raw(r) => r.literals(out),
+            Self::Media(m) => m.literals(out),
             // Whatever its template names, a conversation is read from two columns.
             Self::Turns(_) => out.extend(["{question}".to_owned(), "{answer}".to_owned()]),
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::media::Media;
 use super::text::{Origin, Source, Text};
 use crate::error::{Error, excerpt};
 use crate::value::Value;
@@ -13,6 +14,8 @@ pub enum Entry {
     Text(Text),
     /// Anything else: it goes through as it is.
     Const(Value),
+    /// Texts, images, videos and sounds that the sample brings: `prompt_mm` of a template with media.
+    Media(Arc<Media>),
 }
 
 /// A dict of a dialogue: `role`, `prompt`, and whatever else the configuration gives it.

@@ -18,6 +18,7 @@ from typing import IO, Any, Protocol, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..requests import to_pylist
 from .errors import OutputError, reason
 
 STDOUT = "-"
@@ -162,7 +163,7 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
     Args:
         file: where the bytes go.
         kind: `parquet`, `arrow` or `jsonl`.
-        schema: of the batches.
+        schema: of the batches, the requests last.
         compression: of Parquet, by default zstd; of Arrow, by default none.
 
     Returns:
@@ -229,7 +230,10 @@ class _JsonLines:
         self._file = file
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        columns = [_members(name, column) for name, column in zip(batch.schema.names, batch.columns, strict=True)]
+        # The requests come last; their messages are written with the keys that they have.
+        *kept, prompts = batch.columns
+        values = [column.to_pylist() for column in kept] + [to_pylist(prompts)]
+        columns = [_members(name, column) for name, column in zip(batch.schema.names, values, strict=True)]
         lines = ["{" + ", ".join(row) + "}\n" for row in zip(*columns, strict=True)]
         self._file.write("".join(lines).encode())
 
@@ -243,10 +247,9 @@ class _JsonLines:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
 
 
-def _members(name: str, column: pa.Array) -> list[str]:
+def _members(name: str, values: list[Any]) -> list[str]:
     """Write one member of each row's object; column by column is several times faster than row by row."""
     key = encode_basestring(name) + ": "
-    values = column.to_pylist()
     if isinstance(next((v for v in values if v is not None), None), str):
         return [key + ("null" if value is None else encode_basestring(value)) for value in values]
     return [key + _encoded(value) for value in values]

@@ -1,0 +1,48 @@
+//! What is noticed about samples that a harness renders without a word.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use super::batch::{Batch, Host};
+use super::media::Shown;
+use super::renderer::Renderer;
+use crate::error::Result;
+use crate::plan::{Config, Finding};
+use crate::template::Template;
+
+/// Something noticed about a sample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The row.
+    pub row: usize,
+    /// The column.
+    pub column: Arc<str>,
+    /// What.
+    pub finding: Finding,
+    /// The beginning of what it is about.
+    pub excerpt: String,
+}
+
+impl Renderer {
+    /// Everything noticed about samples, by row.
+    ///
+    /// # Errors
+    ///
+    /// As rendering them; what the configuration refuses is found here, not refused.
+    pub fn findings(&self, samples: &[RecordBatch], host: &dyn Host) -> Result<Vec<Found>> {
+        let Template::Media(template) = self.config.main() else { return Ok(Vec::new()) };
+        let config = Config { refuse: Vec::new(), ..self.config.clone() };
+        let (mut out, mut start) = (Vec::new(), 0);
+        for batch in samples {
+            host.check()?;
+            let columns = self.columns(batch.schema_ref(), config.substitution)?;
+            let values = Batch::new(&columns, batch, host);
+            let mut own = Vec::new();
+            Shown::new(&config, template, batch, &values, Some(&mut own)).map_err(|e| e.shifted(start))?;
+            out.extend(own.into_iter().map(|found| Found { row: found.row + start, ..found }));
+            start += batch.num_rows();
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,138 @@
+//! The Arrow type of parts, and parts as Arrow: `list<struct<type, text, image_url, ...>>`.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field, Fields};
+
+use super::super::infer::{build, string_type, structs, type_of, unify};
+use super::super::strings::Block;
+use crate::error::{Error, Result};
+use crate::plan::Layout;
+use crate::template::{Media, Part, PartKey};
+use crate::value::Value;
+
+/// The type of one part of any of these media; None if no Arrow type holds them together.
+pub fn part_type<'a>(media: impl IntoIterator<Item = &'a Media>, layout: Layout) -> Option<DataType> {
+    let mut all = DataType::Struct(Fields::empty());
+    for part in media.into_iter().flat_map(|media| &media.parts).flatten() {
+        let field = |(key, value): &(Arc<str>, PartKey)| {
+            let own = match value {
+                PartKey::Const(value) => type_of([value], layout)?,
+                PartKey::Text => string_type(layout),
+                PartKey::Object(object) => {
+                    let inner = object.iter().map(|(key, value)| {
+                        let own = value.as_ref().map_or_else(|| Some(string_type(layout)), |v| type_of([v], layout))?;
+                        Some(Field::new(&**key, own, true))
+                    });
+                    DataType::Struct(inner.collect::<Option<Vec<_>>>()?.into())
+                }
+            };
+            Some(Field::new(&**key, own, true))
+        };
+        let own = part.keys.iter().map(field).collect::<Option<Vec<_>>>()?;
+        all = unify(&all, &DataType::Struct(own.into()), layout)?;
+    }
+    Some(all)
+}
+
+/// Parts of messages: which part of the configuration each is, and the texts of all.
+pub struct PartBlock<'a> {
+    /// The configuration's parts.
+    pub parts: &'a [Part],
+    /// Which of them each is.
+    pub places: UInt32Array,
+    /// Their texts.
+    pub block: Block,
+    /// How strings are laid out.
+    pub layout: Layout,
+}
+
+/// What a part of the configuration has in one place of the type.
+#[derive(Clone, Copy)]
+enum Cell<'a> {
+    Absent,
+    Const(&'a Value),
+    Text,
+    Object(&'a [(Arc<str>, Option<Value>)]),
+}
+
+impl PartBlock<'_> {
+    /// The parts as structs of type `of`.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` if Arrow refuses them.
+    pub fn array(&self, of: &DataType) -> Result<ArrayRef> {
+        let DataType::Struct(fields) = of else { return Err(Error::render("parts are structs")) };
+        let column = |field: &Arc<Field>| {
+            let cells: Vec<Cell> = self
+                .parts
+                .iter()
+                .map(|part| match part.keys.iter().find(|(key, _)| **key == **field.name()) {
+                    None => Cell::Absent,
+                    Some((_, PartKey::Const(value))) => Cell::Const(value),
+                    Some((_, PartKey::Text)) => Cell::Text,
+                    Some((_, PartKey::Object(object))) => Cell::Object(object),
+                })
+                .collect();
+            self.column(field.data_type(), &cells)
+        };
+        structs(fields.clone(), fields.iter().map(column).collect::<Result<_>>()?, None, self.places.len())
+    }
+
+    fn column(&self, data_type: &DataType, cells: &[Cell]) -> Result<ArrayRef> {
+        let fault = |e: arrow_schema::ArrowError| Error::render(e.to_string());
+        if let (DataType::Struct(fields), true) = (data_type, cells.iter().any(|c| matches!(c, Cell::Object(_)))) {
+            let inner = |field: &Arc<Field>| {
+                let name = field.name().as_str();
+                let cells: Vec<Cell> = cells
+                    .iter()
+                    .map(|cell| match cell {
+                        Cell::Object(object) => match object.iter().find(|(key, _)| &**key == name) {
+                            Some((_, Some(value))) => Cell::Const(value),
+                            Some((_, None)) => Cell::Text,
+                            None => Cell::Absent,
+                        },
+                        Cell::Const(value) => value.get(name).map_or(Cell::Absent, Cell::Const),
+                        Cell::Absent | Cell::Text => Cell::Absent,
+                    })
+                    .collect();
+                self.column(field.data_type(), &cells)
+            };
+            let there = |cell: &Cell| !matches!(cell, Cell::Absent | Cell::Const(Value::None));
+            let columns = fields.iter().map(inner).collect::<Result<_>>()?;
+            return structs(fields.clone(), columns, self.nulls(cells, there), self.places.len());
+        }
+        let is_text = |cell: &Cell| matches!(cell, Cell::Text);
+        let none = Value::None;
+        let values: Vec<&Value> =
+            cells.iter().map(|cell| if let Cell::Const(value) = cell { *value } else { &none }).collect();
+        if !cells.iter().any(is_text) {
+            return arrow_select::take::take(&build(&values, data_type)?, &self.places, None).map_err(fault);
+        }
+        if cells.iter().all(|cell| matches!(cell, Cell::Text | Cell::Absent)) {
+            // One block under several keys, each showing its own: nothing is copied.
+            return Ok(self.block.array(self.layout, self.nulls(cells, is_text)));
+        }
+        let consts = build(&values, data_type)?;
+        let texts = self.block.array(self.layout, None);
+        let indices: Vec<(usize, usize)> = self
+            .places
+            .values()
+            .iter()
+            .enumerate()
+            .map(|(n, place)| if is_text(&cells[*place as usize]) { (1, n) } else { (0, *place as usize) })
+            .collect();
+        let arrays: [&dyn Array; 2] = [&consts, &texts];
+        arrow_select::interleave::interleave(&arrays, &indices).map_err(fault)
+    }
+
+    fn nulls(&self, cells: &[Cell], there: impl Fn(&Cell) -> bool) -> Option<NullBuffer> {
+        let there: Vec<bool> = cells.iter().map(there).collect();
+        let valid: NullBuffer =
+            self.places.values().iter().map(|place| there[*place as usize]).collect::<Vec<_>>().into();
+        (valid.null_count() > 0).then_some(valid)
+    }
+}
