@@ -7,6 +7,7 @@ mod labels;
 mod recipe;
 mod retriever;
 mod segment;
+mod tokens;
 mod turns;
 
 pub use config::{Config, Layout, Mode, Names, Output, Reader, Settings};
@@ -15,5 +16,6 @@ pub use finding::Finding;
 pub use labels::{Labels, labels};
 pub use recipe::{merge_meta, message, recipe};
 pub use retriever::{Choice, Draws, Retriever};
-pub use segment::{Columns, Op, Program, Seg, Substitution, Unit, tokens_could_form};
+pub use segment::{Columns, Op, Program, Seg, Substitution, Unit};
+pub use tokens::Tokens;
 pub use turns::{Cut, InferMode, turn_recipe};

@@ -5,16 +5,17 @@
 //! one after the other. It holds for a row unless one of these is true, and then [`crate::render`] replaces column by
 //! column as the harness does:
 //!
-//! 1. a value holds a whole placeholder, or ends in the beginning of one (seen by scanning the values for `{`);
+//! 1. a value holds a whole placeholder, or ends in the beginning of one ([`Tokens::could_form`]);
 //! 2. a literal before a field ends in the beginning of a placeholder, and the field's value goes on with it
 //!    ([`Unit::guards`]);
-//! 3. a column name holds a brace, so that placeholders can overlap; or an example has a placeholder or half of one.
+//! 3. placeholders can overlap (a column name holds a brace); or an example has a placeholder or half of one.
 //!
 //! Any placeholder that takes in a byte of a value starts either in a value (1) or in a literal (2), so nothing else
 //! can happen.
 
 use std::sync::Arc;
 
+use super::tokens::Tokens;
 use crate::error::{Error, Result};
 use crate::role::{Join, Piece};
 use crate::template::{Atom, Origin, Source, Text};
@@ -34,13 +35,12 @@ pub enum Substitution {
 pub struct Columns {
     /// Names in table order; an output column that the table lacks comes last.
     pub names: Vec<Arc<str>>,
-    /// `{name}` of each.
-    pub tokens: Vec<String>,
+    /// What stands in a text for each, in the same order.
+    pub tokens: Tokens,
     /// The masked column and what stands for it.
     pub masked: Option<(usize, Arc<str>)>,
     /// How fields are filled in.
     pub substitution: Substitution,
-    brace_in_name: bool,
 }
 
 impl Columns {
@@ -66,25 +66,8 @@ impl Columns {
             });
             (at, by)
         });
-        let tokens = names.iter().map(|name| format!("{{{name}}}")).collect();
-        let brace_in_name = names.iter().any(|name| name.contains(['{', '}']));
-        Ok(Self { names, tokens, masked, substitution, brace_in_name })
-    }
-
-    /// Where placeholders stand in `text`, from left to right: first byte and column. Where names hold braces and
-    /// placeholders overlap, the leftmost counts, then the first column.
-    pub fn placeholders(&self, text: &str) -> Vec<(usize, usize)> {
-        let mut out = Vec::new();
-        let mut free = 0;
-        for at in memchr::memchr_iter(b'{', text.as_bytes()) {
-            if at >= free
-                && let Some(column) = self.tokens.iter().position(|token| text[at..].starts_with(token.as_str()))
-            {
-                out.push((at, column));
-                free = at + self.tokens[column].len();
-            }
-        }
-        out
+        let tokens = Tokens::new(names.iter().map(|name| format!("{{{name}}}")).collect());
+        Ok(Self { names, tokens, masked, substitution })
     }
 
     /// The same columns under another way of substituting.
@@ -97,18 +80,6 @@ impl Columns {
     pub fn mask(&self, column: usize) -> Option<&Arc<str>> {
         self.masked.as_ref().filter(|(at, _)| *at == column).map(|(_, by)| by)
     }
-}
-
-/// Whether bytes hold a whole placeholder, or end in the beginning of one.
-pub fn tokens_could_form(bytes: &[u8], tokens: &[String]) -> bool {
-    memchr::memchr_iter(b'{', bytes).any(|at| {
-        let rest = &bytes[at..];
-        // Mathematics is full of braces: most are told apart by the byte after them.
-        tokens
-            .iter()
-            .filter(|token| rest.len() < 2 || token.as_bytes()[1] == rest[1])
-            .any(|token| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest))
-    })
 }
 
 /// A stretch of a unit.
@@ -162,14 +133,14 @@ impl Unit {
             .collect();
         if !text.fixed {
             runs = match columns.substitution {
-                Substitution::Harness => (0..columns.names.len())
+                Substitution::Harness => (0..columns.tokens.len())
                     .fold(runs, |runs, column| replace(&runs, columns, |text| only(text, column, columns))),
-                Substitution::SinglePass => replace(&runs, columns, |text| columns.placeholders(text)),
+                Substitution::SinglePass => replace(&runs, columns, |text| columns.tokens.placeholders(text)),
             };
         }
         unit.segs = runs.into_iter().map(|work| work.seg).collect();
         if !text.fixed && columns.substitution == Substitution::Harness {
-            unit.always = columns.brace_in_name && unit.segs.iter().any(|s| !matches!(s, Seg::Lit(..)));
+            unit.always = columns.tokens.overlap() && unit.segs.iter().any(|s| !matches!(s, Seg::Lit(..)));
             unit.find_guards(columns);
         }
         unit
@@ -196,34 +167,16 @@ impl Unit {
                     continue;
                 }
                 Seg::Field(column) => {
-                    let rests = continuations(run.as_bytes(), &columns.tokens);
+                    let rests = columns.tokens.continuations(run.as_bytes());
                     if !rests.is_empty() {
                         self.guards.push((*column, rests));
                     }
                 }
-                Seg::Example { .. } => self.always |= !continuations(run.as_bytes(), &columns.tokens).is_empty(),
+                Seg::Example { .. } => self.always |= !columns.tokens.continuations(run.as_bytes()).is_empty(),
             }
             run.clear();
         }
     }
-}
-
-/// How the placeholders go on that `literal` ends in the beginning of.
-fn continuations(literal: &[u8], tokens: &[String]) -> Vec<Box<[u8]>> {
-    let longest = tokens.iter().map(String::len).max().unwrap_or(0);
-    let start = literal.len().saturating_sub(longest);
-    let tail = &literal[start..];
-    let mut out = Vec::new();
-    for at in memchr::memchr_iter(b'{', tail) {
-        for token in tokens {
-            if let Some(rest) = token.as_bytes().strip_prefix(&tail[at..])
-                && !rest.is_empty()
-            {
-                out.push(rest.into());
-            }
-        }
-    }
-    out
 }
 
 #[derive(Clone)]
@@ -235,7 +188,7 @@ struct Work {
 
 /// Where one column's placeholder stands.
 fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
-    text.match_indices(columns.tokens[column].as_str()).map(|(at, _)| (at, column)).collect()
+    text.match_indices(columns.tokens.get(column)).map(|(at, _)| (at, column)).collect()
 }
 
 /// Put fields in for the placeholders that `find` finds in a run of literals.
@@ -268,7 +221,7 @@ fn replace(work: &[Work], columns: &Columns, find: impl Fn(&str) -> Vec<(usize, 
         for (at, column) in find(&whole) {
             literal(start, at, &mut out);
             out.push(field(column, columns));
-            start = at + columns.tokens[column].len();
+            start = at + columns.tokens.get(column).len();
         }
         literal(start, whole.len(), &mut out);
     }
@@ -403,16 +356,5 @@ mod tests {
         assert_eq!(both(Substitution::Harness), [Op::Field(1)]);
         assert_eq!(both(Substitution::SinglePass), [Op::Lit(0, 3)]);
         assert_eq!(ops("{b}", &["a", "b"], Some(("b", "{a}")), Substitution::Harness).0, [Op::Lit(0, 3)]);
-    }
-
-    #[test]
-    fn half_a_placeholder_at_the_end_counts() {
-        let tokens = ["{question}".to_owned()];
-        for bytes in ["{question}", "x{question}y", "x{", "x{quest"] {
-            assert!(tokens_could_form(bytes.as_bytes(), &tokens), "{bytes}");
-        }
-        for bytes in ["", "question}", r"\frac{a}{b}", "{quest}", "{Question}"] {
-            assert!(!tokens_could_form(bytes.as_bytes(), &tokens), "{bytes}");
-        }
     }
 }

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::plan::{Columns, tokens_could_form};
+use crate::plan::Columns;
 use crate::pytext::{TextColumn, is_native};
 
 /// What rendering asks of whoever runs it.
@@ -120,13 +120,13 @@ impl<'a> Batch<'a> {
     pub fn hazards(&self, column: usize) -> Result<Option<&[bool]>> {
         let texts = self.texts(column)?;
         let made = self.hazards[column].get_or_init(|| {
-            if texts.contiguous().is_some_and(|all| memchr::memchr(b'{', all).is_none()) {
+            if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in(all)) {
                 return None;
             }
             let flags: Vec<bool> = (0..self.rows)
                 .into_par_iter()
                 .with_min_len(1024)
-                .map(|row| tokens_could_form(texts.bytes(row), &self.columns.tokens))
+                .map(|row| self.columns.tokens.could_form(texts.bytes(row)))
                 .collect();
             flags.contains(&true).then_some(flags)
         });

@@ -11,7 +11,7 @@ use super::fill::{self, Traced};
 use super::planner::{Plan, Plans};
 use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
-use crate::plan::{Columns, ExampleForm, IceForm, Program, Substitution, messages_of, tokens_could_form};
+use crate::plan::{Columns, ExampleForm, IceForm, Program, Substitution, Tokens, messages_of};
 use crate::role::{Piece, Request};
 use crate::template::{Atom, Origin, Source, Text};
 use crate::value::Value;
@@ -49,7 +49,7 @@ impl Parts {
         batch: &Batch,
         forms: &[Vec<&Text>],
         kinds: impl Iterator<Item = Option<usize>>,
-        tokens: &[String],
+        tokens: &Tokens,
     ) -> Result<Self> {
         let plan = |texts: &[&Text]| {
             let programs = texts.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns));
@@ -68,7 +68,7 @@ impl Parts {
         let plans = Plans { all, labels: 1, each: Some(each) };
         let (shots, empty) = (Shots::default(), Parts::default());
         let texts = engine::texts(batch, &plans, 0..batch.rows, &shots, &empty, usize::MAX)?.unwrap_or_default();
-        let text = |at: &[usize]| tokens_could_form(&texts.bytes[at[0]..at[1]], tokens);
+        let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
         let dirty = if tokens.is_empty() { vec![false; parts] } else { texts.offsets.windows(2).map(text).collect() };
         Ok(Self { starts, texts, dirty })
     }
@@ -183,7 +183,7 @@ impl Examples {
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn parts<'a>(&self, ice: &'a IceForm, host: &dyn Host, tokens: &[String]) -> Result<Parts> {
+    pub fn parts<'a>(&self, ice: &'a IceForm, host: &dyn Host, tokens: &Tokens) -> Result<Parts> {
         let batch = Batch::new(&self.columns, &self.table, host);
         let parts = |form: &'a Result<ExampleForm>| form.as_ref().map(ExampleForm::parts).unwrap_or_default();
         let forms: Vec<Vec<&Text>> = ice.kinds.iter().map(|(_, form)| parts(form)).collect();

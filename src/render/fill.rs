@@ -38,8 +38,8 @@ fn unit(unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) ->
                 Atom::Example { slot, part } => text.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
             }
         }
-        for column in 0..batch.columns.names.len() {
-            if memchr::memchr(b'{', &text).is_none() {
+        for column in 0..batch.columns.tokens.len() {
+            if batch.columns.tokens.none_in(&text) {
                 break;
             }
             if let Cow::Owned(replaced) = replace(&text, column, batch, row)? {
@@ -59,8 +59,10 @@ fn unit(unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) ->
 }
 
 fn replace<'t>(text: &'t [u8], column: usize, batch: &Batch, row: usize) -> Result<Cow<'t, [u8]>> {
-    let token = batch.columns.tokens[column].as_bytes();
-    let mut found = memmem::find_iter(text, token).peekable();
+    let token = batch.columns.tokens.get(column).as_bytes();
+    // An empty token stands between characters, as in Python, not between bytes.
+    let between = |at: &usize| !token.is_empty() || text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
+    let mut found = memmem::find_iter(text, token).filter(between).peekable();
     if found.peek().is_none() {
         return Ok(Cow::Borrowed(text));
     }
@@ -109,14 +111,15 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
             if kind(&run[0]).0 {
                 next.extend_from_slice(run);
             } else {
-                put(run, &columns.placeholders(&flat(run)), batch, row, &mut Vec::new(), &mut next)?;
+                put(run, &columns.tokens.placeholders(&flat(run)), batch, row, &mut Vec::new(), &mut next)?;
             }
         }
         now = next;
     } else {
-        for (column, token) in columns.tokens.iter().enumerate() {
+        for column in 0..columns.tokens.len() {
             let whole = flat(&now);
-            let found: Vec<(usize, usize)> = whole.match_indices(token.as_str()).map(|(at, _)| (at, column)).collect();
+            let found: Vec<(usize, usize)> =
+                whole.match_indices(columns.tokens.get(column)).map(|(at, _)| (at, column)).collect();
             if !found.is_empty() {
                 let mut next = Traced::new();
                 put(&now, &found, batch, row, culprits, &mut next)?;
@@ -144,7 +147,7 @@ fn put(
     let columns = batch.columns;
     let mut start = 0;
     for &(at, column) in found {
-        let end = at + columns.tokens[column].len();
+        let end = at + columns.tokens.get(column).len();
         cut(run, start, at, out);
         let mut taken = Traced::new();
         cut(run, at, end, &mut taken);

@@ -14,7 +14,7 @@ use super::message_type::element_type;
 use super::planner::{Key, Plan, plan_rows};
 use super::renderer::{Emit, Renderer};
 use crate::error::{Error, Result};
-use crate::plan::{Columns, InferMode, turn_recipe};
+use crate::plan::{Columns, InferMode, Tokens, turn_recipe};
 use crate::template::Turns;
 
 /// The pairs of a batch's conversations: one row a pair.
@@ -125,7 +125,7 @@ impl Renderer {
             None => error,
         };
         let kinds = std::iter::repeat_n(Some(0), pairs.table.num_rows());
-        let mut parts = Parts::render(&values, &[turns.parts()], kinds, &[]).map_err(in_row)?;
+        let mut parts = Parts::render(&values, &[turns.parts()], kinds, &Tokens::default()).map_err(in_row)?;
         let wanted = self.wanted(turns, &pairs, replies.map(|(turn, _)| turn));
         let mut shots = Shots { offsets: vec![0], examples: Vec::new() };
         for (n, sample) in wanted.samples.iter().enumerate() {
