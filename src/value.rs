@@ -46,6 +46,14 @@ impl Value {
         }
     }
 
+    /// Python's `str(value)` of a scalar; of a list or dict what messages print.
+    pub fn python_str(&self) -> String {
+        match self {
+            Self::Str(s) => s.to_string(),
+            other => other.to_string(),
+        }
+    }
+
     /// Python's `bool(value)`.
     pub fn truthy(&self) -> bool {
         match self {
@@ -126,7 +134,7 @@ impl fmt::Display for Value {
             Self::None => f.write_str("None"),
             Self::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
             Self::Int(i) => write!(f, "{i}"),
-            Self::Float(x) => write!(f, "{x:?}"),
+            Self::Float(x) => f.write_str(&float(*x)),
             Self::Str(s) => f.write_str(&crate::error::excerpt(s)),
             Self::List(items) => {
                 f.write_str("[")?;
@@ -139,6 +147,18 @@ impl fmt::Display for Value {
                 f.write_str("}")
             }
             Self::Big(text) | Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Rust's shortest digits in Python's layout; what is printed into prompts by the million has a printer of its own.
+fn float(value: f64) -> String {
+    let text = format!("{value:?}").replace("NaN", "nan");
+    match text.split_once('e') {
+        None => text,
+        Some((digits, exponent)) => {
+            let sign = if exponent.starts_with('-') { '-' } else { '+' };
+            format!("{digits}e{sign}{:0>2}", exponent.trim_start_matches('-'))
         }
     }
 }

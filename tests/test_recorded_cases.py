@@ -6,22 +6,71 @@ They are no part of the project. `PROMPTPRESS_SHARED` says where they are; else 
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import promptpress as pp
+import pyarrow as pa
 import pytest
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 
 
-@pytest.mark.parametrize("name", ["opencompass_configs", "opencompass_fuzz"])
-def test_recorded_cases(name: str) -> None:
+def recorded(name: str) -> tuple[Path, Path]:
+    """The program that runs recorded cases, and a file of them."""
     runner, cases = SHARED / "tools" / "cases.py", SHARED / "golden" / f"{name}.jsonl.gz"
     for path in (runner, cases):
         if not path.exists():
             pytest.skip(f"recorded cases are not at hand: there is no {os.path.relpath(path)}")
+    return runner, cases
+
+
+def lines_of(cases: Path) -> list[str]:
+    return [line for line in gzip.decompress(cases.read_bytes()).decode().split("\n") if line]
+
+
+def documented_media(case: dict[str, Any]) -> bool:
+    """Whether a case shows AISBench failing at what its documents promise: media without a column `content`.
+
+    The contract has the document followed there (docs/fidelity.md); the recorded refusal is not what is wanted.
+    """
+    failed = (case.get("error") or {}).get("message") == "'content'"
+    template = case.get("prompt_template") or {}
+    return failed and template.get("type") == "MMPromptTemplate" and "<AIS_" in json.dumps(case["test"])
+
+
+@pytest.mark.parametrize("name", ["opencompass_configs", "opencompass_fuzz", "aisbench", "openicl"])
+def test_recorded_cases(name: str, tmp_path: Path) -> None:
+    runner, cases = recorded(name)
+    lines = lines_of(cases)
+    kept = [line for line in lines if not documented_media(json.loads(line))]
+    if len(kept) < len(lines):
+        cases = tmp_path / cases.name
+        cases.write_bytes(gzip.compress("\n".join(kept).encode()))
     done = subprocess.run([sys.executable, runner, cases], capture_output=True, text=True, check=False)
     print(f"\n{name}:\n{done.stdout}", end="")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_media_without_a_content_column_are_what_the_documents_say() -> None:
+    _, cases = recorded("aisbench")
+    found = [json.loads(line) for line in lines_of(cases)]
+    found = [case for case in found if documented_media(case)]
+    assert found
+    for case in found:
+        output = {"none": "prompt_list", "lm": "text", "api": "messages"}[case["parser"]]
+        renderer = pp.Renderer(
+            case["prompt_template"], meta_template=case["meta_template"], output=output, dialect="aisbench"
+        )
+        (request,) = pp.to_pylist(renderer.render(pa.Table.from_pylist(case["test"]))["prompt"])
+        parts = (
+            request if "type" in request[0] else next(v for k, v in request[0].items() if k in ("parts", "prompt_mm"))
+        )
+        assert [part["type"] for part in parts] == ["text", "image_url", "audio_url", "video_url"]
+        assert parts[0]["text"] == "blabla\nQuestion: What is this?"
+        assert parts[1]["image_url"]["url"].endswith("IMG")

@@ -136,15 +136,19 @@ impl Config {
         let dialect = Dialect::parse(word(&s.dialect, "dialect", "opencompass")?)?;
         let template = |value: &Value, path, source| match value {
             Value::None => Ok(None),
-            other => Template::parse(other, path, source).map(Some),
+            other => Template::parse(other, path, source, dialect).map(Some),
         };
-        let prompt = template(&s.prompt_template, "prompt_template", Source::PromptTemplate)?;
+        let mut prompt = template(&s.prompt_template, "prompt_template", Source::PromptTemplate)?;
         let ice = template(&s.ice_template, "ice_template", Source::IceTemplate)?;
+        let reader = reader(&s.reader)?;
+        let serves = ice.as_ref().is_some_and(|ice| ice.ice_token().is_some());
+        if prompt.is_none() && !serves && dialect.renders_without_template() {
+            prompt = Some(Template::Columns(reader.input_columns.clone()));
+        }
         if prompt.is_none() && ice.is_none() {
             return Err(Error::template("prompt_template", "a prompt template, or an ICE template alone, is required"));
         }
         let retriever = Retriever::parse(&s.retriever, dialect)?;
-        let reader = reader(&s.reader)?;
         let inferencer = Inferencer::parse(&s.inferencer)?;
         let mode = match word(&s.mode, "mode", "")? {
             "gen" => Mode::Gen,
@@ -163,8 +167,12 @@ impl Config {
             "" => Output::Text,
             other => return Err(not_one_of("output", other, &["text", "messages", "prompt_list", "messages_json"])),
         };
-        let meta =
-            MetaTemplate::parse(&s.meta_template, matches!(output, Output::Messages | Output::MessagesJson), tokens);
+        let meta = MetaTemplate::parse(
+            &s.meta_template,
+            matches!(output, Output::Messages | Output::MessagesJson),
+            dialect,
+            tokens,
+        );
         // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.
         let meta = if output == Output::PromptList { None } else { meta? };
         if !dialect.raw_messages() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::template::{Atom, Body, Entry, Item, RawItem, Shape, Source, Template, Text, Turn};
+use crate::template::{Atom, Body, Entry, Item, Origin, RawItem, Shape, Source, Template, Text, Turn};
 use crate::value::Value;
 
 /// One example, as a list of texts in a frame.
@@ -136,15 +136,34 @@ impl IceForm {
                 let refused = Error::template(&media.path, "a dialogue with media can't be an example");
                 Self { kinds: vec![(None, Err(refused))], path: media.path.clone() }
             }
+            Template::Columns(names) => Self::of_columns(names.iter()),
             Template::Prompt(prompt) => {
                 let token = prompt.ice_token.as_deref();
-                let kinds = match &prompt.shape {
-                    Shape::One(body) => vec![(None, form(body, token))],
-                    Shape::Labels(items) => items.iter().map(|(k, b)| (Some(k.clone()), form(b, token))).collect(),
+                // What the label decides is one more text of the form, so that each label has a form of its own.
+                let labelled = |label: &Value, body: &Body| {
+                    let swap = prompt.tokens.as_ref().map_or(Ok(None), |t| t.swap(label, &prompt.path))?;
+                    Ok(form(body, token)?.with(|_, text| Text { swap: swap.clone(), ..text.clone() }, |_| Vec::new()))
+                };
+                let map = prompt.tokens.as_ref().and_then(|tokens| {
+                    let selected = tokens.selected.as_ref()?;
+                    tokens.columns.iter().any(|(name, _)| *name == selected.column).then_some(&selected.texts)
+                });
+                let kinds = match (&prompt.shape, map) {
+                    (Shape::One(body), None) => vec![(None, form(body, token))],
+                    (Shape::One(body), Some(map)) => {
+                        map.iter().map(|(k, _)| (Some(k.clone()), labelled(k, body))).collect()
+                    }
+                    (Shape::Labels(items), _) => items.iter().map(|(k, b)| (Some(k.clone()), labelled(k, b))).collect(),
                 };
                 Self { kinds, path: prompt.path.clone() }
             }
         }
+    }
+
+    /// Examples without a template: their columns, joined by spaces.
+    pub fn of_columns<'a>(names: impl Iterator<Item = &'a String>) -> Self {
+        let text = columns_text(names, Source::IceTemplate);
+        Self { kinds: vec![(None, Ok(ExampleForm::Str(text)))], path: "ice_template".into() }
     }
 
     /// Which form an example with this value in the output column has.
@@ -181,9 +200,21 @@ impl IceForm {
     /// A form whose texts are left open: part p of the example in `slot`.
     pub fn open(&self, kind: usize, slot: u32) -> Option<ExampleForm> {
         let form = self.kinds[kind].1.as_ref().ok()?;
-        let text = |part, old: &Text| Text { atoms: vec![Atom::Example { slot, part }], fixed: old.fixed };
+        let text = |part, old: &Text| Text { atoms: vec![Atom::Example { slot, part }], fixed: old.fixed, swap: None };
         Some(form.with(text, |_| Vec::new()))
     }
+}
+
+/// The texts of columns, joined by spaces; nothing is looked for in them.
+pub fn columns_text<'a>(names: impl Iterator<Item = &'a String>, source: Source) -> Text {
+    let mut text = Text::default().finished();
+    for (n, name) in names.enumerate() {
+        if n > 0 {
+            text.push(&Text::lit(" ", Origin { source, ..Origin::default() }));
+        }
+        text.atoms.push(Atom::Field(name.as_str().into()));
+    }
+    text
 }
 
 fn form(body: &Body, token: Option<&str>) -> Result<ExampleForm> {
@@ -230,7 +261,7 @@ pub fn messages_of(value: &Value) -> Vec<RawItem> {
                     .iter()
                     .map(|(k, v)| {
                         let name: Arc<str> = k.as_str().map_or_else(|| k.to_string().into(), Arc::from);
-                        let origin = crate::template::Origin { source: Source::Field, ..Default::default() };
+                        let origin = Origin { source: Source::Field, ..Default::default() };
                         let entry = match v {
                             Value::Str(s) if &*name == "content" => Entry::Text(Text::fixed(s, origin)),
                             other => Entry::Const(other.clone()),

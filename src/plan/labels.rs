@@ -46,7 +46,7 @@ pub fn labels(config: &Config) -> Result<Labels> {
                 return Ok(Labels::Given(keys.clone()));
             }
         }
-        Some(Template::Turns(_) | Template::Media(_)) | None => {}
+        Some(Template::Turns(_) | Template::Media(_) | Template::Columns(_)) | None => {}
     }
     match &config.ice {
         Some(Template::Raw(raw)) if raw.ice_token.is_some() => return Err(unknown("ice_template")),

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use super::config::{Config, Mode, Output};
-use super::example::ExampleForm;
+use super::example::{ExampleForm, columns_text};
 use super::retriever::Choice;
 use super::segment::Substitution;
 use super::turns::{InferMode, turn_recipe};
 use crate::error::{Error, Result};
 use crate::role::{
-    Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, joined, joined_parts, merge_raw, meta_content,
+    Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, alone, joined, joined_parts, merge_raw, meta_content,
     meta_message, to_messages, to_text,
 };
 use crate::template::{
@@ -38,14 +38,25 @@ pub enum Ice {
 /// `TemplateError` for whatever the harness refuses on its way.
 pub fn recipe(config: &Config, label: Option<&Value>, shots: &[ExampleForm]) -> Result<Request> {
     let ice = join_examples(config, shots)?;
+    let mut request = body_request(config, label, &ice)?;
+    let end = &config.retriever.prompt_eos_token;
+    if end.truthy()
+        && let Request::Text(pieces) = &mut request
+    {
+        pieces.push(Piece::new(between(end, "prompt_eos_token")?.finished()));
+    }
+    Ok(request)
+}
+
+fn body_request(config: &Config, label: Option<&Value>, ice: &Ice) -> Result<Request> {
     match config.main() {
         Template::Raw(raw) => {
             check_ice_token(config)?;
-            raw_request(config, raw, &ice)
+            raw_request(config, raw, ice)
         }
         Template::Prompt(prompt) => {
             check_ice_token(config)?;
-            prompt_request(config, prompt, label, &ice)
+            prompt_request(config, prompt, label, ice)
         }
         Template::Turns(turns) => {
             check_ice_token(config)?;
@@ -58,14 +69,28 @@ pub fn recipe(config: &Config, label: Option<&Value>, shots: &[ExampleForm]) -> 
             // The examples are ignored, and nothing is masked.
             dialogue_request(config, sections(&media.dialogue), true)
         }
+        Template::Columns(names) => columns_request(config, names, label, ice),
     }
+}
+
+/// Without a template: the examples, the input columns, and what is to be generated or scored.
+fn columns_request(config: &Config, names: &[String], label: Option<&Value>, ice: &Ice) -> Result<Request> {
+    let Ice::Str(examples) = ice else { return Err(not_into_string("prompt_template")) };
+    let origin = Origin { source: Source::PromptTemplate, ..Origin::default() };
+    let mut text = examples.clone().finished();
+    text.push(&columns_text(names.iter(), Source::PromptTemplate));
+    text.push(&match (config.mode, label) {
+        (Mode::Ppl, Some(label)) => Text::lit(&format!(" {}", label.python_str()), origin),
+        _ => Text::lit(&config.gen_field_replace_token, Origin { source: Source::Masked, ..origin }),
+    });
+    Ok(Request::Text(vec![Piece::new(text)]))
 }
 
 /// An ICE template next to the prompt template wants an ICE token there, even without examples.
 fn check_ice_token(config: &Config) -> Result<()> {
     let missing = |path: &str, message: &str| Err(Error::template(path, message));
     match (&config.prompt, &config.ice) {
-        (Some(prompt), Some(_)) if prompt.ice_token().is_none() => {
+        (Some(prompt), Some(_)) if prompt.ice_token().is_none() && config.dialect.ice_needs_token() => {
             missing("prompt_template.ice_token", "an ICE template is given, so the prompt template needs an ice_token")
         }
         // Documented: alone and zero-shot, an ICE template is a prompt template like any other.
@@ -82,7 +107,7 @@ fn check_ice_token(config: &Config) -> Result<()> {
 fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
     let (mut separator, mut end) = (config.retriever.ice_separator.clone(), config.retriever.ice_eos_token.clone());
     match &config.ice {
-        None if !shots.is_empty() => {
+        None if !shots.is_empty() && !config.dialect.renders_without_template() => {
             return Err(Error::template(
                 "ice_template",
                 "the retriever chooses examples, but there is no ICE template to render them; \
@@ -103,12 +128,6 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
         }
         _ => {}
     }
-    let token = |value: &Value, key: &str| match value {
-        Value::Str(s) => Ok(Text::lit(s, Origin { source: Source::Separator, ..Origin::default() })),
-        other => {
-            Err(Error::template(format!("retriever.{key}"), format!("expected a str, found {}", other.type_name())))
-        }
-    };
     if matches!(shots.first(), Some(ExampleForm::Items(_))) {
         let mut items = Vec::new();
         for shot in shots {
@@ -116,13 +135,13 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
                 ExampleForm::Items(own) => {
                     items.extend(own.iter().cloned());
                     if separator.truthy() {
-                        items.push(Item::Str(token(&separator, "ice_separator")?));
+                        items.push(Item::Str(between(&separator, "ice_separator")?));
                     }
                 }
                 // A string example of a mixed label map becomes an item with its separator, unless both are empty.
                 ExampleForm::Str(text) => {
                     let mut text = text.clone();
-                    text.push(&token(&separator, "ice_separator")?);
+                    text.push(&between(&separator, "ice_separator")?);
                     if !text.is_empty() {
                         items.push(Item::Str(text));
                     }
@@ -130,13 +149,13 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
                 ExampleForm::Messages(_) => {}
             }
         }
-        items.push(match token(&end, "ice_eos_token") {
+        items.push(match between(&end, "ice_eos_token") {
             Ok(text) => Item::Str(text),
             Err(error) => Item::Bad(error),
         });
         return Ok(Ice::Items(items));
     }
-    let (separator, end) = (token(&separator, "ice_separator")?, token(&end, "ice_eos_token")?);
+    let (separator, end) = (between(&separator, "ice_separator")?, between(&end, "ice_eos_token")?);
     let mut out = Text::default();
     for (n, shot) in shots.iter().enumerate() {
         let ExampleForm::Str(text) = shot else {
@@ -154,13 +173,36 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
     Ok(Ice::Str(out))
 }
 
+/// What stands between examples, or behind them.
+fn between(value: &Value, key: &str) -> Result<Text> {
+    match value {
+        Value::Str(s) => Ok(Text::lit(s, Origin { source: Source::Separator, ..Origin::default() })),
+        other => {
+            Err(Error::template(format!("retriever.{key}"), format!("expected a str, found {}", other.type_name())))
+        }
+    }
+}
+
 fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value>, ice: &Ice) -> Result<Request> {
     let generation = config.mode == Mode::Gen;
     let body = match label {
-        Some(label) if !generation => prompt.body(label)?,
-        _ => prompt.first()?,
+        // In generation it is the sample's own body that a label chooses.
+        Some(label) => prompt.body(label)?,
+        None => prompt.first()?,
     };
-    let sep = prompt.sep_token.as_deref().filter(|_| generation || !config.remain_sep);
+    if !generation && prompt.ice_token.is_none() && config.dialect.ppl_needs_ice_token() {
+        return Err(Error::template(
+            format!("{}.ice_token", prompt.path.strip_suffix(".template").unwrap_or(&prompt.path)),
+            "OpenICL's ppl mode needs an ice_token in every prompt template",
+        ));
+    }
+    let swap = match (label, &prompt.tokens) {
+        (Some(label), Some(tokens)) if !generation => tokens.swap(label, &prompt.path)?,
+        _ => None,
+    };
+    let swapped = |text: &Text| Text { swap: swap.clone(), ..text.clone() };
+    let removes = config.dialect.removes_separator() && (generation || !config.remain_sep);
+    let sep = prompt.sep_token.as_deref().filter(|_| removes);
     let nothing = Ice::Str(Text::default());
     // The order shows where examples hold the separator token: gen strips it from them too, ppl doesn't.
     let mut steps: Vec<(&str, &Ice)> = Vec::new();
@@ -174,7 +216,7 @@ fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value
     match body {
         Body::Bad(error) => Err(error.clone()),
         Body::Str(text) => {
-            let mut text = text.clone();
+            let mut text = swapped(text);
             for (token, by) in steps {
                 text = match by {
                     Ice::Str(by) => put(config, &text, token, by),
@@ -185,6 +227,21 @@ fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value
         }
         Body::Dialogue(dialogue) => {
             let mut items = sections(dialogue);
+            if swap.is_some() {
+                for item in &mut items {
+                    match item {
+                        Item::Str(text) => *text = swapped(text),
+                        Item::Turn(turn) => {
+                            for (_, entry) in &mut turn.keys {
+                                if let Entry::Text(text) = entry {
+                                    *text = swapped(text);
+                                }
+                            }
+                        }
+                        Item::Marker { .. } | Item::Bad(_) => {}
+                    }
+                }
+            }
             for (token, by) in steps {
                 items = replace(config, items, token, by)?;
             }
@@ -273,6 +330,7 @@ pub(super) fn dialogue_request(config: &Config, items: Vec<Item>, generation: bo
     }
     match (config.output, &config.meta) {
         (Output::PromptList, _) => Ok(Request::List(prompt_list(items))),
+        (_, None) if config.dialect.turns_stand_alone() => Ok(Request::Text(alone(&items)?)),
         (Output::Text, None) => Ok(Request::Text(joined(&items)?)),
         (_, None) => {
             let parts = if config.dialect.speaks_parts() { joined_parts(&items)? } else { None };

@@ -39,6 +39,8 @@ pub struct Retriever {
     pub ice_separator: Value,
     /// After the last.
     pub ice_eos_token: Value,
+    /// After the prompt.
+    pub prompt_eos_token: Value,
 }
 
 const PATH: &str = "retriever";
@@ -53,7 +55,8 @@ impl Retriever {
         let empty = Value::from("");
         let items = match value {
             Value::None => {
-                return Ok(Self { choice: Choice::Zero, ice_separator: empty.clone(), ice_eos_token: empty });
+                let (ice_separator, ice_eos_token) = (empty.clone(), empty.clone());
+                return Ok(Self { choice: Choice::Zero, ice_separator, ice_eos_token, prompt_eos_token: empty });
             }
             Value::Dict(items) => items,
             other => return Err(Error::template(PATH, format!("expected a dict, found {}", other.type_name()))),
@@ -84,8 +87,9 @@ impl Retriever {
             let common = ["type", "ice_eos_token", "ice_separator"];
             let zero = family == "ZeroRetriever" && !dialect.zero_takes_separator();
             let common = if zero { &common[..2] } else { &common[..] };
-            if !key.as_str().is_some_and(|k| common.contains(&k) || own.contains(&k)) {
-                let takes = [&common[1..], own].concat().join(", ");
+            let last: &[&str] = if dialect.prompt_eos_token() { &["prompt_eos_token"] } else { &[] };
+            if !key.as_str().is_some_and(|k| common.contains(&k) || own.contains(&k) || last.contains(&k)) {
+                let takes = [&common[1..], own, last].concat().join(", ");
                 return Err(Error::template(PATH, format!("{family} takes no {key}; it takes {takes}")));
             }
         }
@@ -114,7 +118,9 @@ impl Retriever {
             },
         };
         let token = |key: &str| value.get(key).unwrap_or(default).clone();
-        Ok(Self { choice, ice_separator: token("ice_separator"), ice_eos_token: token("ice_eos_token") })
+        let prompt_eos_token = value.get("prompt_eos_token").cloned().unwrap_or(empty.clone());
+        let (ice_separator, ice_eos_token) = (token("ice_separator"), token("ice_eos_token"));
+        Ok(Self { choice, ice_separator, ice_eos_token, prompt_eos_token })
     }
 }
 

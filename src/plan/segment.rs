@@ -33,7 +33,8 @@ pub enum Substitution {
 /// The columns that fields come from, in order, with what is masked.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// Names in table order; an output column that the table lacks comes last.
+    /// Names in the order in which they are replaced; an output column that the table lacks comes last. Behind those
+    /// with a token may stand some that nothing stands for.
     pub names: Vec<Arc<str>>,
     /// What stands in a text for each, in the same order.
     pub tokens: Tokens,
@@ -70,6 +71,19 @@ impl Columns {
         Ok(Self { names, tokens, masked, substitution })
     }
 
+    /// Columns that a template names with tokens of its own, and further ones that nothing stands for.
+    pub fn with_tokens(
+        columns: &[(Arc<str>, String)],
+        others: &[String],
+        masked: Option<(&str, Arc<str>)>,
+        substitution: Substitution,
+    ) -> Self {
+        let mut names: Vec<Arc<str>> = columns.iter().map(|(name, _)| name.clone()).collect();
+        names.extend(others.iter().map(|name| Arc::from(name.as_str())));
+        let masked = masked.and_then(|(name, by)| Some((columns.iter().position(|(known, _)| &**known == name)?, by)));
+        Self { names, tokens: Tokens::new(columns.iter().map(|(_, t)| t.clone()).collect()), masked, substitution }
+    }
+
     /// The same columns under another way of substituting.
     #[must_use]
     pub fn under(&self, substitution: Substitution) -> Self {
@@ -79,6 +93,14 @@ impl Columns {
     /// What stands for column `column` in every row, if it is masked.
     pub fn mask(&self, column: usize) -> Option<&Arc<str>> {
         self.masked.as_ref().filter(|(at, _)| *at == column).map(|(_, by)| by)
+    }
+
+    /// What stands for column `column` in a text in every row: the label's text, or the mask.
+    pub fn fixed<'a>(&'a self, column: usize, text: &'a Text) -> Option<&'a Arc<str>> {
+        match &text.swap {
+            Some((name, by)) if *name == self.names[column] => Some(by),
+            _ => self.mask(column),
+        }
     }
 }
 
@@ -129,13 +151,17 @@ impl Unit {
                     seg: Seg::Lit(s.clone(), origin.clone()),
                 },
                 Atom::Example { slot, part } => Work { seg: Seg::Example { slot: *slot, part: *part }, sealed: true },
+                Atom::Field(name) => {
+                    let column = columns.names.iter().rposition(|known| known == name);
+                    Work { seg: Seg::Field(column.unwrap_or_default()), sealed: true }
+                }
             })
             .collect();
         if !text.fixed {
             runs = match columns.substitution {
                 Substitution::Harness => (0..columns.tokens.len())
-                    .fold(runs, |runs, column| replace(&runs, columns, |text| only(text, column, columns))),
-                Substitution::SinglePass => replace(&runs, columns, |text| columns.tokens.placeholders(text)),
+                    .fold(runs, |runs, column| replace(&runs, columns, text, |text| only(text, column, columns))),
+                Substitution::SinglePass => replace(&runs, columns, text, |text| columns.tokens.placeholders(text)),
             };
         }
         unit.segs = runs.into_iter().map(|work| work.seg).collect();
@@ -192,7 +218,7 @@ fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
 }
 
 /// Put fields in for the placeholders that `find` finds in a run of literals.
-fn replace(work: &[Work], columns: &Columns, find: impl Fn(&str) -> Vec<(usize, usize)>) -> Vec<Work> {
+fn replace(work: &[Work], columns: &Columns, unit: &Text, find: impl Fn(&str) -> Vec<(usize, usize)>) -> Vec<Work> {
     let is_open = |w: &Work| !w.sealed && matches!(w.seg, Seg::Lit(..));
     // What stands in a template and what stands between examples make no placeholder together under single-pass rules.
     let is_template = |w: &Work| match &w.seg {
@@ -209,18 +235,18 @@ fn replace(work: &[Work], columns: &Columns, find: impl Fn(&str) -> Vec<(usize, 
             Seg::Lit(s, origin) => Some(Atom::Lit(s.clone(), origin.clone())),
             _ => None,
         };
-        let text = Text { atoms: run.iter().filter_map(atom).collect(), fixed: false };
+        let text = Text { atoms: run.iter().filter_map(atom).collect(), ..Text::default() };
         let whole = text.literal();
         let mut start = 0;
         let literal = |start, end, out: &mut Vec<Work>| {
             out.extend(text.cut(start, end).atoms.into_iter().filter_map(|atom| match atom {
                 Atom::Lit(s, origin) => Some(Work { seg: Seg::Lit(s, origin), sealed: false }),
-                Atom::Example { .. } => None,
+                Atom::Example { .. } | Atom::Field(_) => None,
             }));
         };
         for (at, column) in find(&whole) {
             literal(start, at, &mut out);
-            out.push(field(column, columns));
+            out.push(field(column, columns, unit));
             start = at + columns.tokens.get(column).len();
         }
         literal(start, whole.len(), &mut out);
@@ -228,8 +254,8 @@ fn replace(work: &[Work], columns: &Columns, find: impl Fn(&str) -> Vec<(usize, 
     out
 }
 
-fn field(column: usize, columns: &Columns) -> Work {
-    let Some(by) = columns.mask(column) else { return Work { seg: Seg::Field(column), sealed: true } };
+fn field(column: usize, columns: &Columns, unit: &Text) -> Work {
+    let Some(by) = columns.fixed(column, unit) else { return Work { seg: Seg::Field(column), sealed: true } };
     let origin = Origin { source: Source::Masked, column: Some(columns.names[column].clone()), ..Origin::default() };
     // Under harness rules the replacement is looked into by later columns like any text.
     Work { seg: Seg::Lit(by.clone(), origin), sealed: columns.substitution == Substitution::SinglePass }

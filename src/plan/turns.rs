@@ -75,7 +75,7 @@ pub fn turn_recipe(turns: &Turns, config: &Config, pairs: usize, cut: Cut, repli
 }
 
 fn example(slot: u32, part: u32) -> Text {
-    Text { atoms: vec![Atom::Example { slot, part }], fixed: true }
+    Text { atoms: vec![Atom::Example { slot, part }], fixed: true, swap: None }
 }
 
 fn with_texts(turn: &Turn, part: &mut u32, mut text: impl FnMut(u32, &Text) -> Text) -> Turn {

@@ -112,6 +112,18 @@ impl<'a> Batch<'a> {
         }
     }
 
+    /// The text of a column that nothing stands for in a template.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::texts`].
+    pub fn named(&self, name: &str, row: usize) -> Result<&[u8]> {
+        match self.columns.names.iter().rposition(|known| &**known == name) {
+            Some(column) => Ok(self.texts(column)?.bytes(row)),
+            None => Ok(b""),
+        }
+    }
+
     /// Which values of a column hold a placeholder or end in half of one; None if none does.
     ///
     /// # Errors

@@ -9,11 +9,12 @@ use super::batch::{Batch, Host, names};
 use super::engine::{self, Shots, Texts};
 use super::fill::{self, Traced};
 use super::planner::{Plan, Plans};
+use super::renderer::present;
 use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
-use crate::plan::{Columns, ExampleForm, IceForm, Program, Substitution, Tokens, messages_of};
+use crate::plan::{Columns, Config, ExampleForm, IceForm, Program, Substitution, Tokens, messages_of};
 use crate::role::{Piece, Request};
-use crate::template::{Atom, Origin, Source, Text};
+use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
 use crate::value::Value;
 
 /// Texts of example parts, by example and part.
@@ -102,13 +103,8 @@ impl Examples {
     /// # Errors
     ///
     /// `RenderError` for a table with two columns of one name, or one that can't be taken from.
-    pub fn new(
-        table: &RecordBatch,
-        ids: Option<Vec<usize>>,
-        ice: &IceForm,
-        output_column: Option<&str>,
-        substitution: Substitution,
-    ) -> Result<Self> {
+    pub fn new(table: &RecordBatch, ids: Option<Vec<usize>>, ice: &IceForm, config: &Config) -> Result<Self> {
+        let output_column = config.reader.output_column.as_deref();
         let total = table.num_rows();
         let table = match &ids {
             Some(ids) => {
@@ -118,7 +114,22 @@ impl Examples {
             }
             None => table.clone(),
         };
-        let columns = Columns::new(names(table.schema_ref()), None, substitution)?;
+        let schema = table.schema_ref();
+        let columns = match &config.ice {
+            Some(Template::Prompt(PromptTemplate { tokens: Some(tokens), .. })) => {
+                let by_label = tokens.selected.as_ref().map(|own| &own.column);
+                let read = tokens.columns.iter().map(|(name, _)| name).filter(|name| Some(*name) != by_label);
+                present(schema, read.map(|name| &**name)).map_err(in_examples)?;
+                Columns::with_tokens(&tokens.columns, &[], None, config.substitution)
+            }
+            None if config.dialect.renders_without_template() => {
+                let others: Vec<String> =
+                    config.reader.input_columns.iter().chain(&config.reader.output_column).cloned().collect();
+                present(schema, others.iter().map(String::as_str)).map_err(in_examples)?;
+                Columns::with_tokens(&[], &others, None, config.substitution)
+            }
+            _ => Columns::new(names(schema), None, config.substitution)?,
+        };
         let expands = ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()).flat_map(ExampleForm::expands);
         for name in expands.chain(output_column.filter(|_| ice.by_label())) {
             if let Ok(at) = table.schema_ref().index_of(name) {
@@ -218,7 +229,7 @@ impl Examples {
             // Whoever speaks the literals around a field speaks the field.
             let speaker = old.atoms.iter().find_map(|atom| match atom {
                 Atom::Lit(_, origin) => origin.role.clone(),
-                Atom::Example { .. } => None,
+                Atom::Example { .. } | Atom::Field(_) => None,
             });
             let atoms = traced
                 .into_iter()
@@ -236,7 +247,7 @@ impl Examples {
                     )
                 })
                 .collect();
-            Text { atoms, fixed: old.fixed }
+            Text { atoms, fixed: old.fixed, swap: old.swap.clone() }
         };
         let expand = |column: &str| match self.table.column_by_name(column) {
             Some(array) => messages_of(&value_at(array, example as usize)),

@@ -218,7 +218,9 @@ impl Renderer {
             shots.push(self.concrete(*id, slot as u32, columns.substitution, host)?);
         }
         let batch = Batch::new(columns, row, host);
-        match recipe(&self.config, label, &shots)? {
+        let bodies = self.bodies(row)?;
+        let body = bodies.and_then(|bodies| self.body(*bodies.first()?));
+        match recipe(&self.config, body.or(label), &shots)? {
             Request::Text(pieces) => Ok(vec![Said::Text(traced_pieces(&pieces, &batch, culprits)?)]),
             // Each part is an item of the list.
             Request::Parts(media) => {
@@ -320,7 +322,7 @@ fn traced_pieces(pieces: &[Piece], batch: &Batch, culprits: &mut Vec<Arc<str>>) 
         // Whoever speaks the literals around a field speaks the field.
         let role = piece.text.atoms.iter().find_map(|atom| match atom {
             crate::template::Atom::Lit(_, origin) => origin.role.clone(),
-            crate::template::Atom::Example { .. } => None,
+            crate::template::Atom::Example { .. } | crate::template::Atom::Field(_) => None,
         });
         if piece.join == Join::Line && !own.is_empty() {
             out.push(("\n".to_owned(), Origin { source: Source::Separator, ..Origin::default() }));

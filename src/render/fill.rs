@@ -36,13 +36,14 @@ fn unit(unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) ->
             match atom {
                 Atom::Lit(s, _) => text.extend_from_slice(s.as_bytes()),
                 Atom::Example { slot, part } => text.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
+                Atom::Field(name) => text.extend_from_slice(batch.named(name, row)?),
             }
         }
         for column in 0..batch.columns.tokens.len() {
             if batch.columns.tokens.none_in(&text) {
                 break;
             }
-            if let Cow::Owned(replaced) = replace(&text, column, batch, row)? {
+            if let Cow::Owned(replaced) = replace(&text, column, &unit.text, batch, row)? {
                 text = replaced;
             }
         }
@@ -58,7 +59,7 @@ fn unit(unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) ->
     Ok(text)
 }
 
-fn replace<'t>(text: &'t [u8], column: usize, batch: &Batch, row: usize) -> Result<Cow<'t, [u8]>> {
+fn replace<'t>(text: &'t [u8], column: usize, unit: &Text, batch: &Batch, row: usize) -> Result<Cow<'t, [u8]>> {
     let token = batch.columns.tokens.get(column).as_bytes();
     // An empty token stands between characters, as in Python, not between bytes.
     let between = |at: &usize| !token.is_empty() || text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
@@ -66,7 +67,10 @@ fn replace<'t>(text: &'t [u8], column: usize, batch: &Batch, row: usize) -> Resu
     if found.peek().is_none() {
         return Ok(Cow::Borrowed(text));
     }
-    let value = batch.field(column, row)?;
+    let value = match batch.columns.fixed(column, unit) {
+        Some(by) => by.as_bytes(),
+        None => batch.field(column, row)?,
+    };
     let mut out = Vec::with_capacity(text.len() + value.len());
     let mut start = 0;
     for at in found {
@@ -88,14 +92,18 @@ pub type Traced = Vec<(String, Origin)>;
 ///
 /// `RenderError` for a value without text.
 pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str>>) -> Result<Traced> {
-    let mut now: Traced = text
-        .atoms
-        .iter()
-        .filter_map(|atom| match atom {
-            Atom::Lit(s, origin) => Some((s.to_string(), origin.clone())),
-            Atom::Example { .. } => None,
-        })
-        .collect();
+    let mut now = Traced::new();
+    for atom in &text.atoms {
+        match atom {
+            Atom::Lit(s, origin) => now.push((s.to_string(), origin.clone())),
+            Atom::Example { .. } => {}
+            Atom::Field(name) => {
+                let value = String::from_utf8_lossy(batch.named(name, row)?).into_owned();
+                let origin = Origin { source: Source::Field, column: Some(name.clone()), ..Origin::default() };
+                now.push((value, origin));
+            }
+        }
+    }
     if text.fixed {
         now.retain(|(s, _)| !s.is_empty());
         return Ok(now);
@@ -111,7 +119,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
             if kind(&run[0]).0 {
                 next.extend_from_slice(run);
             } else {
-                put(run, &columns.tokens.placeholders(&flat(run)), batch, row, &mut Vec::new(), &mut next)?;
+                put(run, &columns.tokens.placeholders(&flat(run)), text, batch, row, &mut Vec::new(), &mut next)?;
             }
         }
         now = next;
@@ -122,7 +130,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
                 whole.match_indices(columns.tokens.get(column)).map(|(at, _)| (at, column)).collect();
             if !found.is_empty() {
                 let mut next = Traced::new();
-                put(&now, &found, batch, row, culprits, &mut next)?;
+                put(&now, &found, text, batch, row, culprits, &mut next)?;
                 now = next;
             }
         }
@@ -139,6 +147,7 @@ fn flat(run: &[(String, Origin)]) -> String {
 fn put(
     run: &[(String, Origin)],
     found: &[(usize, usize)],
+    unit: &Text,
     batch: &Batch,
     row: usize,
     culprits: &mut Vec<Arc<str>>,
@@ -158,8 +167,10 @@ fn put(
                 culprits.push(column.clone());
             }
         }
-        let source = if columns.mask(column).is_some() { Source::Masked } else { Source::Field };
-        let value = String::from_utf8_lossy(batch.field(column, row)?).into_owned();
+        let (source, value) = match columns.fixed(column, unit) {
+            Some(by) => (Source::Masked, by.to_string()),
+            None => (Source::Field, String::from_utf8_lossy(batch.field(column, row)?).into_owned()),
+        };
         out.push((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }));
         start = end;
     }

@@ -20,7 +20,7 @@ use crate::plan::{
     Choice, Columns, Config, Draws, ExampleForm, IceForm, Labels, Mode, Output, Substitution, labels, recipe,
 };
 use crate::role::Request;
-use crate::template::{Shape, Template};
+use crate::template::{ColumnTokens, PromptTemplate, Shape, Template};
 use crate::value::Value;
 
 /// Rows that are rendered between two looks at signals, and that one output chunk holds at most.
@@ -71,7 +71,15 @@ impl Renderer {
     /// value has no text.
     pub fn new(config: Config, examples: Option<&RecordBatch>, host: &dyn Host) -> Result<Self> {
         let labels = labels(&config)?;
-        let ice = config.ice.as_ref().map(IceForm::new);
+        let ice = match &config.ice {
+            Some(ice) => Some(IceForm::new(ice)),
+            // Without a template an example is its columns, the answer's last.
+            None if config.dialect.renders_without_template() => {
+                let reader = &config.reader;
+                Some(IceForm::of_columns(reader.input_columns.iter().chain(&reader.output_column)))
+            }
+            None => None,
+        };
         let ids = match &config.retriever.choice {
             Choice::Fixed(ids) => Some(resolve(ids, examples.map_or(0, RecordBatch::num_rows), &config)?),
             Choice::Zero => Some(Vec::new()),
@@ -79,13 +87,7 @@ impl Renderer {
         };
         let needs = ids.as_ref().is_none_or(|ids| !ids.is_empty());
         let examples = match (&ice, examples) {
-            (Some(ice), Some(table)) if needs => Some(Examples::new(
-                table,
-                ids.clone(),
-                ice,
-                config.reader.output_column.as_deref(),
-                config.substitution,
-            )?),
+            (Some(ice), Some(table)) if needs => Some(Examples::new(table, ids.clone(), ice, &config)?),
             (Some(_), None) if needs => {
                 return Err(Error::template(
                     "examples",
@@ -104,7 +106,7 @@ impl Renderer {
             Labels::None => vec![None],
             Labels::Given(labels) => labels.iter().cloned().map(Some).collect(),
             // A label map would have given the labels itself, so the label decides nothing here.
-            Labels::Column(_) if !self.by_label() => vec![Some(Value::None)],
+            Labels::Column(_) if !self.by_label() => vec![Some(self.any_label())],
             Labels::Column(_) => Vec::new(),
         };
         if let Some(ids) = ids {
@@ -114,7 +116,7 @@ impl Renderer {
             }
             let requests = known.iter().map(|label| recipe(&self.config, label.as_ref(), &shots));
             let requests = requests.collect::<Result<Vec<_>>>()?;
-            if !matches!(self.labels, Labels::Column(_)) {
+            if !matches!(self.labels, Labels::Column(_)) && self.selector().is_none() {
                 self.fixed = Some(requests);
             }
             return Ok(());
@@ -138,6 +140,24 @@ impl Renderer {
             }
         }
         Ok(())
+    }
+
+    /// The column whose value decides which body of a label map a sample is generated with, where one does.
+    pub(super) fn selector(&self) -> Option<&str> {
+        match self.config.main() {
+            Template::Prompt(prompt) if self.config.mode == Mode::Gen => prompt.selector(),
+            _ => None,
+        }
+    }
+
+    /// A label that decides no more than any other: what is known of a request whose labels come with the samples.
+    pub(super) fn any_label(&self) -> Value {
+        match self.config.main() {
+            Template::Prompt(PromptTemplate { tokens: Some(ColumnTokens { selected: Some(own), .. }), .. }) => {
+                own.texts.first().map_or(Value::None, |(label, _)| label.clone())
+            }
+            _ => Value::None,
+        }
     }
 
     fn by_label(&self) -> bool {
@@ -227,7 +247,25 @@ impl Renderer {
             .in_column(column));
         }
         let masked = self.config.masked().map(|name| (name, self.config.gen_field_replace_token.clone()));
-        Columns::new(names(schema).filter(|n| index != Some(n)), masked, substitution)
+        let own = match self.config.main() {
+            Template::Prompt(PromptTemplate { tokens: Some(tokens), .. }) => {
+                let by_label = tokens.selected.as_ref().filter(|_| self.config.mode == Mode::Ppl);
+                let given = |name: &str| {
+                    masked.as_ref().is_some_and(|(n, _)| *n == name) || by_label.is_some_and(|own| *own.column == *name)
+                };
+                present(schema, tokens.columns.iter().map(|(n, _)| &**n).filter(|n| !given(n)))?;
+                Some((tokens.columns.as_slice(), [].as_slice()))
+            }
+            Template::Columns(columns) => {
+                present(schema, columns.iter().map(String::as_str))?;
+                Some(([].as_slice(), columns.as_slice()))
+            }
+            _ => None,
+        };
+        match own {
+            Some((tokens, others)) => Ok(Columns::with_tokens(tokens, others, masked, substitution)),
+            None => Columns::new(names(schema).filter(|n| index != Some(n)), masked, substitution),
+        }
     }
 
     /// The requests of turn `turn` of each conversation that has one, after the replies before it: one list a sample.
@@ -429,6 +467,18 @@ impl Renderer {
             return Err(Error::render(message).at_row(row));
         }
         Ok(Some(block.array(layout, None)))
+    }
+}
+
+/// Columns that a template reads in any case.
+pub(super) fn present<'n>(schema: &Schema, mut wanted: impl Iterator<Item = &'n str>) -> Result<()> {
+    match wanted.find(|name| schema.index_of(name).is_err()) {
+        None => Ok(()),
+        Some(name) => {
+            let known: Vec<String> = names(schema).map(|n| format!("{n:?}")).collect();
+            let message = format!("the template needs this column, and the table has only {}", known.join(", "));
+            Err(Error::render(message).in_column(name))
+        }
     }
 }
 

@@ -131,7 +131,7 @@ impl Renderer {
             let known: Vec<Option<Value>> = match &self.labels {
                 Labels::None => vec![None],
                 Labels::Given(labels) => labels.iter().cloned().map(Some).collect(),
-                Labels::Column(_) => vec![Some(Value::None)],
+                Labels::Column(_) => vec![Some(self.any_label())],
             };
             let requests: Vec<Request> = match &self.fixed {
                 Some(requests) => requests.clone(),

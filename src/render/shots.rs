@@ -12,7 +12,8 @@ use super::engine::Shots;
 use super::examples::{Parts, is_list};
 use super::message_type::element_type;
 use super::planner::{Key, Plan, Plans, plan_rows};
-use super::renderer::{Bound, Renderer};
+use super::renderer::{Bound, Renderer, present};
+use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
 use crate::plan::{Choice, Draws, Mode, recipe};
 use crate::template::Template;
@@ -65,7 +66,8 @@ impl Renderer {
             return Ok((Plans { all: plans.clone(), labels: labels.len(), each: None }, Shots::default()));
         }
         let shots = self.shots(batch, start, state)?;
-        let Some(examples) = &self.examples else {
+        let bodies = self.bodies(batch)?;
+        if self.examples.is_none() && bodies.is_none() {
             // Labels of a column, zero-shot.
             let plans = labels
                 .iter()
@@ -73,20 +75,24 @@ impl Renderer {
                 .collect::<Result<Vec<_>>>()
                 .map_err(Error::into_render)?;
             return Ok((Plans { all: plans, labels: labels.len(), each: None }, Shots::default()));
-        };
+        }
         let by_texts = self.needs_texts();
         let key = |row: usize| -> Result<Key> {
             let own = shots.of(row);
-            if by_texts {
-                return Ok(own.to_vec());
-            }
-            own.iter().map(|example| examples.kind(*example).map(|kind| kind as u32)).collect()
+            let body = bodies.as_ref().map(|bodies| bodies[row]);
+            let example = |example: &u32| match &self.examples {
+                Some(examples) if !by_texts => examples.kind(*example).map(|kind| kind as u32),
+                _ => Ok(*example),
+            };
+            body.map(Ok).into_iter().chain(own.iter().map(example)).collect()
         };
         let make = |label: Option<&Value>, key: &Key| -> Result<Plan> {
-            let (Some(ice), mut forms) = (&self.ice, Vec::with_capacity(key.len())) else {
-                return Err(Error::template("ice_template", "examples need an ICE template"));
-            };
-            for (slot, id) in key.iter().enumerate() {
+            let mut forms = Vec::with_capacity(key.len());
+            let (body, ids) = key.split_at(usize::from(bodies.is_some()));
+            for (slot, id) in ids.iter().enumerate() {
+                let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
+                    return Err(Error::template("ice_template", "examples need an ICE template"));
+                };
                 forms.push(if by_texts {
                     examples.concrete(ice, *id, slot as u32, bound.columns.substitution, host)?
                 } else {
@@ -94,10 +100,37 @@ impl Renderer {
                         .ok_or_else(|| Error::template("ice_template", "an example's template can't be used"))?
                 });
             }
-            Ok(Plan::new(recipe(&self.config, label, &forms)?, &bound.columns))
+            let body = body.first().and_then(|body| self.body(*body));
+            Ok(Plan::new(recipe(&self.config, body.or(label), &forms)?, &bound.columns))
         };
         let plans = plan_rows(labels, (0..batch.num_rows()).map(key), make)?;
         Ok((plans, shots))
+    }
+
+    /// Which body of a label map each row is generated with, where a column decides it: the first where no label is its
+    /// value.
+    pub(super) fn bodies(&self, batch: &RecordBatch) -> Result<Option<Vec<u32>>> {
+        let Some(name) = self.selector() else { return Ok(None) };
+        let schema = batch.schema_ref();
+        present(schema, std::iter::once(name))?;
+        let at = schema.index_of(name).unwrap_or_default();
+        let column = batch.column(at);
+        if column.data_type().is_nested() {
+            let message = format!("its values choose among labels, which a value of type {} can't", column.data_type());
+            return Err(Error::render(message).at_row(0).in_column(name));
+        }
+        readable(schema.field(at), column)?;
+        let keys = self.config.main().labels();
+        let place = |row: usize| {
+            let value = value_at(column, row);
+            keys.iter().position(|key| key.equals(&value)).unwrap_or(0) as u32
+        };
+        Ok(Some((0..batch.num_rows()).map(place).collect()))
+    }
+
+    /// The label of a body.
+    pub(super) fn body(&self, place: u32) -> Option<&Value> {
+        self.config.main().labels().get(place as usize)
     }
 
     /// The examples of each row, as places among the examples.

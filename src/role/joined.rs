@@ -1,8 +1,9 @@
 //! A dialogue without a meta template: its prompts joined by newlines.
 
 use super::request::{Join, Message, Piece, Request, Slot};
+use super::rounds::string;
 use crate::error::{Error, Result};
-use crate::template::{Entry, Item, Turn};
+use crate::template::{Entry, Item, Source, Turn};
 use crate::value::Value;
 
 /// The prompt of a dialogue where the model has no meta template, for text and messages alike.
@@ -26,6 +27,31 @@ pub fn joined(items: &[Item]) -> Result<Vec<Piece>> {
         let join = if first { Join::None } else { Join::Line };
         first = false;
         out.push(Piece { text, join });
+    }
+    Ok(out)
+}
+
+/// The same in the early design of dialogue templates: each turn is its own `begin`, `prompt` and `end`, and what follows
+/// comes directly behind it.
+///
+/// # Errors
+///
+/// `TemplateError` for an item that can't be rendered, and for a `begin` or `end` that is no string.
+pub fn alone(items: &[Item]) -> Result<Vec<Piece>> {
+    let mut out = Vec::new();
+    for item in items {
+        match item {
+            Item::Marker { .. } => {}
+            Item::Turn(turn) if turn.is_marker() => {}
+            Item::Turn(turn) => {
+                let role = turn.constant("role").and_then(Value::as_str);
+                out.push(Piece::fixed(string(turn, "begin")?, Source::RoleBegin, role));
+                out.push(Piece::new(turn.prompt().cloned().unwrap_or_default()));
+                out.push(Piece::fixed(string(turn, "end")?, Source::RoleEnd, role));
+            }
+            Item::Str(text) => out.push(Piece::new(text.clone())),
+            Item::Bad(error) => return Err(error.clone()),
+        }
     }
     Ok(out)
 }

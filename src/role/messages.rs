@@ -38,7 +38,17 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                         format!("section {section:?} ends but never began"),
                     ));
                 };
-                if name == "round" || name == "ice" {
+                if meta.follows && (name == "round" || name == "ice") {
+                    for item in &items[start..n] {
+                        let Item::Turn(turn) = item else { continue };
+                        let role = meta.following(turn);
+                        if generation && name == "round" && generates(&role) {
+                            going = false;
+                            break;
+                        }
+                        spoken.push(speak(&role, dialect)?);
+                    }
+                } else if name == "round" || name == "ice" {
                     let rounds = split(&items[start..n], |turn| place(turn, meta))?;
                     let last = rounds.len() - 1;
                     for (r, round) in rounds.into_iter().enumerate() {
@@ -50,8 +60,13 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
             None => match item {
                 Item::Turn(turn) => match sections.last() {
                     Some(("begin" | "end", _)) => {
-                        let mut role = meta.roles[speaker(turn, meta)?].1.clone();
-                        role.update(turn);
+                        let role = if meta.follows {
+                            meta.following(turn)
+                        } else {
+                            let mut role = meta.roles[speaker(turn, meta)?].1.clone();
+                            role.update(turn);
+                            role
+                        };
                         if generation && generates(&role) {
                             return Err(Error::template(
                                 &turn.place,

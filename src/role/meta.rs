@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::dialect::Dialect;
 use crate::error::{Error, Result};
 use crate::template::{Entry, Turn};
 use crate::value::Value;
@@ -39,6 +40,8 @@ pub struct Rounds {
     pub end: Option<Value>,
     /// The round.
     pub round: Vec<RoundItem>,
+    /// Whether there is none: the dialogue's own turns take its place, each speaking for itself.
+    pub follows: bool,
     /// All roles, those of the round first, then the reserved ones: name and keys.
     pub roles: Vec<(Value, Turn)>,
 }
@@ -53,6 +56,18 @@ impl Rounds {
     pub fn place(&self, name: &Value) -> Option<usize> {
         let role = self.role(name)?;
         self.round.iter().position(|item| matches!(item, RoundItem::Role(r) if *r == role))
+    }
+
+    /// A turn as its role speaks it where the meta template has no round: its own role's keys, else its fallback's,
+    /// overridden by the turn's.
+    pub fn following(&self, turn: &Turn) -> Turn {
+        let role = |key: &str| self.role(turn.constant(key)?);
+        let mut out = match role("role").or_else(|| role("fallback_role")) {
+            Some(at) => self.roles[at].1.clone(),
+            None => Turn { place: turn.place.clone(), keys: Vec::new() },
+        };
+        out.update(turn);
+        out
     }
 
     /// `it has 'HUMAN', 'BOT'`, for messages.
@@ -71,7 +86,7 @@ impl MetaTemplate {
     ///
     /// `TemplateError` for what the harness's parser refuses: no `round`, a round that is no list, a role twice, a list
     /// item without a role; and for a token id that `tokens` has no text for.
-    pub fn parse(value: &Value, for_messages: bool, tokens: Tokens) -> Result<Option<Self>> {
+    pub fn parse(value: &Value, for_messages: bool, dialect: Dialect, tokens: Tokens) -> Result<Option<Self>> {
         if !value.truthy() {
             return Ok(None);
         }
@@ -81,7 +96,7 @@ impl MetaTemplate {
                 PATH,
                 "a list is for messages; text needs a dict with a round, or output=\"messages\"",
             )),
-            Value::Dict(_) => Ok(Some(Self::Rounds(rounds(value, tokens)?))),
+            Value::Dict(_) => Ok(Some(Self::Rounds(rounds(value, dialect, tokens)?))),
             other => Err(Error::template(PATH, format!("expected a dict with a round, found {}", other.type_name()))),
         }
     }
@@ -108,7 +123,7 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
     items.iter().enumerate().map(read).collect()
 }
 
-fn rounds(value: &Value, tokens: Tokens) -> Result<Rounds> {
+fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
     let section = |key: &str| match value.get(key) {
         Some(Value::List(items)) => Ok(items),
         Some(other) => {
@@ -120,6 +135,7 @@ fn rounds(value: &Value, tokens: Tokens) -> Result<Rounds> {
         begin: value.get("begin").cloned(),
         end: value.get("end").cloned(),
         round: Vec::new(),
+        follows: dialect.optional_round() && value.get("round").is_none(),
         roles: Vec::new(),
     };
     let read = |key: &str, out: &mut Rounds| -> Result<Vec<RoundItem>> {
@@ -147,7 +163,9 @@ fn rounds(value: &Value, tokens: Tokens) -> Result<Rounds> {
         }
         Ok(items)
     };
-    out.round = read("round", &mut out)?;
+    if !out.follows {
+        out.round = read("round", &mut out)?;
+    }
     if value.get("reserved_roles").is_some() {
         read("reserved_roles", &mut out)?;
     }

@@ -8,7 +8,7 @@ mod request;
 mod rounds;
 mod text;
 
-pub use joined::{joined, joined_parts};
+pub use joined::{alone, joined, joined_parts};
 pub use messages::to_messages;
 pub use meta::{MetaTemplate, RoundItem, Rounds, Tokens};
 pub use raw::{MergeMeta, merge_raw, meta_content, meta_message};

@@ -33,7 +33,9 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
                         format!("section {section:?} ends but never began"),
                     ));
                 };
-                if name == "round" || name == "ice" {
+                if meta.follows && (name == "round" || name == "ice") {
+                    going = following(&items[start..n], meta, generation && name == "round", &mut out)?;
+                } else if name == "round" || name == "ice" {
                     let rounds = split(&items[start..n], |turn| place(turn, meta))?;
                     let last = rounds.len() - 1;
                     for (r, round) in rounds.into_iter().enumerate() {
@@ -43,8 +45,13 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
                 }
             }
             None => match item {
+                // Without a round of its own the meta template leaves strings where they stand.
+                Item::Str(_) if meta.follows && matches!(sections.last(), Some(("round" | "ice", _))) => {}
                 Item::Str(text) => out.push(Piece::new(text.clone())),
                 Item::Turn(turn) => match sections.last() {
+                    Some(("begin" | "end", _)) if meta.follows => {
+                        speak(&meta.following(turn), false, &mut out)?;
+                    }
                     Some(("begin" | "end", _)) => {
                         let mut role = meta.roles[speaker(turn, meta)?].1.clone();
                         role.update(turn);
@@ -85,6 +92,23 @@ fn place(turn: &Turn, meta: &Rounds) -> Result<Place> {
     }
     let fallback = turn.constant("fallback_role").and_then(|f| meta.place(f));
     fallback.map(Place::At).ok_or_else(|| unknown_role(turn, meta))
+}
+
+/// The dialogue's own turns, where the meta template has no round. Returns whether the prompt goes on after them.
+fn following(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
+    for item in items {
+        match item {
+            Item::Str(text) => out.push(Piece::new(text.clone())),
+            Item::Turn(turn) if !turn.is_marker() => {
+                if !speak(&meta.following(turn), stop, out)? {
+                    return Ok(false);
+                }
+            }
+            Item::Bad(error) => return Err(error.clone()),
+            Item::Marker { .. } | Item::Turn(_) => {}
+        }
+    }
+    Ok(true)
 }
 
 /// One round. Returns whether the prompt goes on after it.

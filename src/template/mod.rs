@@ -4,6 +4,7 @@
 //! part (an item that is no string, a label without `round`) is kept as that part's error and raised where it is used,
 //! so that a label nobody renders can't fail.
 
+mod column_tokens;
 mod media;
 mod prompt;
 mod raw;
@@ -11,6 +12,7 @@ mod text;
 mod turn;
 mod turns;
 
+pub use column_tokens::{ColumnTokens, Selected};
 pub use media::{END_TAG, Form, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
 pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
 pub use raw::{RawItem, RawTemplate};
@@ -18,6 +20,7 @@ pub use text::{Atom, Origin, Source, Text};
 pub use turn::{Entry, Item, Turn};
 pub use turns::Turns;
 
+use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
 use crate::value::Value;
 
@@ -32,6 +35,8 @@ pub enum Template {
     Turns(Turns),
     /// `MMPromptTemplate`: a dialogue with images, videos and sounds.
     Media(MediaTemplate),
+    /// No template: the examples, and columns joined by spaces.
+    Columns(Vec<String>),
 }
 
 impl Template {
@@ -40,10 +45,16 @@ impl Template {
     /// # Errors
     ///
     /// `TemplateError` naming the place under `path`, for what the harness's constructor refuses.
-    pub fn parse(value: &Value, path: &str, source: Source) -> Result<Self> {
+    pub fn parse(value: &Value, path: &str, source: Source, dialect: Dialect) -> Result<Self> {
+        let bare = |value: &Value| {
+            if dialect.needs_column_tokens() {
+                return Err(Error::template(path, "the template needs a column_token_map; give it as a dict"));
+            }
+            Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source, dialect)?))
+        };
         let Value::Dict(items) = value else {
             return match value {
-                Value::Str(_) => Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source)?)),
+                Value::Str(_) => bare(value),
                 Value::List(_) => Ok(Self::Raw(RawTemplate::parse(value, path, true, "</E>", source)?)),
                 _ => Err(Error::template(path, format!("expected a template, found {}", value.type_name()))),
             };
@@ -52,9 +63,9 @@ impl Template {
         let only = |allowed: &[&str]| keys.len() == items.len() && keys.iter().all(|k| allowed.contains(k));
         let family = match value.get("type") {
             Some(t) => family_name(t, &format!("{path}.type"))?,
-            None if keys.contains(&"template") && only(PROMPT_KEYS) => "PromptTemplate".to_owned(),
+            None if keys.contains(&"template") && only(prompt_keys(dialect)) => "PromptTemplate".to_owned(),
             None if keys.contains(&"messages") && only(RAW_KEYS) => "RawPromptTemplate".to_owned(),
-            None => return Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source)?)),
+            None => return bare(value),
         };
         let required = |key: &str| {
             value
@@ -63,11 +74,21 @@ impl Template {
         };
         match family.as_str() {
             "PromptTemplate" | "MultiTurnPromptTemplate" | "MMPromptTemplate" => {
-                check_keys(items, PROMPT_KEYS, path, &family)?;
+                if dialect.column_tokens() && family != "PromptTemplate" {
+                    let message = format!("this dialect has no {family}; it has PromptTemplate");
+                    return Err(Error::template(format!("{path}.type"), message));
+                }
+                check_keys(items, prompt_keys(dialect), path, &family)?;
                 let token = |key| optional_string(value, key, path);
                 let inner = format!("{path}.template");
                 let (ice, sep) = (token("ice_token")?, token("sep_token")?);
-                let prompt = PromptTemplate::parse(required("template")?, &inner, path, ice, sep, source)?;
+                let tokens =
+                    if dialect.column_tokens() { ColumnTokens::parse(value, path, ice.as_deref())? } else { None };
+                if dialect.needs_column_tokens() {
+                    required("column_token_map")?;
+                }
+                let prompt = PromptTemplate::parse(required("template")?, &inner, path, ice, sep, source, dialect)?;
+                let prompt = PromptTemplate { tokens, ..prompt };
                 Ok(match family.as_str() {
                     "PromptTemplate" => Self::Prompt(prompt),
                     "MMPromptTemplate" => Self::Media(MediaTemplate::new(prompt, source)?),
@@ -105,6 +126,15 @@ impl Template {
             Self::Raw(r) => r.ice_token.as_deref(),
             Self::Turns(t) => t.ice_token.as_deref(),
             Self::Media(m) => m.ice_token.as_deref(),
+            Self::Columns(_) => None,
+        }
+    }
+
+    /// The keys of a template that is a dict.
+    pub fn labels(&self) -> &[Value] {
+        match self {
+            Self::Prompt(p) => p.keys.as_deref().unwrap_or_default(),
+            _ => &[],
         }
     }
 
@@ -114,6 +144,7 @@ impl Template {
             Self::Prompt(p) => p.literals(out),
             Self::Raw(r) => r.literals(out),
             Self::Media(m) => m.literals(out),
+            Self::Columns(names) => out.extend(names.iter().map(|name| format!("{{{name}}}"))),
             // Whatever its template names, a conversation is read from two columns.
             Self::Turns(_) => out.extend(["{question}".to_owned(), "{answer}".to_owned()]),
         }
@@ -121,7 +152,13 @@ impl Template {
 }
 
 const PROMPT_KEYS: &[&str] = &["type", "template", "ice_token", "sep_token"];
+const TOKEN_KEYS: &[&str] =
+    &["type", "template", "column_token_map", "selected_column_name", "selected_column_map", "ice_token", "sep_token"];
 const RAW_KEYS: &[&str] = &["type", "messages", "format_variables", "ice_token"];
+
+fn prompt_keys(dialect: Dialect) -> &'static [&'static str] {
+    if dialect.column_tokens() { TOKEN_KEYS } else { PROMPT_KEYS }
+}
 
 fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str, family: &str) -> Result<()> {
     for (key, _) in items {

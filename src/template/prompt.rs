@@ -1,7 +1,11 @@
 //! `PromptTemplate`: a string, a dialogue, or a map from labels to either.
 
+use std::sync::Arc;
+
+use super::column_tokens::ColumnTokens;
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Item};
+use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
 use crate::value::Value;
 
@@ -49,6 +53,8 @@ pub struct PromptTemplate {
     pub keys: Option<Vec<Value>>,
     /// A dict as sections, whatever other keys it has: what families without labels see of it.
     pub sections: Option<Body>,
+    /// What stands in it for the columns, where that isn't `{name}`.
+    pub tokens: Option<ColumnTokens>,
     /// Where the template stands in the configuration.
     pub path: String,
 }
@@ -67,6 +73,7 @@ impl PromptTemplate {
         ice_token: Option<String>,
         sep_token: Option<String>,
         source: Source,
+        dialect: Dialect,
     ) -> Result<Self> {
         let missing = |text: &str, place: String| match &ice_token {
             Some(token) if !text.contains(token.as_str()) => Err(Error::template(
@@ -81,21 +88,27 @@ impl PromptTemplate {
                 (Shape::One(Body::Str(Text::lit(s, Origin { source, ..Origin::default() }))), None)
             }
             Value::Dict(items) => {
+                let sections = ["begin", "round", "end"];
+                let is_dialogue =
+                    dialect.dialogues() && items.iter().all(|(k, _)| k.as_str().is_some_and(|k| sections.contains(&k)));
                 for (key, entry) in items {
                     let place = key_path(path, key);
                     match entry {
+                        Value::Str(_) if is_dialogue && dialect.sections_lack_token() => {}
                         Value::Str(s) => missing(s, place)?,
-                        Value::List(_) | Value::Dict(_) => {}
+                        Value::List(_) | Value::Dict(_) if dialect.dialogues() => {}
                         other => {
                             return Err(Error::template(
                                 place,
-                                format!("expected a str, a list or a dict, found {}", other.type_name()),
+                                format!(
+                                    "expected a str{}, found {}",
+                                    if dialect.dialogues() { ", a list or a dict" } else { "" },
+                                    other.type_name()
+                                ),
                             ));
                         }
                     }
                 }
-                let sections = ["begin", "round", "end"];
-                let is_dialogue = items.iter().all(|(k, _)| k.as_str().is_some_and(|k| sections.contains(&k)));
                 let shape = if is_dialogue {
                     Shape::One(dialogue(value, path, source))
                 } else {
@@ -115,7 +128,7 @@ impl PromptTemplate {
             }
         };
         let sections = matches!(value, Value::Dict(_)).then(|| dialogue(value, path, source));
-        Ok(Self { shape, ice_token, sep_token, keys, sections, path: path.to_owned() })
+        Ok(Self { shape, ice_token, sep_token, keys, sections, tokens: None, path: path.to_owned() })
     }
 
     /// The body for `label`; a string or dialogue template has one for all.
@@ -153,7 +166,22 @@ impl PromptTemplate {
         }
     }
 
+    /// The column that decides which body a sample is generated with, where one does.
+    pub fn selector(&self) -> Option<&str> {
+        match (&self.tokens, &self.shape) {
+            (Some(ColumnTokens { selected: Some(selected), .. }), Shape::Labels(_)) => Some(&selected.column),
+            _ => None,
+        }
+    }
+
     pub(super) fn literals(&self, out: &mut Vec<String>) {
+        if let Some(tokens) = &self.tokens {
+            // Every column of the map is read, whether its token stands anywhere or not.
+            let selector = self.selector().map(Arc::from);
+            let names = tokens.columns.iter().map(|(name, _)| name.clone()).chain(selector);
+            out.extend(names.map(|name: Arc<str>| format!("{{{name}}}")));
+            return;
+        }
         let mut text = |t: &Text| out.push(t.literal());
         let bodies: Vec<&Body> = match &self.shape {
             Shape::One(body) => vec![body],

@@ -74,6 +74,8 @@ pub enum Atom {
         /// Which of the example's texts: a dialogue has one for each item.
         part: u32,
     },
+    /// The text of a column, as it is: nothing stands for it in a template.
+    Field(Arc<str>),
 }
 
 /// A string that fields will be filled into, as one unit: what the harness calls `str.replace` on.
@@ -83,12 +85,14 @@ pub struct Text {
     pub atoms: Vec<Atom>,
     /// Whether it is finished: no field is filled into it (the meta template's own text, raw examples).
     pub fixed: bool,
+    /// A column whose value the label decides, and its text.
+    pub swap: Option<(Arc<str>, Arc<str>)>,
 }
 
 impl Text {
     /// One literal.
     pub fn lit(text: &str, origin: Origin) -> Self {
-        Self { atoms: vec![Atom::Lit(text.into(), origin)], fixed: false }
+        Self { atoms: vec![Atom::Lit(text.into(), origin)], ..Self::default() }
     }
 
     /// One literal that no field is filled into.
@@ -127,7 +131,7 @@ impl Text {
     /// every character and at the end, as in Python.
     #[must_use]
     pub fn replace(&self, src: &str, dst: &Text) -> Text {
-        let mut out = Text::default();
+        let mut out = Text { swap: self.swap.clone(), ..Text::default() };
         for (pos, part) in self.split(src).iter().enumerate() {
             if pos > 0 {
                 out.push(dst);
@@ -149,9 +153,9 @@ impl Text {
     #[must_use]
     pub fn replace_outside_values(&self, src: &str, dst: &Text) -> Text {
         let is_value = |atom: &Atom| matches!(atom, Atom::Lit(_, Origin { source: Source::Field, .. }));
-        let mut out = Text { atoms: Vec::new(), fixed: self.fixed };
+        let mut out = Text { atoms: Vec::new(), ..self.clone() };
         for run in self.atoms.chunk_by(|a, b| is_value(a) == is_value(b)) {
-            let part = Text { atoms: run.to_vec(), fixed: false };
+            let part = Text { atoms: run.to_vec(), ..Text::default() };
             out.push(&if is_value(&run[0]) { part } else { part.replace(src, dst) });
         }
         out
@@ -221,7 +225,7 @@ mod tests {
     use super::*;
 
     fn text(parts: &[&str]) -> Text {
-        Text { atoms: parts.iter().map(|p| Atom::Lit((*p).into(), Origin::default())).collect(), fixed: false }
+        Text { atoms: parts.iter().map(|p| Atom::Lit((*p).into(), Origin::default())).collect(), ..Text::default() }
     }
 
     fn string(t: &Text) -> String {

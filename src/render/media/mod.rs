@@ -348,7 +348,7 @@ impl<'a> Shown<'a> {
             let field = |name: Option<&Arc<str>>| {
                 let role = part.text.atoms.iter().find_map(|atom| match atom {
                     Atom::Lit(_, origin) => origin.role.clone(),
-                    Atom::Example { .. } => None,
+                    Atom::Example { .. } | Atom::Field(_) => None,
                 });
                 Origin { source: Source::Field, column: name.cloned(), example: None, role }
             };
