@@ -1,5 +1,6 @@
 //! Plans run over record batches.
 
+mod asked;
 mod batch;
 mod engine;
 mod examples;
@@ -17,6 +18,7 @@ mod schema;
 mod shots;
 mod strings;
 mod turns;
+mod zipped;
 
 pub use batch::{Host, NoHost};
 pub use explain::{Divergence, Span};
