@@ -58,6 +58,7 @@ INFERENCER_MODES: Mapping[str, Literal["gen", "ppl"]] = {
 }
 """The harnesses' inferencers and the mode that each renders in. For any other `Renderer` decides."""
 
+_CHATS = ("ChatInferencer", "ParallelChatInferencer")
 _COLUMNS = ("input_columns", "output_column")
 _TYPED_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 # Prompt classes that OpenCompass doesn't have: they tell the harness even where a bare name stands.
@@ -116,7 +117,8 @@ def renderer_arguments(
         "reader": None if reader is None else {key: reader[key] for key in _COLUMNS if key in reader},
         **overrides,
     }
-    if arguments["prompt_template"] is None and arguments["ice_template"] is None:
+    chats = last_part(_type(arguments["inferencer"])) in _CHATS  # of columns alone, if need be
+    if arguments["prompt_template"] is None and arguments["ice_template"] is None and not chats:
         raise template_error("infer_cfg.prompt_template", "missing; a prompt_template or an ice_template is needed")
     if arguments.get("dialect") is None:
         arguments["dialect"] = dialect_of(dataset, model)

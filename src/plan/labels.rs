@@ -26,7 +26,7 @@ pub fn labels(config: &Config) -> Result<Labels> {
     if config.mode == Mode::Gen {
         return Ok(Labels::None);
     }
-    if matches!(config.main(), Template::Turns(_)) {
+    if matches!(config.main(), Template::Turns(_) | Template::Chat(_)) {
         return Err(Error::template("mode", "conversations are for generation only; ppl mode has no place for turns"));
     }
     let unknown =
@@ -41,7 +41,7 @@ pub fn labels(config: &Config) -> Result<Labels> {
                 return Ok(Labels::Given(keys.clone()));
             }
         }
-        Some(Template::Turns(_)) | None => {}
+        Some(Template::Turns(_) | Template::Chat(_)) | None => {}
     }
     match &config.ice {
         Some(Template::Raw(raw)) if raw.ice_token.is_some() => return Err(unknown("ice_template")),

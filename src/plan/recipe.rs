@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::chat::chat_shape;
 use super::config::{Config, Mode, Output};
 use super::example::ExampleForm;
 use super::retriever::Choice;
@@ -51,6 +52,7 @@ pub fn recipe(config: &Config, label: Option<&Value>, shots: &[ExampleForm]) -> 
             let cut = (config.infer_mode != InferMode::Whole && turns.count(1) > 0).then(|| turns.cut(0));
             turn_recipe(turns, config, 1, cut, false)
         }
+        Template::Chat(_) => chat_shape(config),
     }
 }
 

@@ -366,6 +366,20 @@ impl Program {
         program
     }
 
+    /// A text that is one field as it is: nothing is looked for in it.
+    pub fn field(column: usize) -> Self {
+        Self {
+            ops: vec![Op::Field(column)],
+            literals: Vec::new(),
+            scanned: Vec::new(),
+            fields: vec![column],
+            guards: Vec::new(),
+            examples: Vec::new(),
+            always: false,
+            units: Vec::new(),
+        }
+    }
+
     fn lit(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;

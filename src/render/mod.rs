@@ -2,6 +2,7 @@
 
 mod asked;
 mod batch;
+mod chat;
 mod engine;
 mod examples;
 mod explain;

@@ -4,12 +4,14 @@
 //! part (an item that is no string, a label without `round`) is kept as that part's error and raised where it is used,
 //! so that a label nobody renders can't fail.
 
+mod chat;
 mod prompt;
 mod raw;
 mod text;
 mod turn;
 mod turns;
 
+pub use chat::{Chat, DIALOGUE, Line};
 pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
 pub use raw::{RawItem, RawTemplate};
 pub use text::{Atom, Origin, Source, Text};
@@ -28,6 +30,8 @@ pub enum Template {
     Raw(RawTemplate),
     /// `MultiTurnPromptTemplate`: a conversation.
     Turns(Turns),
+    /// What `ChatInferencer` makes a chat of; made around a prompt template, if there is one.
+    Chat(Chat),
 }
 
 impl Template {
@@ -95,6 +99,7 @@ impl Template {
             Self::Prompt(p) => p.ice_token.as_deref(),
             Self::Raw(r) => r.ice_token.as_deref(),
             Self::Turns(t) => t.ice_token.as_deref(),
+            Self::Chat(_) => None,
         }
     }
 
@@ -105,6 +110,8 @@ impl Template {
             Self::Raw(r) => r.literals(out),
             // Whatever its template names, a conversation is read from two columns.
             Self::Turns(_) => out.extend(["{question}".to_owned(), "{answer}".to_owned()]),
+            // All its columns decide what a chat is made of, and no others come into it.
+            Self::Chat(chat) => chat.literals(out),
         }
     }
 }
