@@ -121,6 +121,11 @@ def test_the_gold_answer_follows_unless_the_template_answers() -> None:
     assert prompts(chat("last", "{q}?"), samples) == ["x?\n\ny?"]
 
 
+def test_other_placeholders_and_missing_columns_stay_as_they_are() -> None:
+    samples = pa.table({"z": [1, 2], "a": [None, "x"]})
+    assert prompts(chat("last", "{q} {z}"), samples) == ["{q} {z}"] * 2
+
+
 def test_a_label_map_speaks_by_its_first_label() -> None:
     template = {"B": {"round": [{"role": "HUMAN", "prompt": "b{q}"}]}, "A": "a{q}"}
     assert prompts(chat("last", template), pa.table({"q": ["x"]})) == ["bx"]
@@ -257,6 +262,8 @@ def test_a_wrong_dialogue() -> None:
     for columns, words in [({"dialogue": ["a"], "x": [1]}, "found Utf8"), ({"x": [1]}, "found no such column")]:
         with pytest.raises(pp.RenderError, match=f'column "dialogue": .*{words}'):
             one.render(pa.table(columns))
+    with pytest.raises(pp.RenderError, match="one input column asks, and there are 2"):
+        one.render(pa.table({"dialogue": ["a"], "x": ["b"]}))
 
 
 def test_a_template_is_wrong_only_where_it_is_used() -> None:
@@ -415,10 +422,11 @@ def cases(draw: st.DrawFn) -> Case:
         elif shape == "messages" and name == columns[0]:
             kinds[name] = (MESSAGES, talk)
         else:
-            kinds[name] = (pa.int64(), st.integers(0, 9))
+            kinds[name] = draw(st.sampled_from([(pa.int64(), st.integers(0, 9)), (pa.string(), text)]))
     if shape == "dialogue":
         columns = draw(st.permutations([*columns, "dialogue"]))
-        kinds["dialogue"] = (MESSAGES, talk)
+        strings = draw(st.integers(0, 9)) == 0 and all(kind == pa.string() for kind, _ in kinds.values())
+        kinds["dialogue"] = (pa.string(), text) if strings else (MESSAGES, talk)
     kinds["unread"] = (pa.int64(), st.just(0))
     order = draw(st.permutations(list(kinds)))
     samples = pa.table({name: pa.array([draw(kinds[name][1]) for _ in range(rows)], kinds[name][0]) for name in order})

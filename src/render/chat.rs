@@ -138,7 +138,13 @@ impl Renderer {
         let mut programs: Vec<Program> =
             lines.iter().map(|line| Program::new(&[Piece::new(line.text.clone())], &fields)).collect();
         if chat.lines.is_none() {
-            let question = &chat.input_columns[0];
+            let [question] = &*chat.input_columns else {
+                return Err(Error::render(format!(
+                    "without a prompt template one input column asks, and there are {}; \
+                     or a column {DIALOGUE:?} holds lists of messages, and here it doesn't",
+                    chat.input_columns.len()
+                )));
+            };
             programs.push(Program::field(place(question).ok_or_else(|| {
                 Error::render("the table has no such column, which reader.input_columns names").in_column(question)
             })?));
@@ -356,7 +362,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     let nobody = role.logical_nulls();
     let mut known: HashMap<Option<Vec<u8>>, u32> =
         ROLES.iter().zip(0..).map(|(role, n)| (Some(role.as_bytes().to_vec()), n)).collect();
-    for (row, bounds) in offsets.windows(2).enumerate() {
+    for bounds in offsets.windows(2) {
         for n in bounds[0] as usize - first..bounds[1] as usize - first {
             let name = nobody.as_ref().is_none_or(|nulls| nulls.is_valid(n)).then(|| names.bytes(n));
             let role = match ROLES.iter().position(|role| Some(role.as_bytes()) == name) {
@@ -369,7 +375,6 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
             chats.voices.push((role, speaks(n)));
             chats.texts.push(if speaks(n) { n as u32 } else { nothing });
         }
-        debug_assert_eq!(chats.starts.len(), row + 1);
         chats.end();
     }
     Ok(chats)
