@@ -127,6 +127,11 @@ impl Dialect {
         self == Self::AisBench
     }
 
+    /// Whether there is a `ChatInferencer` (OpenCompass).
+    pub fn chats(self) -> bool {
+        self == Self::OpenCompass
+    }
+
     /// Whether a `ZeroRetriever` takes an `ice_separator` (AISBench).
     pub fn zero_takes_separator(self) -> bool {
         self == Self::AisBench

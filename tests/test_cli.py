@@ -97,6 +97,14 @@ def expected(table: pa.Table = SAMPLES, keep: Sequence[str] = (), **arguments: A
     return pp.Renderer(**{**CONFIG, **arguments}).render(table, keep=list(keep)).to_pylist()
 
 
+def test_a_chat_needs_no_template(folder: Folder) -> None:
+    ask = {"inferencer": {"type": "ChatInferencer", "infer_mode": "every_with_gt"}}
+    folder.config("config.json", {**ask, "reader": {"input_columns": ["q"], "output_column": None}})
+    folder.data("data.parquet", pa.table({"q": [["a", "b"]]}))
+    assert folder.render("--out", folder["out.jsonl"]) == 0
+    assert folder.rows("out.jsonl") == [{"turn": 0, "prompt": "a"}, {"turn": 1, "prompt": "a\n\nb"}]
+
+
 @pytest.mark.parametrize("kind_in", [".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".jsonl"])
 @pytest.mark.parametrize("kind_out", [".parquet", ".arrow", ".jsonl"])
 @pytest.mark.parametrize("arguments", [{}, {"output": "messages", "meta_template": CHAT}])

@@ -24,7 +24,7 @@ from promptpress.model_classes import (
     type_paths,
 )
 
-__all__ = ["INFERENCER_MODES", "dialect_of", "renderer_arguments"]
+__all__ = ["CHATS", "INFERENCER_MODES", "dialect_of", "renderer_arguments"]
 
 INFERENCER_MODES: Mapping[str, Literal["gen", "ppl"]] = {
     # one prompt a sample and label, the output column filled in
@@ -58,6 +58,8 @@ INFERENCER_MODES: Mapping[str, Literal["gen", "ppl"]] = {
 }
 """The harnesses' inferencers and the mode that each renders in. For any other `Renderer` decides."""
 
+CHATS = ("ChatInferencer", "ParallelChatInferencer")
+"""Inferencers that need no template: columns alone make a chat."""
 _COLUMNS = ("input_columns", "output_column")
 _TYPED_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 # Prompt classes that OpenCompass doesn't have: they tell the harness even where a bare name stands.
@@ -116,7 +118,8 @@ def renderer_arguments(
         "reader": None if reader is None else {key: reader[key] for key in _COLUMNS if key in reader},
         **overrides,
     }
-    if arguments["prompt_template"] is None and arguments["ice_template"] is None:
+    chats = last_part(_type(arguments["inferencer"])) in CHATS
+    if arguments["prompt_template"] is None and arguments["ice_template"] is None and not chats:
         raise template_error("infer_cfg.prompt_template", "missing; a prompt_template or an ice_template is needed")
     if arguments.get("dialect") is None:
         arguments["dialect"] = dialect_of(dataset, model)

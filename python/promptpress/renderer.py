@@ -39,8 +39,11 @@ class Renderer:
             `{"type": "IndexColumn", "column": ...}`: a column of lists of integers says which examples each sample has.
         examples: The table that the retriever's indices point into: the train split.
         reader: `{"input_columns": ..., "output_column": ...}`. The output column is masked in gen mode.
-        inferencer: `{"type": ..., "gen_field_replace_token": "", "normalizing_str": ..., "labels": ...}`; the rest is
-            ignored.
+        inferencer: `{"type": ..., "gen_field_replace_token": "", "normalizing_str": ..., "labels": ...}`, or with
+            `"infer_mode"` for conversations (`MultiTurnGenInferencer`, `ChatInferencer`); the rest is ignored. A
+            `ChatInferencer` makes chats of the reader's columns, with a prompt template or without, and gives the
+            history before each of the assistant's messages (`"every_with_gt"`), before the last (`"last"`, its
+            default), or with the model's own replies (`"every"`, by `converse`).
         meta_template: How the model's roles speak; a dict or a list as in the model's configuration, or
             `"aisbench:<model class>"` for the one that such a model has when none is given.
         mode: `"gen"` or `"ppl"`. None: `"ppl"` for `PPLInferencer` and `LLInferencer`, else `"gen"`.
@@ -297,7 +300,8 @@ class Renderer:
         """Begin conversations in which the model's own replies are part of the later requests.
 
         Args:
-            samples: With the list columns `question` and `answer`; the inferencer's `infer_mode` is `"every"`.
+            samples: With the list columns `question` and `answer`, or what a `ChatInferencer` makes a chat of; the
+                inferencer's `infer_mode` is `"every"`.
 
         Returns:
             The conversation, with the requests of the first turn.
@@ -308,7 +312,10 @@ class Renderer:
 
         """
         if not self._core.wants_replies:
-            message = 'only "every" of MultiTurnGenInferencer takes replies; render gives the requests of any other'
+            message = (
+                'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
+                "render gives the requests of any other"
+            )
             raise template_error(message, "inferencer.infer_mode")
         table = as_table(samples)
         return Conversation(self._core, table, self._output_schema(table.schema, ()))

@@ -10,7 +10,7 @@ use super::turns::InferMode;
 use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
 use crate::role::{MetaTemplate, Tokens};
-use crate::template::{Source, Template, family_name};
+use crate::template::{Chat, Source, Template, family_name};
 use crate::value::Value;
 
 /// What the prompt is for.
@@ -140,16 +140,22 @@ impl Config {
         };
         let mut prompt = template(&s.prompt_template, "prompt_template", Source::PromptTemplate)?;
         let ice = template(&s.ice_template, "ice_template", Source::IceTemplate)?;
+        let inferencer = Inferencer::parse(&s.inferencer)?;
         let reader = reader(&s.reader)?;
         let serves = ice.as_ref().is_some_and(|ice| ice.ice_token().is_some());
         if prompt.is_none() && !serves && dialect.renders_without_template() {
             prompt = Some(Template::Columns(reader.input_columns.clone()));
         }
-        if prompt.is_none() && ice.is_none() {
+        if prompt.is_none() && ice.is_none() && !inferencer.chats {
             return Err(Error::template("prompt_template", "a prompt template, or an ICE template alone, is required"));
         }
         let retriever = Retriever::parse(&s.retriever, dialect)?;
-        let inferencer = Inferencer::parse(&s.inferencer)?;
+        // A chat takes neither examples nor an ICE template in the prompt template's place.
+        let (prompt, ice, retriever) = if inferencer.chats {
+            (Some(chat(prompt, &reader, s, dialect)?), None, Retriever::parse(&Value::None, dialect)?)
+        } else {
+            (prompt, ice, retriever)
+        };
         let mode = match word(&s.mode, "mode", "")? {
             "gen" => Mode::Gen,
             "ppl" => Mode::Ppl,
@@ -175,6 +181,13 @@ impl Config {
         );
         // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.
         let meta = if output == Output::PromptList { None } else { meta? };
+        if let (true, Some(_), Some(Value::List(roles))) =
+            (inferencer.chats, &meta, s.meta_template.get("reserved_roles"))
+            && roles.iter().any(|role| role.as_str().is_some())
+        {
+            let message = "a chat has no place for a str without a role";
+            return Err(Error::template("meta_template.reserved_roles", message));
+        }
         if !dialect.raw_messages() {
             let raw = |t: &Option<Template>| matches!(t, Some(Template::Raw(_)));
             let place =
@@ -303,8 +316,19 @@ fn reader(value: &Value) -> Result<Reader> {
     }
 }
 
+fn chat(prompt: Option<Template>, reader: &Reader, s: &Settings, dialect: Dialect) -> Result<Template> {
+    if !dialect.chats() {
+        return Err(Error::template("inferencer.type", "this dialect has no ChatInferencer"));
+    }
+    if matches!(s.reader.get("input_columns"), None | Some(Value::None)) {
+        return Err(Error::template("reader.input_columns", "a chat is made of the input columns; name them"));
+    }
+    Ok(Template::Chat(Chat::new(prompt, reader.input_columns.clone(), reader.output_column.clone())?))
+}
+
 struct Inferencer {
     scores: bool,
+    chats: bool,
     gen_field_replace_token: Arc<str>,
     remain_sep: bool,
     infer_mode: InferMode,
@@ -323,8 +347,13 @@ impl Inferencer {
                 return Err(Error::template("inferencer", format!("expected a dict, found {}", other.type_name())));
             }
         };
-        if family == "ChatInferencer" {
-            return Err(Error::template("inferencer.type", "ChatInferencer is not supported"));
+        let refused = match family.as_str() {
+            "AgentInferencer" => Some("an agent makes its own prompts of a chat and of what its tools answer"),
+            "ChatMLInferencer" | "ParallelChatMLInferencer" => Some("it makes a new template of each row's messages"),
+            _ => None,
+        };
+        if let Some(why) = refused {
+            return Err(Error::template("inferencer.type", format!("{family} is not supported: {why}")));
         }
         let gen_field_replace_token = match value.get("gen_field_replace_token") {
             None => "".into(),
@@ -338,6 +367,7 @@ impl Inferencer {
         };
         Ok(Self {
             scores: family == "PPLInferencer" || family == "LLInferencer",
+            chats: is_chat(&family),
             gen_field_replace_token,
             remain_sep: value.get("normalizing_str").is_some_and(|v| *v != Value::None),
             infer_mode: infer_mode(&family, value.get("infer_mode"))?,
@@ -346,12 +376,18 @@ impl Inferencer {
     }
 }
 
+fn is_chat(family: &str) -> bool {
+    family == "ChatInferencer" || family == "ParallelChatInferencer"
+}
+
 fn infer_mode(family: &str, value: Option<&Value>) -> Result<InferMode> {
-    if family != "MultiTurnGenInferencer" {
-        return Ok(InferMode::Whole);
-    }
+    let default = match family {
+        "MultiTurnGenInferencer" => "every",
+        family if is_chat(family) => "last",
+        _ => return Ok(InferMode::Whole),
+    };
     let path = "inferencer.infer_mode";
-    match word(value.unwrap_or(&Value::None), path, "every")? {
+    match word(value.unwrap_or(&Value::None), path, default)? {
         "every" => Ok(InferMode::Every),
         "last" => Ok(InferMode::Last),
         "every_with_gt" => Ok(InferMode::EveryWithGt),

@@ -128,9 +128,10 @@ impl IceForm {
                 )],
                 path: "ice_template".into(),
             },
-            Template::Turns(turns) => {
-                let refused = Error::template(&turns.path, "a conversation can't be an example");
-                Self { kinds: vec![(None, Err(refused))], path: turns.path.clone() }
+            Template::Turns(_) | Template::Chat(_) => {
+                let path = "ice_template".to_owned();
+                let refused = Error::template(&path, "a conversation can't be an example");
+                Self { kinds: vec![(None, Err(refused))], path }
             }
             Template::Media(media) => {
                 let refused = Error::template(&media.path, "a dialogue with media can't be an example");

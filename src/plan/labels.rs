@@ -27,7 +27,9 @@ pub fn labels(config: &Config) -> Result<Labels> {
         return Ok(Labels::None);
     }
     let only_gen = match config.main() {
-        Template::Turns(_) => Some("conversations are for generation only; ppl mode has no place for turns"),
+        Template::Turns(_) | Template::Chat(_) => {
+            Some("conversations are for generation only; ppl mode has no place for turns")
+        }
         Template::Media(_) => Some("dialogues with media are for generation only; MMPromptTemplate has no ppl form"),
         _ => None,
     };
@@ -46,7 +48,7 @@ pub fn labels(config: &Config) -> Result<Labels> {
                 return Ok(Labels::Given(keys.clone()));
             }
         }
-        Some(Template::Turns(_) | Template::Media(_) | Template::Columns(_)) | None => {}
+        Some(Template::Turns(_) | Template::Media(_) | Template::Columns(_) | Template::Chat(_)) | None => {}
     }
     match &config.ice {
         Some(Template::Raw(raw)) if raw.ice_token.is_some() => return Err(unknown("ice_template")),

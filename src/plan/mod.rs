@@ -1,5 +1,6 @@
 //! What is compiled: template × role × retriever, then × schema. A plan is immutable and knows no row.
 
+mod chat;
 mod config;
 mod example;
 mod finding;
@@ -10,6 +11,7 @@ mod segment;
 mod tokens;
 mod turns;
 
+pub use chat::chat_request;
 pub use config::{Config, Layout, Mode, Names, Output, Reader, Settings};
 pub use example::{ExampleForm, IceForm, messages_of};
 pub use finding::Finding;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::chat::chat_shape;
 use super::config::{Config, Mode, Output};
 use super::example::{ExampleForm, columns_text};
 use super::retriever::Choice;
@@ -70,6 +71,7 @@ fn body_request(config: &Config, label: Option<&Value>, ice: &Ice) -> Result<Req
             dialogue_request(config, sections(&media.dialogue), true)
         }
         Template::Columns(names) => columns_request(config, names, label, ice),
+        Template::Chat(_) => chat_shape(config),
     }
 }
 

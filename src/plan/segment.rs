@@ -225,6 +225,9 @@ fn replace(work: &[Work], columns: &Columns, unit: &Text, find: impl Fn(&str) ->
         Seg::Lit(_, origin) => columns.substitution == Substitution::Harness || origin.source != Source::Separator,
         _ => false,
     };
+    // Nothing is a text too: an empty token stands in it.
+    let nothing = [Work { seg: Seg::Lit("".into(), Origin::default()), sealed: false }];
+    let work = if work.is_empty() { &nothing } else { work };
     let mut out = Vec::with_capacity(work.len());
     for run in work.chunk_by(|a, b| is_open(a) && is_open(b) && is_template(a) == is_template(b)) {
         if !is_open(&run[0]) {
@@ -343,6 +346,20 @@ impl Program {
         }
         program.units = units;
         program
+    }
+
+    /// A text that is one field as it is: nothing is looked for in it.
+    pub fn field(column: usize) -> Self {
+        Self {
+            ops: vec![Op::Field(column)],
+            literals: Vec::new(),
+            scanned: Vec::new(),
+            fields: vec![column],
+            guards: Vec::new(),
+            examples: Vec::new(),
+            always: false,
+            units: Vec::new(),
+        }
     }
 
     fn lit(&mut self, bytes: &[u8]) {

@@ -52,13 +52,26 @@ impl Parts {
         kinds: impl Iterator<Item = Option<usize>>,
         tokens: &Tokens,
     ) -> Result<Self> {
-        let plan = |texts: &[&Text]| {
-            let programs = texts.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns));
-            Arc::new(Plan { request: Request::List(Vec::new()), programs: programs.collect() })
-        };
-        let mut all: Vec<Arc<Plan>> = forms.iter().map(|texts| plan(texts)).collect();
-        all.push(plan(&[]));
-        let none = forms.len();
+        let program = |text: &&Text| Program::new(&[Piece::new((*text).clone())], batch.columns);
+        let forms = forms.iter().map(|texts| texts.iter().map(program).collect()).collect();
+        Self::of_programs(batch, forms, kinds, tokens)
+    }
+
+    /// [`Self::render`] of texts that are bound to the batch's columns already.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn of_programs(
+        batch: &Batch,
+        forms: Vec<Vec<Program>>,
+        kinds: impl Iterator<Item = Option<usize>>,
+        tokens: &Tokens,
+    ) -> Result<Self> {
+        let plan = |programs| Arc::new(Plan { request: Request::List(Vec::new()), programs });
+        let mut all: Vec<Arc<Plan>> = forms.into_iter().map(plan).collect();
+        all.push(plan(Vec::new()));
+        let none = all.len() - 1;
         let each: Vec<u32> = kinds.map(|kind| kind.unwrap_or(none) as u32).collect();
         let mut starts = Vec::with_capacity(each.len());
         let mut parts = 0;
@@ -72,6 +85,13 @@ impl Parts {
         let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
         let dirty = if tokens.is_empty() { vec![false; parts] } else { texts.offsets.windows(2).map(text).collect() };
         Ok(Self { starts, texts, dirty })
+    }
+
+    /// The same parts, each an example of its own.
+    #[must_use]
+    pub fn apart(mut self) -> Self {
+        self.starts = (0..self.dirty.len()).collect();
+        self
     }
 
     /// Add an example with one part that nothing is filled into.

@@ -115,7 +115,7 @@ impl Renderer {
     /// Conversations are rendered by pairs, which these two don't follow.
     fn refuse_turns(&self, what: &str) -> Result<()> {
         match self.config.main() {
-            Template::Turns(_) => {
+            Template::Turns(_) | Template::Chat(_) => {
                 Err(Error::render(format!("{what} doesn't cover conversations; look at their requests")))
             }
             _ => Ok(()),

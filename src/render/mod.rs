@@ -1,6 +1,8 @@
 //! Plans run over record batches.
 
+mod asked;
 mod batch;
+mod chat;
 mod engine;
 mod examples;
 mod explain;
@@ -19,6 +21,7 @@ mod schema;
 mod shots;
 mod strings;
 mod turns;
+mod zipped;
 
 pub use batch::{Host, NoHost};
 pub use explain::{Divergence, Span};

@@ -274,9 +274,6 @@ impl Renderer {
     ///
     /// As [`Self::render`].
     pub fn turn(&self, batch: &RecordBatch, turn: usize, replies: &ArrayRef, host: &dyn Host) -> Result<Vec<Outcome>> {
-        let Template::Turns(turns) = self.config.main() else {
-            return Err(Error::template("prompt_template", "conversations need a MultiTurnPromptTemplate"));
-        };
         let bound = self.bind(&batch.schema())?;
         let message_type = self.message_type(&bound)?;
         let mut out = Vec::new();
@@ -289,7 +286,15 @@ impl Renderer {
             shown: None,
             out: &mut out,
         };
-        self.conversations(turns, batch, 0, Some((turn, replies)), &mut emit, host)?;
+        let replies = Some((turn, replies));
+        match self.config.main() {
+            Template::Turns(turns) => self.conversations(turns, batch, 0, replies, &mut emit, host)?,
+            Template::Chat(chat) => self.chats(chat, batch, 0, replies, &mut emit, host)?,
+            _ => {
+                let message = "replies need a MultiTurnPromptTemplate or a ChatInferencer";
+                return Err(Error::template("prompt_template", message));
+            }
+        }
         Ok(out)
     }
 
@@ -341,8 +346,10 @@ impl Renderer {
         out: &mut Vec<Outcome>,
     ) -> Result<()> {
         let mut emit = Emit { message_type, labels, whole, samples: None, turns: None, shown: None, out };
-        if let Template::Turns(turns) = self.config.main() {
-            return self.conversations(turns, batch, start, None, &mut emit, host);
+        match self.config.main() {
+            Template::Turns(turns) => return self.conversations(turns, batch, start, None, &mut emit, host),
+            Template::Chat(chat) => return self.chats(chat, batch, start, None, &mut emit, host),
+            _ => {}
         }
         let values = Batch::new(&bound.columns, batch, host);
         let (plans, shots) = self.plans(batch, start, bound, labels, state, host)?;

@@ -202,6 +202,7 @@ impl Renderer {
 
     /// Whether requests are turns of conversations.
     pub fn has_turns(&self) -> bool {
-        matches!(self.config.main(), Template::Turns(_)) && self.config.infer_mode != InferMode::Whole
+        matches!(self.config.main(), Template::Turns(_) | Template::Chat(_))
+            && self.config.infer_mode != InferMode::Whole
     }
 }

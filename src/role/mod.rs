@@ -1,5 +1,6 @@
 //! The model's side: how each role speaks, and how a dialogue is laid over it.
 
+mod chat;
 mod joined;
 mod messages;
 mod meta;
@@ -8,6 +9,7 @@ mod request;
 mod rounds;
 mod text;
 
+pub use chat::{Said, api_roles, chat_messages, chat_text, check_chat};
 pub use joined::{alone, joined, joined_parts};
 pub use messages::to_messages;
 pub use meta::{MetaTemplate, RoundItem, Rounds, Tokens};

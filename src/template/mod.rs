@@ -4,6 +4,7 @@
 //! part (an item that is no string, a label without `round`) is kept as that part's error and raised where it is used,
 //! so that a label nobody renders can't fail.
 
+mod chat;
 mod column_tokens;
 mod media;
 mod prompt;
@@ -12,6 +13,7 @@ mod text;
 mod turn;
 mod turns;
 
+pub use chat::{Chat, DIALOGUE, Line};
 pub use column_tokens::{ColumnTokens, Selected};
 pub use media::{END_TAG, Form, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
 pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
@@ -37,6 +39,8 @@ pub enum Template {
     Media(MediaTemplate),
     /// No template: the examples, and columns joined by spaces.
     Columns(Vec<String>),
+    /// What `ChatInferencer` makes a chat of; made around a prompt template, if there is one.
+    Chat(Chat),
 }
 
 impl Template {
@@ -126,7 +130,7 @@ impl Template {
             Self::Raw(r) => r.ice_token.as_deref(),
             Self::Turns(t) => t.ice_token.as_deref(),
             Self::Media(m) => m.ice_token.as_deref(),
-            Self::Columns(_) => None,
+            Self::Columns(_) | Self::Chat(_) => None,
         }
     }
 
@@ -147,6 +151,8 @@ impl Template {
             Self::Columns(names) => out.extend(names.iter().map(|name| format!("{{{name}}}"))),
             // Whatever its template names, a conversation is read from two columns.
             Self::Turns(_) => out.extend(["{question}".to_owned(), "{answer}".to_owned()]),
+            // All its columns decide what a chat is made of, and no others come into it.
+            Self::Chat(chat) => chat.literals(out),
         }
     }
 }

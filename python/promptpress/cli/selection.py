@@ -178,7 +178,8 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
 
 
 def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not any(name in value for name in _TEMPLATES):
+    # A chat needs no template; what else an inferencer needs is for the renderer to say.
+    if not any(name in value for name in (*_TEMPLATES, "inferencer")):
         wanted = "prompt_template, infer_cfg, datasets or ..._datasets"
         found = _listed([str(n) for n in value if not str(n).startswith("_")])
         raise ConfigError(f"{config.path}: holds no prompt configuration ({wanted}); it has {found or 'nothing'}")

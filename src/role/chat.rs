@@ -1,0 +1,127 @@
+//! A chat for a model: `ChatInferencer`'s own parsers, which know roles and no rounds.
+
+use std::sync::Arc;
+
+use super::meta::{RoundItem, Rounds};
+use super::request::{Message, Piece, Slot};
+use crate::error::{Error, Result};
+use crate::template::{Entry, Source, Text, Turn};
+use crate::value::Value;
+
+/// A message of a chat: who speaks, in OpenAI's words, and what; None where the data has a null.
+pub type Said<'a> = (&'a Value, Option<Text>);
+
+/// A meta template's role by the name that it has in chats.
+fn chat_name(name: &Value) -> Value {
+    match name.as_str() {
+        Some("SYSTEM") => "system".into(),
+        Some("HUMAN") => "user".into(),
+        Some("BOT") => "assistant".into(),
+        _ => name.clone(),
+    }
+}
+
+/// The meta template's role that speaks as `role`; where two have one name, the later.
+fn voice<'a>(meta: &'a Rounds, role: &Value) -> Option<&'a Turn> {
+    meta.roles.iter().rev().find(|(name, _)| chat_name(name).equals(role)).map(|(_, turn)| turn)
+}
+
+/// Check a meta template for chats.
+///
+/// # Errors
+///
+/// `TemplateError` for a string among the rounds and, for text, where nobody speaks as the assistant.
+pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
+    if meta.round.iter().any(|item| matches!(item, RoundItem::Str(_))) {
+        return Err(Error::template("meta_template.round", "a chat has no place for a str without a role"));
+    }
+    if for_text && !meta.roles.is_empty() && voice(meta, &"assistant".into()).is_none() {
+        return Err(Error::template(
+            "meta_template",
+            format!("a chat ends with the assistant's begin, so it needs the role 'BOT'; it has {}", meta.names()),
+        ));
+    }
+    Ok(())
+}
+
+/// The text of a chat: `begin`, content and `end` of each message, then the assistant's `begin`; the contents joined by
+/// newlines where the meta template has no roles.
+///
+/// # Errors
+///
+/// `TemplateError` for a `begin` or `end` that is no string.
+pub fn chat_text(chat: Vec<Said>, meta: Option<&Rounds>) -> Result<Vec<Piece>> {
+    let mut out = Vec::new();
+    let Some(meta) = meta.filter(|meta| !meta.roles.is_empty()) else {
+        for (n, (_, text)) in chat.into_iter().enumerate() {
+            if n > 0 {
+                // Unlike a dialogue's, empty ones too.
+                out.push(Piece::fixed("\n", Source::Separator, None));
+            }
+            out.push(Piece::new(text.unwrap_or_default()));
+        }
+        return Ok(out);
+    };
+    for (role, text) in chat {
+        let own = voice(meta, role);
+        out.push(around(own, "begin", Source::RoleBegin, role)?);
+        out.push(Piece::new(text.unwrap_or_default()));
+        out.push(around(own, "end", Source::RoleEnd, role)?);
+    }
+    let assistant = Value::from("assistant");
+    out.push(around(voice(meta, &assistant), "begin", Source::RoleBegin, &assistant)?);
+    Ok(out)
+}
+
+fn around(voice: Option<&Turn>, key: &str, source: Source, role: &Value) -> Result<Piece> {
+    let text = match voice.and_then(|turn| Some((turn, turn.get(key)?))) {
+        Some((_, Entry::Const(Value::Str(s)))) => s,
+        Some((turn, Entry::Const(other))) if other.truthy() => {
+            return Err(Error::template(
+                format!("{}.{key}", turn.place),
+                format!("expected a str for {key:?}, found {}", other.type_name()),
+            ));
+        }
+        _ => "",
+    };
+    Ok(Piece::fixed(text, source, role.as_str()))
+}
+
+/// The messages of a chat for an API.
+///
+/// # Errors
+///
+/// `TemplateError` for a role of the meta template that has no `api_role`.
+pub fn chat_messages(chat: Vec<Said>, meta: Option<&Rounds>) -> Result<Vec<Message>> {
+    let message = |(role, text): Said| {
+        let slot = Slot::Text(vec![Piece::new(text.unwrap_or_default())]);
+        Ok(Message::Dict(vec![(Arc::from("role"), Slot::Const(api_role(role, meta)?)), (Arc::from("prompt"), slot)]))
+    };
+    chat.into_iter().map(message).collect()
+}
+
+fn api_role(role: &Value, meta: Option<&Rounds>) -> Result<Value> {
+    let Some(meta) = meta else {
+        return Ok(match role.as_str() {
+            Some("system") => "SYSTEM".into(),
+            Some("user") => "HUMAN".into(),
+            Some("assistant") => "BOT".into(),
+            _ => role.clone(),
+        });
+    };
+    match voice(meta, role) {
+        None => Ok(role.clone()),
+        Some(own) => own
+            .constant("api_role")
+            .cloned()
+            .ok_or_else(|| Error::template(&own.place, "the role needs an api_role for messages")),
+    }
+}
+
+/// Every role that messages of a chat can name, for their type.
+pub fn api_roles(meta: Option<&Rounds>) -> Vec<Value> {
+    let own = meta.map_or(&[][..], |meta| &meta.roles).iter();
+    let mut out: Vec<Value> = own.filter_map(|(_, turn)| turn.constant("api_role").cloned()).collect();
+    out.push("user".into());
+    out
+}
