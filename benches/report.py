@@ -141,7 +141,7 @@ def memory(results: Results) -> Iterator[str]:
     for run in runs:
         if run["kind"] == "views":
             what = 'five-messages, `strings="string_view"`: the output\'s own memory'
-            found = f"{size(run, 'views')}; copying every content: {size(run, 'copies')}"
+            found = f"{size(run, 'views')}; copying every content, `strings='string'`: {size(run, 'copies')}"
         elif run["kind"] == "kept":
             what = f"{run['workload']}: kept after a render of {size(run, 'output')} is dropped"
             found = f"{size(run, 'kept')}; while it is held: {size(run, 'growth')}"

@@ -61,7 +61,7 @@ class Promptpress(Peer):
 @dataclass
 class Streamed:
     rows: int
-    last_batch: pa.RecordBatch
+    last_batch: pa.RecordBatch | None
 
 
 class PromptpressStream(Promptpress):
