@@ -10,20 +10,31 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="a tenth of the samples, in a minute or so")
+    parser.addoption("--quick", action="store_true", help="little data, in a few minutes")
+    parser.addoption("--long", action="store_true", help="what takes long, and nothing else")
     parser.addoption("--without-ours", action="store_true", help="time the peers alone, without promptpress")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        long = config.getoption("--long")
+        items[:] = [item for item in items if (item.get_closest_marker("long") is not None) == long]
     if config.getoption("--without-ours"):
-        items[:] = [item for item in items if not item.callspec.params["peer"].id.startswith("promptpress")]
+        items[:] = [item for item in items if role(item) == "peer"]
+
+
+def role(item: pytest.Item) -> str:
+    from peers.everyone import LIMITS, OURS
+
+    peer = getattr(item, "callspec", None) and item.callspec.params.get("peer")
+    return "limit" if peer in LIMITS else "peer" if peer and peer not in OURS else "ours"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    terminalreporter.section("rates, by the median of the rounds")
+    terminalreporter.section("figures, by the median of the rounds")
     for report in terminalreporter.getreports("passed"):
         for name, line in report.user_properties:
-            if name == "rate":
+            if name == "figure":
                 terminalreporter.write_line(line)
 
 
@@ -33,13 +44,16 @@ def quick(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_benchmark_update_machine_info(config: pytest.Config, machine_info: dict[str, Any]) -> None:
-    from peers.promptpress_peer import cores
-    from workloads import real_texts
+    from peers import cores
+    from peers.everyone import OTHERS
+    from texts import real_texts
 
     machine_info.pop("node", None)  # the host's name is nobody's business
     machine_info["cores"] = {"machine": os.cpu_count(), "process": cores()}
     machine_info["cpu_model"] = cpu_model() or machine_info.get("cpu", {}).get("brand_raw") or platform.processor()
     machine_info["texts"] = "real" if real_texts() else "generated"
+    machine_info["huge_pages"] = huge_pages()
+    machine_info["absent"] = {peer.name: why for peer in OTHERS if (why := peer.missing())}
     machine_info["quick"] = config.getoption("--quick")
 
 
@@ -49,3 +63,12 @@ def cpu_model() -> str | None:
             return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
     except OSError:
         return None
+
+
+def huge_pages() -> str:
+    """When the system gives out huge pages: always, where they are advised (madvise), or never."""
+    try:
+        with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="utf-8") as file:
+            return file.read().partition("[")[2].partition("]")[0]
+    except OSError:
+        return "unknown"

@@ -1,26 +1,30 @@
-"""What the benches render: workloads as data.
-
-The text is real where the data sets are at hand (`PROMPTPRESS_SHARED`, else the folder `shared` beside the project),
-and else generated from a fixed seed in the same shape: so many rows, so many bytes a field. Either way the rows are
-repeated up to the number asked for, each repetition with memory of its own.
-"""
+"""What the benches render: workloads as data."""
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+from texts import (
+    SHOTS,
+    conversations,
+    hostile,
+    mathematics,
+    mixed,
+    multiple_choice,
+    repeated,
+    with_own_shots,
+    word_problems,
+)
 
-SHARED = Path(os.environ.get("PROMPTPRESS_SHARED") or Path(__file__).resolve().parents[2] / "shared")
-SEED = 20240607
-SHOTS = 5
+# Who can do what: the harnesses' rules (examples, roles, labels, values that are templates themselves) only they and
+# the plain-Python model know. A string template without any of these is everybody's; of values that aren't strings,
+# some print other texts than Python does.
+HARNESSES = ("opencompass", "aisbench", "plain_python")
+PYTHON_TEXTS = ("str_format", "jinja2", "lm_eval", "lm_eval_cached", "hf_map")
+STRING_TEMPLATES = (*PYTHON_TEXTS, "minijinja", "duckdb", "pyarrow", "polars")
 
 
 @dataclass(frozen=True)
@@ -32,112 +36,9 @@ class Workload:
     config: dict[str, Any]
     samples: Callable[[int], pa.Table]
     examples: Callable[[], pa.Table] | None = None
-    peers: tuple[str, ...] = ("plain_python", "opencompass")
-    targets: dict[str, float] = field(default_factory=dict)  # peer -> how many times its rate at least
+    peers: tuple[str, ...] = HARNESSES
+    requests_per_sample: int = 1
 
-    @property
-    def requests_per_sample(self) -> int:
-        """How many prompts a sample gives."""
-        return len(self.config.get("labels") or [None])
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Texts.
-
-
-def real_texts() -> bool:
-    """Whether the data sets are at hand."""
-    return (SHARED / "data").is_dir()
-
-
-@lru_cache
-def multiple_choice() -> pa.Table:
-    """3,018 questions with four choices: input, A, B, C, D, target."""
-    names = ["input", "A", "B", "C", "D", "target"]
-    if real_texts():
-        return pq.read_table(SHARED / "data" / "mmlu_stem.parquet", columns=names)
-    words = Words("multiple_choice")
-    rows = [[words.text(149), *(words.text(27) for _ in range(4)), words.pick("ABCD")] for _ in range(3018)]
-    return pa.table({name: pa.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)})
-
-
-@lru_cache
-def word_problems(split: str) -> pa.Table:
-    """7,473 (train) or 1,319 (test) questions and worked answers: question, answer."""
-    if real_texts():
-        return pq.read_table(SHARED / "data" / f"gsm8k_{split}.parquet", columns=["question", "answer"])
-    words = Words(split)
-    count = {"train": 7473, "test": 1319}[split]
-    return pa.table(
-        {
-            "question": [words.text(237) for _ in range(count)],
-            "answer": [f"{words.text(280)}\n#### {words.number()}" for _ in range(count)],
-        }
-    )
-
-
-@lru_cache
-def mathematics() -> pa.Table:
-    """272 problems in LaTeX, braces everywhere, no placeholder among them: problem, type."""
-    if real_texts():
-        return pq.read_table(SHARED / "data" / "minerva_math.parquet", columns=["problem", "type"])
-    words = Words("mathematics")
-    return pa.table({"problem": [words.latex(421) for _ in range(272)], "type": [words.text(46) for _ in range(272)]})
-
-
-class Words:
-    """Text of about a given length, the same in every run."""
-
-    ALPHABET = "etaoinshrdlucmfwypvbgkq"
-
-    def __init__(self, name: str) -> None:
-        self.random = random.Random(f"{SEED} {name}")
-
-    def pick(self, choices: str) -> str:
-        return self.random.choice(choices)
-
-    def number(self) -> int:
-        return self.random.randrange(1000)
-
-    def word(self) -> str:
-        return "".join(self.random.choices(self.ALPHABET, k=self.random.randint(1, 9)))
-
-    def text(self, mean: int) -> str:
-        return self._until(mean, self.word)
-
-    def latex(self, mean: int) -> str:
-        return self._until(mean, lambda: self.formula() if self.number() < 250 else self.word())
-
-    def formula(self) -> str:
-        a, b, c = self.word(), self.number(), self.number()
-        return self.pick([f"$\\frac{{{b}}}{{{c}}}$", f"${b} \\mathrm{{~{a}}}$", f"$x_{{{b}}}^{{{c}}}$", "\\sqrt{\\pi}"])
-
-    def _until(self, mean: int, part: Callable[[], str]) -> str:
-        length = max(1, int(self.random.lognormvariate(0, 0.5) * mean * 0.88))
-        text = part()
-        while len(text) < length:
-            text += " " + part()
-        return text[:length].rstrip() if "\\" not in text else text
-
-
-def repeated(table: pa.Table, count: int, columns: list[str] | None = None) -> pa.Table:
-    """The first `count` rows of the table repeated without end, one chunk a column."""
-    table = table.select(columns) if columns else table
-    times = -(-count // table.num_rows)
-    return pa.concat_tables([table] * times).slice(0, count).combine_chunks()
-
-
-def with_own_shots(count: int) -> pa.Table:
-    """Word problems with a column of five examples each, drawn at random for every row."""
-    table = repeated(word_problems("test"), count)
-    draw = random.Random(SEED)
-    indices = draw.choices(range(word_problems("train").num_rows), k=SHOTS * count)
-    offsets = pa.array(range(0, SHOTS * count + 1, SHOTS), pa.int32())
-    return table.append_column("shots", pa.ListArray.from_arrays(offsets, pa.array(indices, pa.int64())))
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Configurations.
 
 QUESTION = "{input}\nA. {A}\nB. {B}\nC. {C}\nD. {D}"
 CHAT_TEXT = {
@@ -177,21 +78,23 @@ FIVE = {
     "inferencer": {"type": "GenInferencer"},
 }
 
+ZERO = {
+    "prompt_template": {
+        "type": "PromptTemplate",
+        "template": f"A multiple choice question follows. Answer with one letter.\n\n{QUESTION}\nAnswer:",
+    },
+    "retriever": {"type": "ZeroRetriever"},
+    "reader": {"input_columns": ["input", "A", "B", "C", "D"], "output_column": None},
+    "inferencer": {"type": "GenInferencer"},
+}
+
 WORKLOADS = [
     Workload(
         id="zero",
         about="zero-shot string, five columns",
-        config={
-            "prompt_template": {
-                "type": "PromptTemplate",
-                "template": f"A multiple choice question follows. Answer with one letter.\n\n{QUESTION}\nAnswer:",
-            },
-            "retriever": {"type": "ZeroRetriever"},
-            "reader": {"input_columns": ["input", "A", "B", "C", "D"], "output_column": None},
-            "inferencer": {"type": "GenInferencer"},
-        },
+        config=ZERO,
         samples=lambda count: repeated(multiple_choice(), count, ["input", "A", "B", "C", "D"]),
-        targets={"opencompass": 100, "plain_python": 10},
+        peers=(*HARNESSES, *STRING_TEMPLATES),
     ),
     Workload(
         id="five-text",
@@ -199,7 +102,6 @@ WORKLOADS = [
         config={**FIVE, "meta_template": CHAT_TEXT, "output": "text"},
         samples=lambda count: repeated(multiple_choice(), count),
         examples=multiple_choice,
-        targets={"opencompass": 500, "plain_python": 10},
     ),
     Workload(
         id="five-messages",
@@ -207,7 +109,13 @@ WORKLOADS = [
         config={**FIVE, "meta_template": CHAT_MESSAGES, "output": "messages"},
         samples=lambda count: repeated(multiple_choice(), count),
         examples=multiple_choice,
-        targets={"plain_python": 10},
+    ),
+    Workload(
+        id="five-messages-view",
+        about='the same to messages with `strings="string_view"`',
+        config={**FIVE, "meta_template": CHAT_MESSAGES, "output": "messages", "strings": "string_view"},
+        samples=lambda count: repeated(multiple_choice(), count),
+        examples=multiple_choice,
     ),
     Workload(
         id="own-shots",
@@ -223,7 +131,6 @@ WORKLOADS = [
         samples=with_own_shots,
         examples=lambda: word_problems("train"),
         peers=("plain_python",),
-        targets={"plain_python": 10},
     ),
     Workload(
         id="ppl",
@@ -249,7 +156,7 @@ WORKLOADS = [
             "labels": list("ABCD"),
         },
         samples=lambda count: repeated(multiple_choice(), count),
-        targets={"plain_python": 10},
+        requests_per_sample=4,
     ),
     Workload(
         id="latex",
@@ -264,7 +171,53 @@ WORKLOADS = [
             "inferencer": {"type": "GenInferencer"},
         },
         samples=lambda count: repeated(mathematics(), count),
-        targets={"plain_python": 10},
+        peers=(*HARNESSES, *STRING_TEMPLATES),
+    ),
+    Workload(
+        id="hostile",
+        about="zero-shot string; every value holds the placeholder of the next column",
+        config={**ZERO, "reader": {**READER, "output_column": None}},
+        samples=hostile,
+    ),
+    Workload(
+        id="mixed",
+        about="zero-shot string; int, float, bool, null and list columns",
+        config={
+            "prompt_template": {
+                "type": "PromptTemplate",
+                "template": "{question}\nNumber: {number}, score: {score}, checked: {checked}, hint: {hint}, "
+                "nothing: {nothing}\nChoices: {choices}\nAnswer:",
+            },
+            "retriever": {"type": "ZeroRetriever"},
+            "reader": {
+                "input_columns": ["question", "number", "score", "checked", "hint", "nothing", "choices"],
+                "output_column": None,
+            },
+            "inferencer": {"type": "GenInferencer"},
+        },
+        samples=mixed,
+        peers=(*HARNESSES, *PYTHON_TEXTS),
+    ),
+    Workload(
+        id="turns",
+        about="two-turn conversations, every_with_gt, to text",
+        config={
+            "prompt_template": {
+                "type": "MultiTurnPromptTemplate",
+                "template": {
+                    "round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
+                },
+            },
+            "retriever": {"type": "ZeroRetriever"},
+            "reader": PROBLEM_READER,
+            "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
+            "meta_template": CHAT_TEXT,
+            "output": "text",
+            "dialect": "aisbench",
+        },
+        samples=conversations,
+        peers=("aisbench", "plain_python"),
+        requests_per_sample=2,
     ),
 ]
 BY_ID = {workload.id: workload for workload in WORKLOADS}

@@ -6,32 +6,75 @@ its users hold them, which isn't timed, and returns the work that is.
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
-from workloads import Workload
+from workloads import BY_ID, Workload
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+SIZES = 4  # of one workload that are at work together: to compare, to find out how fast a peer is, slow, fast
+
+
+@lru_cache(maxsize=SIZES)
+def samples_of(workload_id: str, count: int) -> pa.Table:
+    return BY_ID[workload_id].samples(count)
+
+
+_converted: list[tuple[pa.Table, list[dict[str, Any]]]] = []
+
+
+def rows_of(samples: pa.Table) -> list[dict[str, Any]]:
+    """The samples as dicts; those of the last tables are kept, so that the peers of a workload share them."""
+    rows = next((rows for table, rows in _converted if table is samples), None)
+    if rows is None:
+        rows = samples.to_pylist()
+        _converted[:] = [*_converted[1 - SIZES :], (samples, rows)]
+    return rows
+
+
+def forget() -> None:
+    """Drop the samples of the workload before."""
+    samples_of.cache_clear()
+    _converted.clear()
 
 
 class Peer(ABC):
     """A way of rendering a workload's samples."""
 
     id: str
+    name: str
+    distribution: str = ""  # the package on PyPI
+    package: str = ""  # what is imported
     threads: int = 1
 
-    @abstractmethod
     def missing(self) -> str | None:
         """Why it can't run here, if it can't."""
+        if importlib.util.find_spec(self.package) is None:
+            return f"{self.distribution} isn't installed (requirements/bench.txt, requirements/harness.txt)"
+        return None
 
-    @abstractmethod
     def version(self) -> str:
         """Name and version of what is timed."""
+        return f"{self.distribution} {version(self.distribution)}"
 
     @abstractmethod
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         """The work to be timed; a new call does all of it again."""
 
+    def before_round(self) -> None:  # noqa: B027 - few have anything to set
+        """What has to be set for this peer alone; not timed."""
+
     @abstractmethod
     def requests(self, workload: Workload, answer: Any) -> list[Any]:
-        """An answer as Python values, one a request, all labels of a sample after each other."""
+        """An answer as Python values, one a request, all requests of a sample after each other."""

@@ -12,34 +12,32 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
-import stubs
 from workloads import Workload
 
-from peers import Peer, opencompass_import
+from peers import Peer
+from peers.opencompass_import import OPENCOMPASS
 
 BATCH = 16
 
 
 @cache
 def harness() -> SimpleNamespace:
-    return opencompass_import.load()
+    return OPENCOMPASS.load()
 
 
 class OpenCompass(Peer):
     id = "opencompass"
+    name = "OpenCompass"
 
     def missing(self) -> str | None:
-        return None if opencompass_import.installed() else "opencompass isn't installed (requirements/harness.txt)"
+        return OPENCOMPASS.missing()
 
     def version(self) -> str:
-        harness()
-        stood_in = f"; stand-ins for {', '.join(stubs.stood_in)}" if stubs.stood_in else ""
-        return f"opencompass {version('opencompass')}, datasets {version('datasets')}{stood_in}"
+        return OPENCOMPASS.version(harness())
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         config = workload.config

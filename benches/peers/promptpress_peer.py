@@ -1,25 +1,32 @@
-"""promptpress: a Renderer over the Arrow table."""
+"""promptpress: a Renderer over an Arrow table, as a whole and as a stream whose batches are dropped as they come."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from workloads import Workload
 
-from peers import Peer
+from peers import Peer, cores
+
+BATCH = 65_536
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def renderer_of(workload: Workload) -> Any:
+    import promptpress
+
+    return promptpress.Renderer(**workload.config, examples=workload.examples and workload.examples())
 
 
 class Promptpress(Peer):
-    def __init__(self, name: str, threads: int) -> None:
-        self.id = name
+    distribution = "promptpress"
+    package = "promptpress"
+
+    def __init__(self, threads: int) -> None:
+        self.id = "promptpress" if threads == cores() else f"promptpress-{threads}"
+        self.name = "promptpress" if threads == cores() else f"promptpress, {threads} thread"
         self.threads = threads
 
     def missing(self) -> str | None:
@@ -34,16 +41,54 @@ class Promptpress(Peer):
 
         return f"promptpress {promptpress.__version__}"
 
-    def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
+    def before_round(self) -> None:
         import promptpress
 
-        renderer = promptpress.Renderer(**workload.config, examples=workload.examples and workload.examples())
+        promptpress.set_threads(self.threads)
 
-        def render() -> pa.Table:
-            promptpress.set_threads(self.threads)
-            return renderer.render(samples)
-
-        return render
+    def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
+        renderer = renderer_of(workload)
+        return lambda: renderer.render(samples)
 
     def requests(self, workload: Workload, answer: pa.Table) -> list[Any]:  # noqa: ARG002
         return answer["prompt"].to_pylist()
+
+    def last(self, answer: pa.Table, rows: int) -> tuple[int, pa.Table]:
+        """How many rows came out, and the last of them: `rows`, or as many as are left of them."""
+        return answer.num_rows, answer.slice(answer.num_rows - rows)
+
+
+@dataclass
+class Streamed:
+    rows: int
+    last_batch: pa.RecordBatch | None
+
+
+class PromptpressStream(Promptpress):
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self.id = self.id.replace("promptpress", "promptpress-stream")
+        self.name = self.name.replace("promptpress", "promptpress stream")
+
+    def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
+        renderer = renderer_of(workload)
+
+        def stream() -> Streamed:
+            streamed = Streamed(0, None)
+            for batch in renderer.stream(samples.to_reader(max_chunksize=BATCH)):
+                streamed = Streamed(streamed.rows + batch.num_rows, batch)
+            return streamed
+
+        return stream
+
+    def requests(self, workload: Workload, answer: Any) -> list[Any]:  # noqa: ARG002
+        assert answer.rows == answer.last_batch.num_rows, "no more than a batch is compared at once"
+        return prompt_of(answer.last_batch).to_pylist()
+
+    def last(self, answer: Streamed, rows: int) -> tuple[int, pa.Table]:
+        batch = answer.last_batch
+        return answer.rows, pa.Table.from_batches([batch.slice(max(0, batch.num_rows - rows))])
+
+
+def prompt_of(batch: pa.RecordBatch) -> pa.Array:
+    return batch.column(batch.num_columns - 1)

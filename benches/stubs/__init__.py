@@ -1,13 +1,13 @@
-"""Stand-ins for torch and transformers, where they aren't installed.
+"""Stand-ins for packages that the harnesses import and their prompt code doesn't use, where they aren't installed.
 
-OpenCompass and mmengine import both at the top of files whose prompt code never uses them, and the two weigh
-gigabytes. These names are imported but never called on the prompt path: base classes of classes that nobody
-instantiates, names in annotations, functions of the model's side. Each is a class that can be derived from and
-subscripted; a call raises, so that nothing is ever timed which would need the real package. `ANSWERS` holds the
-exceptions: they are called or compared, and answer as the real package does in one process without a process group and
-without an accelerator.
+The harnesses and mmengine import torch, transformers, HTTP clients and the like at the top of files whose prompt code
+never uses them, and some of these weigh gigabytes. The names are imported but never called on the prompt path: base
+classes of classes that nobody instantiates, names in annotations, functions of the model's side. Each is a class that
+can be derived from and subscripted; a call raises, so that nothing is ever timed which would need the real package.
+`ANSWERS` holds the exceptions: they are called or compared, and answer as the real package does in one process without
+a process group and without an accelerator.
 
-An installed torch or transformers is used instead: the finder stands last in `sys.meta_path`.
+An installed package is used instead: the finder stands last in `sys.meta_path`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-NAMES = ("torch", "transformers")
-
 
 def _false(*_: Any) -> bool:
     return False
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None
 
 
 ANSWERS: dict[str, Any] = {
@@ -37,6 +39,8 @@ ANSWERS: dict[str, Any] = {
     "torch.backends.mps.is_available": _false,
     # around the inferencers' calls of the model and of the parser
     "torch.no_grad": contextlib.nullcontext,
+    # AISBench makes one when its API models are imported
+    "aiohttp.ClientTimeout": _nothing,
 }
 
 
@@ -86,10 +90,10 @@ class _Finder(MetaPathFinder, Loader):
 stood_in: list[str] = []
 
 
-def install() -> list[str]:
-    """Stand in for what isn't installed; returns the names of these packages."""
-    missing = [name for name in NAMES if name not in stood_in and importlib.util.find_spec(name) is None]
+def install(names: tuple[str, ...]) -> list[str]:
+    """Stand in for those of the packages that aren't installed; returns their names."""
+    missing = [name for name in names if name not in stood_in and importlib.util.find_spec(name) is None]
     if missing and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
     stood_in.extend(missing)
-    return list(stood_in)
+    return [name for name in names if name in stood_in]

@@ -1,0 +1,108 @@
+"""The real AISBench: from the retriever to the parsed input of the model, over a HF Dataset, in one process.
+
+The code is theirs: each inferencer's own `get_data_list` retrieves, renders and parses. It is called on an inferencer
+without the constructor, which would make a model. The model that it finds has AISBench's parser and counts no tokens,
+so that PPLInferencer's second parsing of every prompt for a count is left out, in AISBench's favour. Of conversations
+`get_data_list` makes the whole dialogue; the requests of `infer_every_with_gt` are made here by its steps, without its
+threads and its waiting for the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+from workloads import Workload
+
+from peers import Peer
+from peers.aisbench_import import AISBENCH
+
+
+@cache
+def harness() -> SimpleNamespace:
+    found = AISBENCH.load()
+    logger = AISBENCH.module("utils.logging.logger").AISLogger
+    logger(level="WARNING")  # it tells of every retriever it makes
+    return found
+
+
+class AISBench(Peer):
+    id = "aisbench"
+    name = "AISBench"
+
+    def missing(self) -> str | None:
+        return AISBENCH.missing()
+
+    def version(self) -> str:
+        return AISBENCH.version(harness())
+
+    def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
+        config = workload.config
+        retriever = self._retriever(workload, samples)
+        inferencer = object.__new__(getattr(harness(), config["inferencer"]["type"]))
+        inferencer.logger = retriever.logger
+        inferencer.gen_field_replace_token = ""
+        inferencer.labels = config.get("labels")
+        inferencer.model = model(config)
+        if config["inferencer"]["type"] == "MultiTurnGenInferencer":
+            return lambda: with_true_answers(inferencer, retriever)
+        return lambda: inferencer.get_data_list(retriever)
+
+    def requests(self, workload: Workload, answer: Any) -> list[Any]:
+        kind = workload.config["inferencer"]["type"]
+        if kind == "MultiTurnGenInferencer":
+            return answer
+        if kind == "PPLInferencer":
+            return [request["prompt"] for data in answer for request in data["qa"].values()]
+        return [plain(data["prompt"]) for data in answer]
+
+    def _retriever(self, workload: Workload, samples: pa.Table) -> Any:
+        from datasets import Dataset, DatasetDict
+
+        examples = workload.examples() if workload.examples else samples.slice(0, 1)
+        splits = DatasetDict(train=Dataset(examples), test=Dataset(samples))
+        reader = harness().DatasetReader(splits, **workload.config["reader"])
+        dataset = SimpleNamespace(
+            reader=reader, train=reader.dataset["train"], test=reader.dataset["test"], abbr=workload.id
+        )
+        templates = {
+            name: {**workload.config[name], "type": getattr(harness(), workload.config[name]["type"])}
+            for name in ("ice_template", "prompt_template")
+            if name in workload.config
+        }
+        options = dict(workload.config["retriever"])
+        return getattr(harness(), options.pop("type"))(dataset, **options, **templates)
+
+
+def plain(request: Any) -> Any:
+    return list(request) if isinstance(request, list) else request
+
+
+def model(config: dict[str, Any]) -> Any:
+    """AISBench's model without a model behind it."""
+    to_messages = config.get("output") == "messages"
+    parser = harness().APITemplateParser if to_messages else harness().LMTemplateParser
+    made = harness().BaseModel("none")
+    made.template_parser = parser(config.get("meta_template"))
+    made.max_out_len = 1
+    made.get_token_len_from_template = lambda *_, **__: 0
+    return made
+
+
+def with_true_answers(inferencer: Any, retriever: Any) -> list[Any]:
+    """`infer_every_with_gt` of each conversation, as far as the model."""
+    prompts = harness().PromptList
+    requests = []
+    for data in inferencer.get_data_list(retriever):
+        chat = deepcopy(data)["prompt"]
+        left_end, right_start = harness().get_round_index(chat)
+        left, turns, right = chat[:left_end], chat[left_end:right_start], chat[right_start:]
+        for place, turn in enumerate(turns):
+            if turn["role"] == "BOT":
+                history = prompts(left + turns[:place] + right)
+                requests.append(inferencer.model.parse_template(history, mode="gen"))
+    return requests

@@ -1,0 +1,52 @@
+"""What runs have found, by kind, workload and peer: pytest-benchmark's JSON, read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+Run = dict[str, Any]  # what a test said of itself (extra_info), and `stats`
+
+
+class Results:
+    """The runs of one or more files; the machine is that of the first."""
+
+    def __init__(self, files: list[Path]) -> None:
+        found = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+        self.machine: dict[str, Any] = found[0]["machine_info"]
+        self.runs: list[Run] = [
+            {**run["extra_info"], "stats": run["stats"]} for result in found for run in result["benchmarks"]
+        ]
+
+    def of(self, kind: str, **wanted: Any) -> list[Run]:
+        return [
+            run
+            for run in self.runs
+            if run["kind"] == kind and all(run.get(name) == value for name, value in wanted.items())
+        ]
+
+    def one(self, kind: str, **wanted: Any) -> Run | None:
+        return next(iter(self.of(kind, **wanted)), None)
+
+    def rate(self, workload: str, peer: str) -> Run | None:
+        return self.one("rate", workload=workload, peer=peer)
+
+    def workloads(self) -> dict[str, list[Run]]:
+        """The rates by workload, in the order of the runs."""
+        grouped: dict[str, list[Run]] = {}
+        for run in self.of("rate"):
+            grouped.setdefault(run["workload"], []).append(run)
+        return grouped
+
+
+def median(run: Run) -> float:
+    return run["stats"]["median"]
+
+
+def rows_per_second(run: Run) -> float:
+    return run["samples"] / median(run)
+
+
+def bytes_per_second(run: Run) -> float:
+    return run["bytes"] / median(run)

@@ -1,0 +1,130 @@
+"""What is aimed at, and how it is computed of the results. A figure that lacks a run is None."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from results import Results, Run, bytes_per_second, median, rows_per_second
+
+Figure = Callable[[Results], float | None]
+
+
+@dataclass(frozen=True)
+class Target:
+    what: str
+    figure: Figure
+    bound: float
+    at_least: bool = True
+    unit: str = ""
+
+    def row(self, results: Results) -> str:
+        """A row of the table: what, found, target, verdict."""
+        relation = "at least" if self.at_least else "at most"
+        target = f"{relation} {self.bound:,g}{self.unit}"
+        found = self.figure(results)
+        if found is None:
+            return f"| {self.what} | | {target} | not measured |"
+        reached = found >= self.bound if self.at_least else found <= self.bound
+        return f"| {self.what} | {rounded(found)}{self.unit} | {target} | {'reached' if reached else 'missed'} |"
+
+
+def rounded(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def quotient(upper: float | None, lower: float | None) -> float | None:
+    return None if upper is None or not lower else upper / lower
+
+
+def measure(run: Run | None, of: Callable[[Run], float]) -> float | None:
+    return None if run is None else of(run)
+
+
+def times(workload: str, peer: str, ours: str = "promptpress") -> Figure:
+    """How many times a peer's rate ours is."""
+    return lambda results: quotient(
+        *(measure(results.rate(workload, who), rows_per_second) for who in (ours, peer)),
+    )
+
+
+def of_limit(workload: str, setting: str) -> Figure:
+    """What part of the copy limit is reached: `render` when fresh, `stream` when reused."""
+    ours = {"fresh": "promptpress", "reused": "promptpress-stream"}[setting]
+    return times(workload, f"limit-{setting}", ours)
+
+
+def per_byte(workload: str, other: str) -> Figure:
+    """One workload's bytes a second to another's."""
+    return lambda results: quotient(
+        *(measure(results.rate(name, "promptpress"), bytes_per_second) for name in (workload, other)),
+    )
+
+
+def views(results: Results) -> float | None:
+    run = results.one("views")
+    return None if run is None else run["views"] / run["copies"]
+
+
+def streaming(results: Results) -> float | None:
+    """A byte's cost in the long stream to that in the short one."""
+    return quotient(
+        *(
+            measure(results.one("streaming", length=length), lambda run: median(run) / run["bytes"])
+            for length in ("long", "short")
+        )
+    )
+
+
+def megabytes(kind: str, key: str, workload: str) -> Figure:
+    return lambda results: measure(results.one(kind, workload=workload), lambda run: run[key] / 1e6)
+
+
+def microseconds(kind: str, workload: str) -> Figure:
+    return lambda results: measure(results.one(kind, workload=workload), lambda run: median(run) * 1e6)
+
+
+def command(workload: str) -> Figure:
+    return lambda results: quotient(
+        *(
+            measure(results.one("command", workload=workload, program=program), median)
+            for program in ("command", "pyarrow")
+        )
+    )
+
+
+def targets() -> Iterator[Target]:
+    yield Target("zero to Polars `pl.format` (one thread), rate, all threads", times("zero", "polars"), 2)
+    yield Target("the same, promptpress on one thread", times("zero", "polars", "promptpress-1"), 1.2)
+    for workload, fresh, reused in (
+        ("zero", 0.7, 0.45),
+        ("ppl", 0.7, 0.45),
+        ("five-text", 0.8, 0.7),
+        ("own-shots", 0.5, 0.4),
+    ):
+        yield Target(f"{workload}: `render` to the copy limit, fresh", of_limit(workload, "fresh"), fresh)
+        yield Target(f"{workload}: `stream` to the copy limit, reused", of_limit(workload, "reused"), reused)
+    yield Target("latex to zero, bytes a second", per_byte("latex", "zero"), 0.8)
+    yield Target("hostile to plain Python, rate", times("hostile", "plain_python"), 20)
+    yield Target("zero to OpenCompass, rate", times("zero", "opencompass"), 500)
+    yield Target("five-text to OpenCompass, rate", times("five-text", "opencompass"), 1_200)
+    view = times("five-messages-view", "opencompass")
+    yield Target('five-messages with `strings="string_view"` to OpenCompass, rate', view, 3_000)
+    yield Target("the same: memory of its output to that of copying every content", views, 0.25, at_least=False)
+    for workload in ("zero", "five-text"):
+        both = times(workload, "promptpress-1")
+        yield Target(f"{workload}: all threads to one, rate of `render`", both, 1.7)
+    yield Target("`stream`, ten times as many samples: cost of a byte", streaming, 1.1, at_least=False)
+    growth = megabytes("growth", "growth", "zero")
+    yield Target("growth of resident memory over a long stream", growth, 256, at_least=False, unit=" MB")
+    for workload in ("zero", "five-text"):
+        kept = megabytes("kept", "kept", workload)
+        yield Target(f"{workload}: memory kept after a render is dropped", kept, 256, at_least=False, unit=" MB")
+    for workload in ("zero", "five-text"):
+        what = f"{workload}: `promptpress render`, Parquet to Parquet, to the pyarrow program, time"
+        yield Target(what, command(workload), 1.3, at_least=False)
+    for workload in ("zero", "five-text", "five-messages"):
+        small = microseconds("small", workload)
+        yield Target(f"small: ten rows of {workload}, median", small, 100, at_least=False, unit=" µs")
+    compiled = microseconds("compile", "five-text")
+    yield Target("compile: five-text, median", compiled, 200, at_least=False, unit=" µs")
