@@ -40,9 +40,14 @@ class Prompts:
         return self.renderer(batch)
 
 
+def start() -> None:
+    """Ray on this machine, with two cores; each worker has one, and so one thread to render with."""
+    ray.init(num_cpus=2, runtime_env={"env_vars": {"PROMPTPRESS_THREADS": "1"}}, include_dashboard=False)
+
+
 def main(out: Path = OUT) -> None:
     """Read Parquet, render, write Parquet."""
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    start()
     try:
         data = ray.data.read_parquet(samples(out))
         prompts(data, five_shot()).write_parquet(str(out / "ray"))

@@ -29,9 +29,10 @@ def prompts(data: DataFrame, renderer: pp.Renderer) -> DataFrame:
 
 
 def session() -> SparkSession:
-    """Spark on this machine, with two cores."""
+    """Spark on this machine, with two cores; each worker has one, and so one thread to render with."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # the workers' Python is the one that has promptpress
-    spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    local = SparkSession.builder.master("local[2]").config("spark.executorEnv.PROMPTPRESS_THREADS", "1")
+    spark = local.config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
 

@@ -1,4 +1,4 @@
-"""A renderer that notes, in a folder, each time it is unpickled or compiled, and by which process."""
+"""A renderer that notes, in a folder, each time it is unpickled, compiled or called, and by which process."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import promptpress as pp
+from promptpress import _core
 
 
 class Counted(pp.Renderer):
@@ -41,6 +42,7 @@ class Counted(pp.Renderer):
         """Render, and note it."""
         out = super().__call__(batch)
         self.note("called")
+        self.note(f"called with {_core.threads()} threads")
         return out
 
     def note(self, event: str) -> None:

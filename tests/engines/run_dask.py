@@ -11,12 +11,12 @@ import on_dask
 import pandas as pd
 import promptpress as pp
 import pyarrow as pa
-from distributed import Client, LocalCluster, default_client
+from distributed import Client, default_client
 
 
 @contextlib.contextmanager
 def started() -> Iterator[None]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with on_dask.start() as cluster, Client(cluster):
         yield
 
 

@@ -15,7 +15,7 @@ import ray.data
 
 @contextlib.contextmanager
 def started() -> Iterator[None]:
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    on_ray.start()
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.execution_options.preserve_order = True
@@ -41,5 +41,5 @@ def blocks(parts: list[pa.Table]) -> Any:
 
 def collected(data: Any) -> pa.Table:
     # A block without rows has no columns either.
-    blocks = [block for block in ray.get(data.to_arrow_refs()) if block.num_rows]
-    return pa.concat_tables(blocks) if blocks else pa.table({})
+    blocks = ray.get(data.to_arrow_refs())
+    return pa.concat_tables([block for block in blocks if block.num_rows] or blocks)

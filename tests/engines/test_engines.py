@@ -112,7 +112,9 @@ def check(engine: ModuleType, renderer: pp.Renderer, parts: list[pa.Table]) -> N
     samples = pa.concat_tables(parts)
     out = engine.run(renderer, parts)
     assert in_order(out) == renderer(samples).to_pylist()
-    if samples.num_rows or engine.__name__ not in ASK_NOBODY:
+    if engine.__name__ in ASK_NOBODY and not samples.num_rows:
+        assert "prompt" not in out.column_names
+    else:
         expected = renderer.output_schema(engine.schema(parts), keep=samples.column_names)
         assert out.schema.equals(expected), out.schema
 
@@ -212,6 +214,13 @@ def test_a_function_travels_with_each_task(engine: ModuleType, how: str, tmp_pat
     travels = Travels.of(engine, how, tmp_path)
     assert sum(travels.called.values()) == len(EIGHT)
     assert travels.unpickled == travels.compiled == travels.called
+
+
+@on("ray", "dask", "spark")
+@pytest.mark.full
+def test_a_worker_of_one_core_renders_with_one_thread(engine: ModuleType, tmp_path: Path) -> None:
+    travels = Travels.of(engine, "run", tmp_path)
+    assert importlib.import_module("counted").counts(tmp_path, "called with 1 threads") == travels.called
 
 
 @on("duckdb", "polars", "daft")
