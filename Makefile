@@ -11,6 +11,9 @@ BUILT := $(VENV)/.built
 BENCH := .venv-bench
 BENCH_REQUIREMENTS := $(BENCH)/.requirements
 BENCH_BUILT := $(BENCH)/.built
+ENGINES := .venv-engines
+ENGINES_REQUIREMENTS := $(ENGINES)/.requirements
+ENGINES_BUILT := $(ENGINES)/.built
 
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
@@ -20,7 +23,7 @@ CHECKED := python tests benches examples
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full lint conformance bench bench-long build clean
+.PHONY: help demo test test-full test-engines lint conformance bench bench-long build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -32,9 +35,12 @@ test: $(BUILT) ## the core's tests, then those of the Python surface and of ever
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(BUILT) ## the same with the heavy ones
+test-full: $(BUILT) test-engines ## the same with the heavy ones, and test-engines
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
+
+test-engines: $(ENGINES_BUILT) ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
+	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
 
 conformance: $(BUILT) ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
 	$(BIN)/python -m pytest -s tests/test_recorded_cases.py
@@ -63,7 +69,7 @@ build: $(BUILT) ## a wheel in target/wheels/
 	$(BIN)/maturin build --release --locked
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -93,4 +99,17 @@ $(BENCH_BUILT): $(BENCH_REQUIREMENTS) $(BUILT) $(shell find python -name '*.py')
 	$(BIN)/maturin build --release --locked --out target/bench-wheel
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
 	  --find-links target/bench-wheel promptpress
+	@touch $@
+
+# So do the engines, and their workers are processes of their own that have to find the package.
+$(ENGINES_REQUIREMENTS): requirements/engines.txt
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/engines.txt
+	@touch $@
+
+$(ENGINES_BUILT): $(ENGINES_REQUIREMENTS) $(BUILT) $(shell find python -name '*.py')
+	rm -rf target/engines-wheel
+	$(BIN)/maturin build --release --locked --out target/engines-wheel
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+	  --find-links target/engines-wheel promptpress
 	@touch $@

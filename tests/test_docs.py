@@ -1,7 +1,8 @@
 """What the documents show is run, so that it is true.
 
 Python blocks of a file run in order, in one namespace and one folder, which holds the examples as the project does. A
-`text` block right after a block is what that block prints. Shell blocks run where they use the command; of the others
+`text` block right after a block is what that block prints. `py` blocks are lines of a program in examples/, whose own
+tests run it: it needs what isn't always there. Shell blocks run where they use the command; of the others
 it is checked that they only install or make what there is.
 """
 
@@ -25,6 +26,7 @@ from promptpress.cli.arguments import parse
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((PROJECT / "docs").glob("*.md"))
+PROGRAMS = [path.read_text(encoding="utf-8") for path in sorted((PROJECT / "examples").rglob("*.py"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
@@ -76,6 +78,9 @@ def test_blocks(page: Path, folder: Path) -> None:
             printed = python(block, namespace)
         elif block.language == "sh":
             printed = shell(block, folder)
+        elif block.language == "py":
+            assert any(block.code in program for program in PROGRAMS), f"{block.place}: no program has these lines"
+            continue
         else:
             assert block.language in ("text", "json", "toml", "yaml"), f"{block.place}: nobody runs {block.language!r}"
             continue
