@@ -193,6 +193,12 @@ def test_a_payload_with_a_scheme_of_its_own(payload: str, documented: str, recor
         assert got == [one_message([{"type": "image_url", "image_url": {"url": want}}])]
 
 
+def test_a_scheme_behind_a_repeated_tag() -> None:
+    row = {"question": tagged(image=TAGS["image"] + "file://a.png")}
+    want = one_message([{"type": "image_url", "image_url": {"url": "file://a.png"}}])
+    assert rendered(config(URL, meta_template=META), [row]) == [want]
+
+
 def test_the_outputs() -> None:
     entries = {"text": {"type": "text", "text": "{question}"}, "image": {"type": "image_url", "image_url": "{image}"}}
     parts = [{"type": "image_url", "image_url": "é.png"}, {"type": "text", "text": 'Say "so".'}]

@@ -176,7 +176,10 @@ impl<'a> Shown<'a> {
                     Some(own) => Span::Own(own.clone()),
                     None => Span::Of { base: *base, row, range: stretch.range.clone() },
                 };
-                let payload = &sources.bases[*base].bytes(row)[stretch.range.clone()];
+                let payload = match &stretch.own {
+                    Some(own) => own.as_bytes(),
+                    None => &sources.bases[*base].bytes(row)[stretch.range.clone()],
+                };
                 let bare = !self.others.is_empty() && stretch.modality != Modality::Text && has_scheme(payload);
                 out.plans.push(self.plan(number, part, bare));
                 out.spans.push(span);
