@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -294,4 +295,46 @@ renderer = pp.Renderer(
     {"type": "FixKRetriever", "fix_id_list": [2_099, 0]}, examples, {"output_column": "a"},
 )
 assert renderer.render(pa.table({"q": ["x"], "a": ["y"]}))["prompt"].to_pylist() == ["2099\\n0\\nx"]
+""")
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="the peak of memory is read and reset in /proc")
+@pytest.mark.parametrize("output", ["messages", "messages_json"])
+def test_a_stream_of_images_takes_no_more_than_its_batches(output: str) -> None:
+    """Two images of a megabyte a sample. What may be in memory: the batch that is read, and the one that is written."""
+    run(f"""
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+entries = {{
+    "text": {{"type": "text", "text": "{{question}}"}},
+    "image": {{"type": "image_url", "image_url": {{"url": "data:image/png;base64,{{image}}"}}}},
+}}
+template = {{"round": [{{"role": "HUMAN", "prompt_mm": entries}}]}}
+meta = {{"round": [{{"role": "HUMAN", "api_role": "user"}}]}}
+renderer = pp.Renderer(
+    {{"type": "MMPromptTemplate", "template": template}}, meta_template=meta, dialect="aisbench", output={output!r}
+)
+end, image = "<AIS_CONTENT_TAG>", "<AIS_IMAGE_START>"
+def batches(count):
+    for n in range(count):
+        rows = pa.array([f"<AIS_TEXT_START>{{row}}" for row in range(n * 16, n * 16 + 16)])
+        # made by Arrow, so that nothing but the batch itself is in memory
+        yield pa.record_batch({{"content": pc.binary_join_element_wise(rows, image + MIB, image + MIB, "", end)}})
+size = next(batches(1)).nbytes
+assert size > 32 * 2**20
+schema = pa.schema([("content", pa.string())])
+def rendered(count):
+    rows = 0
+    for batch in renderer.stream(pa.RecordBatchReader.from_batches(schema, batches(count))):
+        assert batch.nbytes > batch.num_rows * 2**21
+        rows += batch.num_rows
+        del batch
+    return rows
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")  # the peak starts anew
+before = peak()
+assert rendered(125) == 2_000
+assert peak() - before < 3 * size, ((peak() - before) / size)
 """)

@@ -49,7 +49,8 @@ class Renderer:
         mode: `"gen"` or `"ppl"`. None: `"ppl"` for `PPLInferencer` and `LLInferencer`, else `"gen"`.
         output: `"text"` (the language-model parser), `"messages"` (the API parser), `"prompt_list"` (before any meta
             template) or `"messages_json"`. None: messages for raw messages, a list-form meta template or a role with
-            `api_role`; else text.
+            `api_role`; else text. A message of `MMPromptTemplate` has `parts`, a list of structs, in the place of its
+            `prompt`; without a meta template its messages are the parts themselves. See `to_pylist`.
         labels: The labels of ppl; None: those of the inferencer, the template, or the output column.
         dialect: The harness whose rules decide where they differ.
         substitution: `"harness"` replaces column by column and looks into values, as the harnesses do; `"single_pass"`

@@ -199,6 +199,10 @@ impl Config {
                 return Err(Error::template("meta_template", "expected a dict with a round, found a list"));
             }
         }
+        if matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Media(_))) && !dialect.speaks_parts() {
+            let message = "only AISBench has MMPromptTemplate; give dialect=\"aisbench\"";
+            return Err(Error::template("prompt_template.type", message));
+        }
         let labels = match &s.labels {
             Value::None => inferencer.labels,
             given => Some(label_list(given, "labels")?),

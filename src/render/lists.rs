@@ -543,19 +543,26 @@ impl Expansion {
     }
 }
 
-/// JSON of requests that are texts; None where they pass what one array can hold.
-pub fn text_json(block: &Block, layout: Layout, empty_is_a_list: bool) -> Option<ArrayRef> {
+/// JSON of requests that are texts; None where they pass what one array can hold. `empty` writes that of an empty text.
+///
+/// # Errors
+///
+/// As `empty`.
+pub fn text_json(
+    block: &Block,
+    layout: Layout,
+    empty: impl Fn(usize, &mut String) -> Result<()>,
+) -> Result<Option<ArrayRef>> {
     let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
     for n in 0..block.len() {
-        if block.get(n).is_empty() && empty_is_a_list {
-            texts.bytes.extend_from_slice(b"[]");
-            texts.offsets.push(texts.bytes.len());
-            continue;
-        }
         let mut out = String::new();
-        json::string(&String::from_utf8_lossy(block.get(n)), &mut out);
+        if block.get(n).is_empty() {
+            empty(n, &mut out)?;
+        } else {
+            json::string(&String::from_utf8_lossy(block.get(n)), &mut out);
+        }
         texts.bytes.extend_from_slice(out.as_bytes());
         texts.offsets.push(texts.bytes.len());
     }
-    (texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None))
+    Ok((texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None)))
 }

@@ -457,20 +457,29 @@ impl Renderer {
         }
         let block = Block::new(texts);
         if json {
-            return Ok(text_json(&block, layout, self.empty_is_a_list()));
+            return text_json(&block, layout, |n, out| match emit.shown {
+                Some(shown) if self.empty_is_a_list() => {
+                    let row = range.start + n;
+                    shown.all_json(row, values, out).map_err(|e| e.at_row(row))
+                }
+                _ => {
+                    out.push_str(if self.empty_is_a_list() { "[]" } else { "\"\"" });
+                    Ok(())
+                }
+            });
         }
         let several = emit.turns.is_some() || self.config.mode == Mode::Ppl;
-        if several
-            && self.empty_is_a_list()
-            && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty())
+        let parts = |n: usize| emit.shown.is_some_and(|shown| shown.any(range.start + n));
+        if self.empty_is_a_list()
+            && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty() && (several || parts(*n)))
         {
             let request = range.start * plans.labels + request;
             let row = match &emit.samples {
                 Some(samples) => samples.value(request) as usize - start,
                 None => request / plans.labels,
             };
-            let message = "the request is an empty list among strings, which no Arrow type holds; \
-                           use output=\"messages_json\"";
+            let message = "the request has no text, which makes it a list, and no Arrow type holds one among \
+                           strings; use output=\"messages_json\"";
             return Err(Error::render(message).at_row(row));
         }
         Ok(Some(block.array(layout, None)))

@@ -176,7 +176,10 @@ impl<'a> Shown<'a> {
                     Some(own) => Span::Own(own.clone()),
                     None => Span::Of { base: *base, row, range: stretch.range.clone() },
                 };
-                let payload = &sources.bases[*base].bytes(row)[stretch.range.clone()];
+                let payload = match &stretch.own {
+                    Some(own) => own.as_bytes(),
+                    None => &sources.bases[*base].bytes(row)[stretch.range.clone()],
+                };
                 let bare = !self.others.is_empty() && stretch.modality != Modality::Text && has_scheme(payload);
                 out.plans.push(self.plan(number, part, bare));
                 out.spans.push(span);
@@ -206,7 +209,8 @@ impl<'a> Shown<'a> {
             for place in order {
                 let part = match place {
                     Some(part) => *part,
-                    None => media.parts.len() - 4 + of_type(values, row)? as usize,
+                    // The last parts are those of every modality but text.
+                    None => media.parts.len() + of_type(values, row)? as usize - Modality::ALL.len(),
                 };
                 let own = media.parts[part].as_ref().map_err(|e| e.clone().into_render().at_row(row))?;
                 let is_text = own.keys.iter().any(|(key, _)| &**key == Modality::Text.holder());
@@ -230,6 +234,11 @@ impl<'a> Shown<'a> {
     pub fn count(&self, row: usize, media: usize) -> usize {
         let starts = &self.stretches[media].starts;
         starts[row + 1] - starts[row]
+    }
+
+    /// Whether a row shows anything.
+    pub fn any(&self, row: usize) -> bool {
+        (0..self.media.len()).any(|media| self.count(row, media) > 0)
     }
 
     /// The number of a `prompt_mm` of the template.
@@ -416,6 +425,22 @@ impl<'a> Shown<'a> {
         let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
         let list = ListArray::try_new(item, OffsetBuffer::from_lengths(counts), parts, None);
         Ok(Some(Arc::new(list.map_err(|e| Error::render(e.to_string()))?)))
+    }
+
+    /// Every part of a row in order, as a JSON list: the request of a dialogue without a meta template whose texts are
+    /// all empty.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::json`].
+    pub fn all_json(&self, row: usize, values: &Batch, out: &mut String) -> Result<()> {
+        out.push('[');
+        let mut first = true;
+        for media in 0..self.media.len() {
+            self.json(row, media, values, &mut first, out)?;
+        }
+        out.push(']');
+        Ok(())
     }
 
     /// The text of a part, escaped piece by piece into its place: a payload isn't copied on the way.
