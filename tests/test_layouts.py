@@ -238,3 +238,19 @@ def test_mixed_layouts_in_one_table_and_in_the_examples() -> None:
     samples = pa.table(columns)
     renderer = pp.Renderer(**CONFIGS["five-shot text"], examples=train(LAYOUTS["string_view"]))
     assert prompts(renderer.render(samples)) == want("five-shot text", samples)
+
+
+def test_buffers_at_odd_addresses() -> None:
+    """As frames that were unpickled without a copy have them; reading offsets there is undefined."""
+
+    def odd(data: bytes) -> pa.Buffer:
+        return pa.py_buffer(b"\0" + data).slice(1)
+
+    offsets = odd(b"".join(n.to_bytes(4, "little") for n in (0, 1, 3)))
+    text = pa.Array.from_buffers(pa.string(), 2, [None, offsets, odd(b"abc")])
+    number = pa.Array.from_buffers(pa.int64(), 2, [None, odd((7).to_bytes(8, "little") * 2)])
+    assert any(buffer.address % 8 for array in (text, number) for buffer in array.buffers() if buffer)
+    samples = pa.table({"q": text, "n": number})
+    renderer = pp.Renderer("{q}{n}", examples=samples)
+    assert renderer.render(samples, keep=["q"])["prompt"].to_pylist() == ["a7", "bc7"]
+    assert renderer(samples.to_batches()[0]).column("prompt").to_pylist() == ["a7", "bc7"]

@@ -1205,3 +1205,17 @@ def test_the_number_of_threads_can_be_set() -> None:
 def test_the_examples_given_stay_as_they_were() -> None:
     assert TRAIN[0] == {"q": "0 + 0?", "hint": "{a}", "a": "0"}
     assert render_plain({"prompt_template": "{q}"}, [{"q": "x"}], []) == ["x"]
+
+
+def test_a_pickle_holds_the_examples_and_not_the_table_that_they_are_a_slice_of() -> None:
+    large = pa.table({"q": [f"{n} " * 20 for n in range(10_000)], "a": list(range(10_000))})
+    whole = pp.Renderer(
+        {"type": "PromptTemplate", "template": "</E>{q}", "ice_token": "</E>"},
+        {"type": "PromptTemplate", "template": "{q}{a}"},
+        {"type": "FixKRetriever", "fix_id_list": [0]},
+        large.slice(5, 2),
+        {"input_columns": ["q"], "output_column": "a"},
+    )
+    pickled = pickle.dumps(whole)
+    assert len(pickled) < 5_000
+    assert pickle.loads(pickled) == whole

@@ -17,7 +17,7 @@ from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.model_classes import meta_template_of
 from promptpress.settings import canonical, plain
-from promptpress.tables import as_reader, as_table, core_schema, for_core, taken
+from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes, taken
 
 __all__ = ["Renderer"]
 
@@ -497,10 +497,13 @@ class Renderer:
         return hash(canonical(self._settings))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"settings": self._settings, "examples": self._examples, "tokens": self._tokens}
+        # As a stream: pickling a table would take along whatever larger table it is a slice of.
+        examples = None if self._examples is None else table_bytes(self._examples)
+        return {"settings": self._settings, "examples": examples, "tokens": self._tokens}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(**state)
+        examples = state["examples"]
+        self._set(**{**state, "examples": None if examples is None else bytes_table(examples)})
 
     def __repr__(self) -> str:
         shown = [f"{key}={value!r}" for key, value in self._settings.items() if value != _DEFAULTS.get(key)]

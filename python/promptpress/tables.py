@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pyarrow import types
 
 from promptpress import _core, _text
 from promptpress.errors import render_error
 
-__all__ = ["Lower", "as_reader", "as_table", "core_schema", "for_core", "taken"]
+__all__ = ["Lower", "as_reader", "as_table", "bytes_table", "core_schema", "for_core", "table_bytes", "taken"]
 
 Lower = Callable[[str, pa.Array], pa.Array]
 """Texts of a column's rows: its name and their numbers in, strings out."""
@@ -45,7 +45,7 @@ def as_table(samples: Any) -> pa.Table:
         return pa.Table.from_batches([samples])
     if isinstance(samples, pa.RecordBatchReader):
         return samples.read_all()
-    if isinstance(samples, (ds.Dataset, ds.Scanner)):
+    if _is("Dataset", samples) or _is("Scanner", samples):
         return samples.to_table()
     if hasattr(samples, "with_format") and hasattr(samples, "column_names"):  # a Hugging Face dataset
         return pa.table(samples.with_format("arrow")[:])
@@ -53,6 +53,12 @@ def as_table(samples: Any) -> pa.Table:
         return pa.table(samples)
     message = f"expected a table (anything with the Arrow PyCapsule interface), found {type(samples).__name__}"
     raise TypeError(message)
+
+
+def _is(name: str, value: Any) -> bool:
+    """Whether it is of a class of pyarrow.dataset, which is slow to import: what was made by it has imported it."""
+    dataset = sys.modules.get("pyarrow.dataset")
+    return dataset is not None and isinstance(value, getattr(dataset, name))
 
 
 def as_reader(batches: Any) -> pa.RecordBatchReader:
@@ -72,9 +78,9 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:
     """
     if isinstance(batches, pa.RecordBatchReader):
         return batches
-    if isinstance(batches, ds.Dataset):
+    if _is("Dataset", batches):
         return batches.scanner().to_reader()
-    if isinstance(batches, ds.Scanner):
+    if _is("Scanner", batches):
         return batches.to_reader()
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
         return pa.RecordBatchReader.from_stream(batches)
@@ -154,6 +160,7 @@ def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
         RenderError: If two columns have the same name.
 
     """
+    table = _aligned(table)
     foreign = _foreign(table.schema)
     nested = [field.name for field in table.schema if field.type.num_fields and field.name not in foreign]
     out = _text.lower(table, nested)
@@ -168,6 +175,19 @@ def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
         return part.column(0).combine_chunks()
 
     return out, lower
+
+
+def _aligned(table: pa.Table) -> pa.Table:
+    """Copy what lies at odd addresses: the core reads offsets where they are, and Arrow asks for multiples of 8.
+
+    Frames that were unpickled without a copy, as Dask's workers get them, lie anywhere.
+    """
+    for at, column in enumerate(table.columns):
+        odd = [any(b is not None and b.address % 8 for b in chunk.buffers()) for chunk in column.chunks]
+        if any(odd):
+            chunks = [pa.concat_arrays([c]) if o else c for c, o in zip(column.chunks, odd, strict=True)]
+            table = table.set_column(at, table.schema.field(at), pa.chunked_array(chunks, column.type))
+    return table
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
@@ -288,3 +308,26 @@ def _without_views(data_type: pa.DataType) -> pa.DataType:
         item = data_type.value_field.with_type(_without_views(data_type.value_type))
         return pa.list_(item, data_type.list_size)
     return data_type
+
+
+def table_bytes(table: pa.Table) -> bytes:
+    """Write a table down, and nothing else that its buffers hold.
+
+    >>> import pyarrow as pa
+    >>> large = pa.table({"a": [str(n) for n in range(10_000)]})
+    >>> len(table_bytes(large.slice(0, 1))) < 1_000
+    True
+    >>> bytes_table(table_bytes(large)).equals(large)
+    True
+
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def bytes_table(data: bytes) -> pa.Table:
+    """Read a table that `table_bytes` wrote."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
