@@ -231,9 +231,14 @@ class Renderer:
     ) -> Iterator[pa.RecordBatch]:
         position = Position()
         first = 0
-        for batch in reader:
-            yield from self._batch(batch, schema, keep, position, first, whole=False)
+        batches = iter(reader)
+        while (batch := next(batches, None)) is not None:
+            rendered = self._batch(batch, schema, keep, position, first, whole=False)
             first += batch.num_rows
+            # What was read is let go before more is: a batch may be most of the memory there is.
+            del batch
+            yield from rendered
+            del rendered
 
     def _batch(
         self,
@@ -249,7 +254,11 @@ class Renderer:
         labels = self._core.labels
         times = 1 if labels is None else len(labels)
         kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
-        for start, rows, label, turn, prompt, samples in self._core.render(core_table, labels, position, whole, lower):
+        outcomes = self._core.render(core_table, labels, position, whole, lower)
+        del batch, core_table, lower
+        outcomes.reverse()
+        while outcomes:
+            start, rows, label, turn, prompt, samples = outcomes.pop()
             columns = [_repeated(column.slice(start - first, rows), start, times, samples) for column in kept]
             own = [column for column in (label, turn, prompt) if column is not None]
             if all(len(chunks) == 1 for chunks in columns):

@@ -284,7 +284,7 @@ pub struct Program {
     pub units: Vec<Unit>,
     /// The loop for all others.
     pub ops: Vec<Op>,
-    /// All literals, one after the other.
+    /// All literals, one after the other, and some bytes behind them.
     pub literals: Vec<u8>,
     /// Columns whose values are scanned for placeholders.
     pub scanned: Vec<usize>,
@@ -344,6 +344,8 @@ impl Program {
                 }
             }
         }
+        // Room behind the last literal, so that it too can be copied in steps.
+        program.literals.extend_from_slice(&[0; 32]);
         program.units = units;
         program
     }
@@ -383,7 +385,9 @@ mod tests {
         let masked = masked.map(|(name, by)| (name, Arc::from(by)));
         let columns = Columns::new(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
         let program = Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
-        (program.ops, String::from_utf8(program.literals).unwrap())
+        let mut literals = String::from_utf8(program.literals).unwrap();
+        literals.truncate(literals.len() - 32);
+        (program.ops, literals)
     }
 
     #[test]

@@ -41,6 +41,15 @@ enum Layout {
     },
 }
 
+/// Where texts that lie one behind the other begin; one more than there are texts. All have been checked.
+#[derive(Clone, Copy, Debug)]
+pub enum Offsets<'a> {
+    /// 32 bits each.
+    Narrow(&'a [i32]),
+    /// 64 bits each.
+    Wide(&'a [i64]),
+}
+
 /// A text of [`TextColumn::spans`].
 #[derive(Clone, Debug)]
 pub enum Span {
@@ -181,6 +190,32 @@ impl TextColumn {
                 Span::Of { base, row, range } => &bases[*base].bytes(*row)[range.clone()],
                 Span::Own(text) => text.as_bytes(),
             },
+        }
+    }
+
+    /// The text of row `row`, valid UTF-8: what it is part of, its first byte and the byte after its last.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    #[inline]
+    pub fn place(&self, row: usize) -> (&[u8], usize, usize) {
+        match self.plain() {
+            Some((Offsets::Narrow(offsets), data)) => (data, offsets[row] as usize, offsets[row + 1] as usize),
+            Some((Offsets::Wide(offsets), data)) => (data, offsets[row] as usize, offsets[row + 1] as usize),
+            None => {
+                let bytes = self.bytes(row);
+                (bytes, 0, bytes.len())
+            }
+        }
+    }
+
+    /// Offsets and bytes of all texts, where nothing stands between a row and them: no null, no dictionary, no view.
+    pub fn plain(&self) -> Option<(Offsets<'_>, &[u8])> {
+        match (&self.nulls, &self.layout) {
+            (None, Layout::Plain(Slices::Narrow { offsets, data })) => Some((Offsets::Narrow(offsets), data)),
+            (None, Layout::Plain(Slices::Wide { offsets, data })) => Some((Offsets::Wide(offsets), data)),
+            _ => None,
         }
     }
 

@@ -19,7 +19,9 @@ use crate::role::Request;
 pub(super) struct Asked {
     samples: Vec<i64>,
     turns: Vec<i64>,
-    keys: Vec<Key>,
+    /// Keys of all requests, one behind the other, and where each ends.
+    keys: Vec<u32>,
+    ends: Vec<usize>,
     shots: Shots,
 }
 
@@ -27,14 +29,15 @@ impl Asked {
     /// No requests yet.
     pub fn new() -> Self {
         let shots = Shots { offsets: vec![0], examples: Vec::new() };
-        Self { samples: Vec::new(), turns: Vec::new(), keys: Vec::new(), shots }
+        Self { samples: Vec::new(), turns: Vec::new(), keys: Vec::new(), ends: vec![0], shots }
     }
 
     /// Ask for turn `turn` of a sample.
-    pub fn push(&mut self, sample: usize, turn: usize, key: Key, texts: impl IntoIterator<Item = u32>) {
+    pub fn push(&mut self, sample: usize, turn: usize, key: &[u32], texts: impl IntoIterator<Item = u32>) {
         self.samples.push(sample as i64);
         self.turns.push(turn as i64);
-        self.keys.push(key);
+        self.keys.extend_from_slice(key);
+        self.ends.push(self.keys.len());
         self.shots.examples.extend(texts);
         self.shots.offsets.push(self.shots.examples.len());
     }
@@ -57,7 +60,7 @@ impl Renderer {
         &self,
         asked: Asked,
         parts: &Parts,
-        mut request: impl FnMut(&Key) -> Result<Request>,
+        mut request: impl FnMut(&[u32]) -> Result<Request>,
         start: usize,
         emit: &mut Emit,
         host: &dyn Host,
@@ -66,12 +69,14 @@ impl Renderer {
         let options = RecordBatchOptions::new().with_row_count(Some(asked.samples.len()));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
             .map_err(|e| Error::render(e.to_string()))?;
-        let make = |_: Option<&_>, key: &Key| Ok(Plan::new(request(key)?, &none));
-        let plans = plan_rows(&[None], asked.keys.iter().map(|key| Ok(key.clone())), make).map_err(|e| {
-            match e.place().row {
-                Some(request) => e.at_row(asked.samples[request] as usize),
-                None => e,
-            }
+        let make = |_: Option<&_>, key: &[u32]| Ok(Plan::new(request(key)?, &none));
+        let key = |request: usize, key: &mut Key| {
+            key.extend_from_slice(&asked.keys[asked.ends[request]..asked.ends[request + 1]]);
+            Ok(())
+        };
+        let plans = plan_rows(&[None], asked.samples.len(), key, make).map_err(|e| match e.place().row {
+            Some(request) => e.at_row(asked.samples[request] as usize),
+            None => e,
         })?;
         emit.samples = Some(asked.samples.iter().map(|s| s + start as i64).collect::<Int64Array>());
         emit.turns = (self.config.infer_mode != InferMode::Whole).then(|| Int64Array::from(asked.turns));

@@ -14,7 +14,6 @@ use super::asked::Asked;
 use super::batch::{Batch, Host, is_extension};
 use super::examples::Parts;
 use super::message_type::element_type;
-use super::planner::Key;
 use super::renderer::{Emit, Renderer};
 use super::scalar::readable;
 use super::zipped::{Zipped, large_lists};
@@ -89,7 +88,7 @@ impl Renderer {
             }
             Shape::Lists => self.entries(chat, &zipped(chat, batch)?, host)?,
         };
-        let mut asked = Asked::new();
+        let (mut asked, mut key) = (Asked::new(), Vec::new());
         for sample in 0..batch.num_rows() {
             let (first, end) = (chats.starts[sample], chats.starts[sample + 1]);
             let turns: Vec<usize> = (first..end).filter(|n| chats.voices[*n].0 == ASSISTANT).collect();
@@ -109,11 +108,12 @@ impl Renderer {
                         texts[at - first] = chats.parts.push(replies.bytes(n));
                     }
                 }
-                let key = voices.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)).collect();
-                asked.push(sample, turn, key, texts);
+                key.clear();
+                key.extend(voices.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
+                asked.push(sample, turn, &key, texts);
             }
         }
-        let request = |key: &Key| {
+        let request = |key: &[u32]| {
             let voice = |voice: &u32| (&chats.roles[(voice / 2) as usize], voice % 2 == 1);
             chat_request(&self.config, &key.iter().map(voice).collect::<Vec<_>>())
         };

@@ -4,13 +4,16 @@
 //! needs no lock. A text that copying can't render (see [`crate::plan`]'s segments) is rendered while measuring and kept until
 //! it is written.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::batch::Batch;
+use super::copy::{Step, put};
 use super::examples::Parts;
 use super::fill;
+use super::pages::Bytes;
 use super::planner::{Plan, Plans};
 use crate::error::Result;
 use crate::plan::{Op, Program};
@@ -23,7 +26,7 @@ pub struct Texts {
     /// Where each text starts; one more than there are texts.
     pub offsets: Vec<usize>,
     /// All texts.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 /// The examples of each row.
@@ -50,16 +53,9 @@ impl Shots {
 struct Bound<'a> {
     program: &'a Program,
     ops: Vec<Step<'a>>,
+    texts: HashMap<usize, &'a TextColumn>,
     hazards: Vec<&'a [bool]>,
     guards: Vec<(&'a TextColumn, &'a [Box<[u8]>])>,
-}
-
-#[derive(Clone, Copy)]
-enum Step<'a> {
-    Lit(&'a [u8]),
-    Field(&'a TextColumn),
-    Example(u32, u32),
-    LineIf(usize),
 }
 
 impl<'a> Bound<'a> {
@@ -68,13 +64,17 @@ impl<'a> Bound<'a> {
         for column in &program.scanned {
             hazards.extend(batch.hazards(*column)?);
         }
+        let mut texts = HashMap::new();
+        for column in &program.fields {
+            texts.insert(*column, batch.texts(*column)?);
+        }
         let ops = program
             .ops
             .iter()
             .map(|op| {
                 Ok(match *op {
-                    Op::Lit(start, end) => Step::Lit(&program.literals[start..end]),
-                    Op::Field(column) => Step::Field(batch.texts(column)?),
+                    Op::Lit(start, end) => Step::Lit(&program.literals, start, end),
+                    Op::Field(column) => Step::column(batch.texts(column)?),
                     Op::Example(slot, part) => Step::Example(slot, part),
                     Op::LineIf(steps) => Step::LineIf(steps),
                 })
@@ -85,7 +85,7 @@ impl<'a> Bound<'a> {
             .iter()
             .map(|(column, rests)| Ok((batch.texts(*column)?, &rests[..])))
             .collect::<Result<_>>()?;
-        Ok(Self { program, ops, hazards, guards })
+        Ok(Self { program, ops, texts, hazards, guards })
     }
 
     /// Whether a row has to be filled column by column.
@@ -100,45 +100,66 @@ impl<'a> Bound<'a> {
             || self.program.examples.iter().any(|(slot, part)| parts.is_dirty(shots[*slot as usize], *part))
     }
 
-    #[inline]
-    fn piece<'b>(step: &Step<'b>, row: usize, shots: &[u32], parts: &'b Parts) -> &'b [u8] {
-        match step {
-            Step::Lit(bytes) => bytes,
-            Step::Field(texts) => texts.bytes(row),
-            Step::Example(slot, part) => parts.bytes(shots[*slot as usize], *part),
-            Step::LineIf(_) => b"\n",
-        }
-    }
-
     /// Whether every row is a plain copy of literals and fields, so that lengths can be added up column by column.
     fn is_plain(&self) -> bool {
         !self.program.always
             && self.hazards.is_empty()
             && self.guards.is_empty()
-            && self.ops.iter().all(|step| matches!(step, Step::Lit(_) | Step::Field(_)))
+            && !self.ops.iter().any(|step| matches!(step, Step::Example(..) | Step::LineIf(_)))
     }
 
-    /// The lengths of a plain program's texts in `rows`.
-    fn lengths(&self, rows: Range<usize>) -> Vec<usize> {
-        let literals = self.ops.iter().map(|step| if let Step::Lit(bytes) = step { bytes.len() } else { 0 }).sum();
-        let mut lengths = vec![literals; rows.len()];
-        for step in &self.ops {
-            if let Step::Field(texts) = step {
-                texts.add_lengths(rows.clone(), &mut lengths);
+    /// Add the lengths of a plain program's texts in `rows` to `lengths`.
+    fn add_lengths(&self, rows: Range<usize>, lengths: &mut [usize]) {
+        let literals: usize =
+            self.ops.iter().map(|s| if let Step::Lit(_, start, end) = s { end - start } else { 0 }).sum();
+        for length in lengths.iter_mut() {
+            *length += literals;
+        }
+        for column in
+            self.program.ops.iter().filter_map(|op| if let Op::Field(column) = op { Some(*column) } else { None })
+        {
+            if let Some(texts) = self.texts.get(&column) {
+                texts.add_lengths(rows.clone(), lengths);
             }
         }
-        lengths
     }
 
-    fn each<'b>(&'b self, row: usize, shots: &'b [u32], parts: &'b Parts, mut write: impl FnMut(&'b [u8])) {
+    /// Write a row's text to `own[at..]`; returns where the next one goes.
+    #[inline]
+    fn write(&self, own: &mut [u8], mut at: usize, row: usize, shots: &[u32], parts: &Parts) -> usize {
         for (n, step) in self.ops.iter().enumerate() {
             if let Step::LineIf(steps) = step
-                && self.ops[n + 1..=n + steps].iter().all(|s| Self::piece(s, row, shots, parts).is_empty())
+                && self.all_empty(n + 1, *steps, row, shots, parts)
             {
                 continue;
             }
-            write(Self::piece(step, row, shots, parts));
+            let (from, start, end) = step.place(row, shots, parts);
+            at = put(own, at, from, start, end);
         }
+        at
+    }
+
+    /// The length of a row's text.
+    fn length(&self, row: usize, shots: &[u32], parts: &Parts) -> usize {
+        let mut length = 0;
+        for (n, step) in self.ops.iter().enumerate() {
+            if let Step::LineIf(steps) = step
+                && self.all_empty(n + 1, *steps, row, shots, parts)
+            {
+                continue;
+            }
+            let (_, start, end) = step.place(row, shots, parts);
+            length += end - start;
+        }
+        length
+    }
+
+    #[cold]
+    fn all_empty(&self, first: usize, steps: usize, row: usize, shots: &[u32], parts: &Parts) -> bool {
+        self.ops[first..first + steps].iter().all(|step| {
+            let (_, start, end) = step.place(row, shots, parts);
+            start == end
+        })
     }
 }
 
@@ -184,14 +205,15 @@ pub fn texts(
         .iter()
         .map(|plan| plan.programs.iter().map(|program| Bound::new(program, batch)).collect())
         .collect::<Result<_>>()?;
+    // Where every row is a plain copy of the same programs, nothing has to be decided row by row.
+    let plain = plans.each.is_none() && bound.iter().flatten().all(Bound::is_plain);
+    if plain {
+        let programs: Vec<&Bound> = bound.iter().flatten().collect();
+        return Ok(plain_texts(&programs, rows, limit));
+    }
     let labels = plans.labels;
     let requests = rows.start * labels..rows.end * labels;
-    let single = plans.each.is_none() && labels == 1 && bound.len() == 1 && bound[0].len() == 1;
-    let plain = single.then(|| &bound[0][0]).filter(|program| program.is_plain());
     let measure = |chunk: Range<usize>| -> Result<Measured> {
-        if let Some(program) = plain {
-            return Ok(Measured { lengths: program.lengths(chunk.clone()), requests: chunk, hard: Vec::new() });
-        }
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
         let mut hard = Vec::new();
@@ -204,9 +226,7 @@ pub fn texts(
                     lengths.push(text.len());
                     hard.push((lengths.len() - 1, text));
                 } else {
-                    let mut length = 0;
-                    one.each(row, shots, parts, |piece| length += piece.len());
-                    lengths.push(length);
+                    lengths.push(one.length(row, shots, parts));
                 }
             }
         }
@@ -226,8 +246,7 @@ pub fn texts(
     if total > limit {
         return Ok(None);
     }
-    // Zeroed memory comes from the system untouched: the pages are first written by the threads that fill them.
-    let mut bytes = vec![0_u8; total];
+    let mut bytes = Bytes::new(total);
     let mut rest = &mut bytes[..];
     let mut slices = Vec::with_capacity(measured.len());
     for chunk in &measured {
@@ -243,18 +262,62 @@ pub fn texts(
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
-                if let Some((_, text)) = hard.next_if(|(n, _)| *n == number) {
-                    own[at..at + text.len()].copy_from_slice(text);
-                    at += text.len();
-                } else {
-                    one.each(row, shots, parts, |piece| {
-                        own[at..at + piece.len()].copy_from_slice(piece);
-                        at += piece.len();
-                    });
-                }
+                at = match hard.next_if(|(n, _)| *n == number) {
+                    Some((_, text)) => put(own, at, text, 0, text.len()),
+                    None => one.write(own, at, row, shots, parts),
+                };
                 number += 1;
             }
         }
     });
     Ok(Some(Texts { offsets, bytes }))
+}
+
+/// The texts of rows that are plain copies: measured a column at a time, and written without looking at anything else.
+fn plain_texts(programs: &[&Bound], rows: Range<usize>, limit: usize) -> Option<Texts> {
+    let each = programs.len();
+    let mut offsets = vec![0_usize; rows.len() * each + 1];
+    let chunk = |n: usize| rows.start + n * CHUNK..(rows.start + (n + 1) * CHUNK).min(rows.end);
+    offsets[1..].par_chunks_mut((CHUNK * each).max(1)).enumerate().for_each(|(n, own)| {
+        if let [program] = programs {
+            program.add_lengths(chunk(n), own);
+            return;
+        }
+        let mut lengths = vec![0; chunk(n).len()];
+        for (k, program) in programs.iter().enumerate() {
+            lengths.fill(0);
+            program.add_lengths(chunk(n), &mut lengths);
+            for (row, length) in lengths.iter().enumerate() {
+                own[row * each + k] = *length;
+            }
+        }
+    });
+    let mut total = 0;
+    for offset in &mut offsets[1..] {
+        total += *offset;
+        *offset = total;
+    }
+    if total > limit {
+        return None;
+    }
+    let mut bytes = Bytes::new(total);
+    let mut rest = &mut bytes[..];
+    let mut slices = Vec::with_capacity(rows.len() / CHUNK + 1);
+    for n in 0..rows.len().div_ceil(CHUNK) {
+        let rows = chunk(n);
+        let bounds = |row: usize| offsets[(row - (chunk(0).start)) * each];
+        let (own, after) = rest.split_at_mut(bounds(rows.end) - bounds(rows.start));
+        slices.push((rows, own));
+        rest = after;
+    }
+    let none = Parts::default();
+    slices.into_par_iter().for_each(|(rows, own)| {
+        let mut at = 0;
+        for row in rows {
+            for program in programs {
+                at = program.write(own, at, row, &[], &none);
+            }
+        }
+    });
+    Some(Texts { offsets, bytes })
 }

@@ -12,7 +12,8 @@ use super::planner::{Plan, Plans};
 use super::renderer::present;
 use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
-use crate::plan::{Columns, Config, ExampleForm, IceForm, Program, Substitution, Tokens, messages_of};
+use crate::plan::{Columns, Config, ExampleForm, IceForm, Op, Program, Substitution, Tokens, messages_of};
+use crate::pytext::TextColumn;
 use crate::role::{Piece, Request};
 use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
 use crate::value::Value;
@@ -24,20 +25,64 @@ pub struct Parts {
     starts: Vec<usize>,
     texts: Texts,
     dirty: Vec<bool>,
+    /// By part, the column that it is as it stands: nothing of it is copied.
+    columns: Vec<Option<TextColumn>>,
+    /// How many examples have such parts; what is added behind them has none.
+    rows: usize,
 }
 
 impl Parts {
     /// The text of part `part` of example `example`.
     #[inline]
     pub fn bytes(&self, example: u32, part: u32) -> &[u8] {
+        let (bytes, start, end) = self.place(example, part);
+        &bytes[start..end]
+    }
+
+    /// The bytes of all parts, and where this one's are among them.
+    #[inline]
+    pub fn place(&self, example: u32, part: u32) -> (&[u8], usize, usize) {
+        if let Some(column) = self.column(example, part) {
+            return column.place(example as usize);
+        }
         let at = self.starts[example as usize] + part as usize;
-        &self.texts.bytes[self.texts.offsets[at]..self.texts.offsets[at + 1]]
+        (&self.texts.bytes, self.texts.offsets[at], self.texts.offsets[at + 1])
     }
 
     /// Whether a field could be filled into it.
     #[inline]
     pub fn is_dirty(&self, example: u32, part: u32) -> bool {
-        self.dirty[self.starts[example as usize] + part as usize]
+        self.column(example, part).is_none() && self.dirty[self.starts[example as usize] + part as usize]
+    }
+
+    #[inline]
+    fn column(&self, example: u32, part: u32) -> Option<&TextColumn> {
+        self.columns.get(part as usize)?.as_ref().filter(|_| (example as usize) < self.rows)
+    }
+
+    /// Render the parts of every row of a batch, all of one form that nothing is filled into later. Parts that are a
+    /// column as it stands are not copied.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn of_rows(batch: &Batch, form: &[&Text]) -> Result<Self> {
+        let mut programs: Vec<Program> =
+            form.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns)).collect();
+        let mut columns = vec![None; programs.len()];
+        for (program, column) in programs.iter_mut().zip(&mut columns) {
+            if let [Op::Field(field)] = program.ops[..]
+                && !program.always
+                && program.guards.is_empty()
+                && program.scanned.iter().all(|scanned| matches!(batch.hazards(*scanned), Ok(None)))
+            {
+                *column = Some(batch.texts(field)?.clone());
+                *program = Program::new(&[], batch.columns);
+            }
+        }
+        let kinds = std::iter::repeat_n(Some(0), batch.rows);
+        let parts = Self::of_programs(batch, vec![programs], kinds, &Tokens::default())?;
+        Ok(Self { columns, rows: batch.rows, ..parts })
     }
 
     /// Render the parts of every row of a batch: those of the form `kinds[row]`, none where there is none. `tokens`
@@ -84,7 +129,7 @@ impl Parts {
         let texts = engine::texts(batch, &plans, 0..batch.rows, &shots, &empty, usize::MAX)?.unwrap_or_default();
         let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
         let dirty = if tokens.is_empty() { vec![false; parts] } else { texts.offsets.windows(2).map(text).collect() };
-        Ok(Self { starts, texts, dirty })
+        Ok(Self { starts, texts, dirty, columns: Vec::new(), rows: 0 })
     }
 
     /// The same parts, each an example of its own.
@@ -100,7 +145,7 @@ impl Parts {
             self.texts.offsets.push(0);
         }
         self.starts.push(self.texts.offsets.len() - 1);
-        self.texts.bytes.extend_from_slice(text);
+        self.texts.bytes.extend(text);
         self.texts.offsets.push(self.texts.bytes.len());
         self.dirty.push(false);
         self.starts.len() as u32 - 1

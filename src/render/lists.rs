@@ -212,7 +212,7 @@ impl<'a> Assembly<'a> {
         if out.len() > limit(self.config.layout) {
             return Ok(None);
         }
-        Ok(Some(Block::new(Texts { offsets, bytes: out.into_bytes() }).array(self.config.layout, None)))
+        Ok(Some(Block::new(Texts { offsets, bytes: out.into_bytes().into() }).array(self.config.layout, None)))
     }
 
     /// A message with parts: its keys in the configuration's order, and no payload copied on the way.
@@ -553,16 +553,15 @@ pub fn text_json(
     layout: Layout,
     empty: impl Fn(usize, &mut String) -> Result<()>,
 ) -> Result<Option<ArrayRef>> {
-    let mut texts = Texts { offsets: vec![0], bytes: Vec::new() };
+    let (mut offsets, mut out) = (vec![0], String::new());
     for n in 0..block.len() {
-        let mut out = String::new();
         if block.get(n).is_empty() {
             empty(n, &mut out)?;
         } else {
             json::string(&String::from_utf8_lossy(block.get(n)), &mut out);
         }
-        texts.bytes.extend_from_slice(out.as_bytes());
-        texts.offsets.push(texts.bytes.len());
+        offsets.push(out.len());
     }
+    let texts = Texts { offsets, bytes: out.into_bytes().into() };
     Ok((texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None)))
 }

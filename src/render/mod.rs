@@ -3,6 +3,7 @@
 mod asked;
 mod batch;
 mod chat;
+mod copy;
 mod engine;
 mod examples;
 mod explain;
@@ -14,6 +15,7 @@ mod lists;
 mod media;
 mod message_type;
 mod outcome;
+mod pages;
 mod planner;
 mod renderer;
 mod scalar;

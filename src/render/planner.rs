@@ -68,21 +68,31 @@ impl Plans {
 /// texts do.
 pub type Key = Vec<u32>;
 
-/// Plans for the rows of a batch, each made once.
+/// Plans for `rows` rows, each made once; `put_key` appends a row's key.
 ///
 /// # Errors
 ///
 /// What `make` returns, at the first row that needs the plan.
 pub fn plan_rows(
     labels: &[Option<Value>],
-    keys: impl Iterator<Item = Result<Key>>,
-    mut make: impl FnMut(Option<&Value>, &Key) -> Result<Plan>,
+    rows: usize,
+    mut put_key: impl FnMut(usize, &mut Key) -> Result<()>,
+    mut make: impl FnMut(Option<&Value>, &[u32]) -> Result<Plan>,
 ) -> Result<Plans> {
     let mut known: HashMap<Key, u32> = HashMap::new();
+    // Rows that follow each other mostly have few keys, in turn.
+    let mut latest: [(Key, u32); 4] = Default::default();
+    let mut next = 0;
     let mut plans = Vec::new();
-    let mut each = Vec::new();
-    for (row, key) in keys.enumerate() {
-        let key = key.map_err(|e| e.into_render().at_row(row))?;
+    let mut each = Vec::with_capacity(rows * labels.len());
+    let mut key = Key::new();
+    for row in 0..rows {
+        key.clear();
+        put_key(row, &mut key).map_err(|e| e.into_render().at_row(row))?;
+        if let Some((_, first)) = latest.iter().take(known.len()).find(|(known, _)| *known == key) {
+            each.extend(*first..*first + labels.len() as u32);
+            continue;
+        }
         let first = match known.get(&key) {
             Some(first) => *first,
             None => {
@@ -90,10 +100,12 @@ pub fn plan_rows(
                 for label in labels {
                     plans.push(Arc::new(make(label.as_ref(), &key).map_err(|e| e.into_render().at_row(row))?));
                 }
-                known.insert(key, first);
+                known.insert(key.clone(), first);
                 first
             }
         };
+        latest[next] = (key.clone(), first);
+        next = (next + 1) % latest.len();
         each.extend(first..first + labels.len() as u32);
     }
     Ok(Plans { all: plans, labels: labels.len(), each: Some(each) })

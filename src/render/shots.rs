@@ -77,16 +77,17 @@ impl Renderer {
             return Ok((Plans { all: plans, labels: labels.len(), each: None }, Shots::default()));
         }
         let by_texts = self.needs_texts();
-        let key = |row: usize| -> Result<Key> {
-            let own = shots.of(row);
-            let body = bodies.as_ref().map(|bodies| bodies[row]);
-            let example = |example: &u32| match &self.examples {
-                Some(examples) if !by_texts => examples.kind(*example).map(|kind| kind as u32),
-                _ => Ok(*example),
-            };
-            body.map(Ok).into_iter().chain(own.iter().map(example)).collect()
+        let put_key = |row: usize, key: &mut Key| -> Result<()> {
+            key.extend(bodies.as_ref().map(|bodies| bodies[row]));
+            for example in shots.of(row) {
+                key.push(match &self.examples {
+                    Some(examples) if !by_texts => examples.kind(*example)? as u32,
+                    _ => *example,
+                });
+            }
+            Ok(())
         };
-        let make = |label: Option<&Value>, key: &Key| -> Result<Plan> {
+        let make = |label: Option<&Value>, key: &[u32]| -> Result<Plan> {
             let mut forms = Vec::with_capacity(key.len());
             let (body, ids) = key.split_at(usize::from(bodies.is_some()));
             for (slot, id) in ids.iter().enumerate() {
@@ -103,7 +104,7 @@ impl Renderer {
             let body = body.first().and_then(|body| self.body(*body));
             Ok(Plan::new(recipe(&self.config, body.or(label), &forms)?, &bound.columns))
         };
-        let plans = plan_rows(labels, (0..batch.num_rows()).map(key), make)?;
+        let plans = plan_rows(labels, batch.num_rows(), put_key, make)?;
         Ok((plans, shots))
     }
 

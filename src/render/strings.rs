@@ -30,7 +30,7 @@ pub struct Block {
 impl Block {
     /// A block of rendered texts.
     pub fn new(texts: Texts) -> Self {
-        Self { offsets: texts.offsets.into(), bytes: Buffer::from_vec(texts.bytes) }
+        Self { offsets: texts.offsets.into(), bytes: texts.bytes.into_buffer() }
     }
 
     /// How many texts.

@@ -10,11 +10,10 @@ use arrow_schema::DataType;
 use super::asked::Asked;
 use super::batch::{Batch, Host};
 use super::examples::{Parts, is_list};
-use super::planner::Key;
 use super::renderer::{Emit, Renderer};
 use super::zipped::{Zipped, large_lists};
 use crate::error::{Error, Result};
-use crate::plan::{Columns, InferMode, Tokens, turn_recipe};
+use crate::plan::{Columns, InferMode, turn_recipe};
 use crate::template::Turns;
 
 const COLUMNS: [&str; 2] = ["question", "answer"];
@@ -79,13 +78,12 @@ impl Renderer {
             Some(pair) => error.at_row(pairs.sample(pair)),
             None => error,
         };
-        let kinds = std::iter::repeat_n(Some(0), pairs.table.num_rows());
-        let mut parts = Parts::render(&values, &[turns.parts()], kinds, &Tokens::default()).map_err(in_row)?;
+        let mut parts = Parts::of_rows(&values, &turns.parts()).map_err(in_row)?;
         let mut asked = Asked::new();
         for (sample, bounds) in pairs.starts.windows(2).enumerate() {
             let (first, count) = (bounds[0] as u32, (bounds[1] - bounds[0]) as u32);
             if self.config.infer_mode == InferMode::Whole {
-                asked.push(sample, 0, vec![count, 0], first..first + count);
+                asked.push(sample, 0, &[count, 0], first..first + count);
                 continue;
             }
             for turn in self.turns_asked(turns.count(count as usize), replies.map(|(turn, _)| turn)) {
@@ -99,10 +97,10 @@ impl Renderer {
                     None => Vec::new(),
                 };
                 let pair = pair as u32 + 1;
-                asked.push(sample, turn, vec![pair, item as u32 + 1], (first..first + pair).chain(said));
+                asked.push(sample, turn, &[pair, item as u32 + 1], (first..first + pair).chain(said));
             }
         }
-        let request = |key: &Key| {
+        let request = |key: &[u32]| {
             let cut = (key[1] > 0).then(|| (key[0] as usize - 1, key[1] as usize - 1));
             turn_recipe(turns, &self.config, key[0] as usize, cut, replies.is_some())
         };

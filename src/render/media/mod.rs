@@ -414,7 +414,7 @@ impl<'a> Shown<'a> {
                 offsets.push(out.len());
             }
             let layout = self.config.layout;
-            let texts = Texts { offsets, bytes: out.into_bytes() };
+            let texts = Texts { offsets, bytes: out.into_bytes().into() };
             return Ok((texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None)));
         }
         let wanted: Vec<(usize, usize)> = rows.clone().flat_map(|row| media.iter().map(move |m| (row, *m))).collect();
