@@ -136,7 +136,8 @@ class LMTemplateParser(TemplateParser):
 
     @staticmethod
     def _voice(voice: Any, stops: bool) -> tuple[Any, bool]:
-        begin = voice.get("begin", "")
+        said = voice.get("begin", "")
         if stops and voice.get("generate", False):
-            return begin, False
-        return begin + (voice.get("prompt", "") + voice.get("end", "")), True
+            return said, False
+        said += voice.get("prompt", "") + voice.get("end", "")
+        return said, True

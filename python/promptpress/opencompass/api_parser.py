@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from promptpress._single import api_parser
+from promptpress._single.text import copied
 from promptpress.opencompass.prompt_list import PromptList
 from promptpress.opencompass.raw_prompt_template import ROLES
 
@@ -56,10 +57,9 @@ class APITemplateParser(api_parser.APITemplateParser):
             "role" in one and "content" in one for one in prompt_template
         )
         if is_raw and prompt_template:
-            messages = copy.deepcopy(prompt_template)
             if self.meta_template and isinstance(self.meta_template, list):
-                return joined(self.meta_template, messages)
-            return messages
+                return joined(self.meta_template, prompt_template)
+            return copy.deepcopy(prompt_template)
         return super().parse_template(prompt_template, mode)
 
 
@@ -69,10 +69,10 @@ def joined(meta: list[Any], messages: list[Any]) -> list[Any]:
     Args:
         meta: The meta template's messages, in their order. One whose role is among the messages that are left goes in
             front of the next of them, in one message; another goes in where it stands.
-        messages: The messages of the sample; they are changed.
+        messages: The messages of the sample.
 
     Returns:
-        One list of both.
+        One list of both; each message in it is a copy.
 
     Example:
         >>> joined([{"role": "system", "content": "S"}], [{"role": "user", "content": "?"}])
@@ -84,11 +84,12 @@ def joined(meta: list[Any], messages: list[Any]) -> list[Any]:
         rest = messages[at:]
         ahead = next((n for n, one in enumerate(rest) if one["role"] == own["role"]), None)
         if ahead is None:
-            out.append(copy.deepcopy(own))
+            out.append(copied(own))
             continue
-        out.extend(rest[:ahead])
-        same = rest[ahead]
+        out.extend(map(copied, rest[:ahead]))
+        same = copied(rest[ahead])
         same["content"] = own["content"] + same["content"]
         out.append(same)
         at += ahead + 1
-    return out + messages[at:]
+    out.extend(map(copied, messages[at:]))
+    return out

@@ -51,7 +51,8 @@ class ChatParser:
         if meta_template:
             for key in ("round", "reserved_roles"):
                 for item in meta_template.get(key, []):
-                    self.roles[OPENAI_ROLES.get(item["role"], item["role"])] = item.copy()
+                    role = OPENAI_ROLES.get(item["role"], item["role"])
+                    self.roles[role] = item.copy()
 
     def parse_template(self, chat: Any, mode: str = "gen") -> Any:  # noqa: ARG002 - ChatInferencer only generates
         """A chat as the model takes it.
