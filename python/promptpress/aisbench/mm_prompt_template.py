@@ -31,9 +31,9 @@ class MMPromptTemplate(BasePromptTemplate):
         return all("prompt_mm" in turn.keys() for turn in self.template["round"])  # noqa: SIM118 - of turns alone
 
     def format_mm_url(self, template: Any, entry: Any) -> Any:
-        """A copy of a template, with the key `mm_url` named after the sample's `type` if `documented`.
+        """A copy of a template, with the key `mm_url` named after the sample's `type`, if `documented`.
 
-        The harness means to do that always, and never gets there.
+        The harness means to do that always, and never gets there. A sample with `content` is left as it is in any case.
 
         Args:
             template: A dialogue template.
@@ -44,7 +44,7 @@ class MMPromptTemplate(BasePromptTemplate):
         """
         out = copy.deepcopy(template)
         for turn in out["round"]:
-            if "prompt_mm" in turn.keys() and self.documented:  # noqa: SIM118 - of turns alone
+            if "prompt_mm" in turn.keys() and self.documented and "content" not in entry:  # noqa: SIM118 - of turns alone
                 entries = turn["prompt_mm"]
                 if isinstance(entries, dict) and "mm_url" in entries:
                     entries[entry["type"] + "_url"] = entries.pop("mm_url")
