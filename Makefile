@@ -43,7 +43,7 @@ test-engines: $(ENGINES_BUILT) ## Ray Data, Spark, Daft, Dask and others: equal 
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
 
 conformance: $(BUILT) ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
-	$(BIN)/python -m pytest -s tests/test_recorded_cases.py
+	$(BIN)/python -m pytest -s tests/test_recorded_cases.py tests/test_dropin_cases.py
 
 lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, and the stub against the binary
 	cargo fmt --check

@@ -13,6 +13,7 @@ __all__ = [
     "Renderer",
     "TemplateError",
     "__version__",
+    "fill",
     "repeated_rows",
     "set_printable",
     "set_threads",
@@ -97,5 +98,6 @@ def set_threads(n: int | None, /) -> None:
 def threads() -> int:
     """Return the number of threads that rendering uses."""
 
+def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def set_printable(bitmap: bytes) -> bool: ...
 def repeated_rows(start: int, rows: int, times: int) -> pa.Array: ...

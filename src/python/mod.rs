@@ -4,6 +4,7 @@ mod arrow;
 mod detach;
 mod errors;
 mod renderer;
+mod single;
 mod value;
 
 use pyo3::prelude::*;
@@ -34,6 +35,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(set_printable, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     Ok(())
 }
 

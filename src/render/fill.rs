@@ -61,9 +61,7 @@ fn unit(unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) ->
 
 fn replace<'t>(text: &'t [u8], column: usize, unit: &Text, batch: &Batch, row: usize) -> Result<Cow<'t, [u8]>> {
     let token = batch.columns.tokens.get(column).as_bytes();
-    // An empty token stands between characters, as in Python, not between bytes.
-    let between = |at: &usize| !token.is_empty() || text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
-    let mut found = memmem::find_iter(text, token).filter(between).peekable();
+    let mut found = places(text, token).peekable();
     if found.peek().is_none() {
         return Ok(Cow::Borrowed(text));
     }
@@ -80,6 +78,37 @@ fn replace<'t>(text: &'t [u8], column: usize, unit: &Text, batch: &Batch, row: u
     }
     out.extend_from_slice(&text[start..]);
     Ok(Cow::Owned(out))
+}
+
+/// Where a token stands in a text, from left to right and none within another.
+fn places<'t>(text: &'t [u8], token: &'t [u8]) -> impl Iterator<Item = usize> + 't {
+    // An empty token stands between characters, as in Python, not between bytes.
+    let between = |at: &usize| !token.is_empty() || text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
+    memmem::find_iter(text, token).filter(between)
+}
+
+/// Put `value` in for every `token` of a text, as Python's `str.replace` does. None where there is no such token.
+///
+/// ```
+/// use promptpress::render::replaced;
+///
+/// assert_eq!(replaced("{q} or {q}", "{q}", "?").as_deref(), Some("? or ?"));
+/// assert_eq!(replaced("é", "", "-").as_deref(), Some("-é-"));
+/// assert_eq!(replaced("a", "{q}", "?"), None);
+/// ```
+#[must_use]
+pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
+    let mut found = places(text.as_bytes(), token.as_bytes()).peekable();
+    found.peek()?;
+    let mut out = String::with_capacity(text.len() + value.len());
+    let mut start = 0;
+    for at in found {
+        out.push_str(&text[start..at]);
+        out.push_str(value);
+        start = at + token.len();
+    }
+    out.push_str(&text[start..]);
+    Some(out)
 }
 
 /// A text whose every stretch knows where it comes from.

@@ -27,6 +27,7 @@ mod zipped;
 
 pub use batch::{Host, NoHost};
 pub use explain::{Divergence, Span};
+pub use fill::replaced;
 pub use findings::Found;
 pub use outcome::Outcome;
 pub use renderer::Renderer;

@@ -1,0 +1,143 @@
+"""A prompt list as the text that a language model reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from promptpress._single.parser import Role, TemplateParser, lines, spoken_by
+
+
+class LMTemplateParser(TemplateParser):
+    """Lays prompts over a meta template as text.
+
+    Args:
+        meta_template: The model's meta template; without one prompts become lines.
+        documented: Follow the documents where the harness's code fails: `end` of a dialogue, fallback and reserved
+            roles inside `round`, `begin` and `end` of a role as lists of strings and token ids.
+        tokens: The texts of token ids, `{id: text}` or a callable; for `documented`.
+
+    Raises:
+        AssertionError: For a meta template without `round`, or with a role twice.
+        KeyError: For a role without `role`.
+        NotImplementedError: For a `begin` or `end` that is a list, unless `documented`.
+        TemplateError: For a token id without text, if `documented`.
+
+    Example:
+        >>> from promptpress.opencompass import LMTemplateParser, PromptTemplate
+        >>> human = {"role": "HUMAN", "begin": "<H>", "end": "</H>"}
+        >>> bot = {"role": "BOT", "begin": "<B>", "end": "</B>", "generate": True}
+        >>> parser = LMTemplateParser({"round": [human, bot]})
+        >>> template = PromptTemplate({"round": [{"role": "HUMAN", "prompt": "{q}?"}]})
+        >>> parser.parse_template(template.generate_item({"q": "1+1"}), mode="gen")
+        '<H>1+1?</H><B>'
+    """
+
+    def _read_role(self, role: Role, place: str) -> Role:
+        role = super()._read_role(role, place)
+        for key in ("begin", "end"):
+            if isinstance(role.get(key, ""), list):
+                raise NotImplementedError(
+                    f"{key} of the role {role['role']!r} is a list, which the harness has no text for; "
+                    "documented=True joins it"
+                )
+        return role
+
+    def parse_template(self, prompt_template: Any, mode: str) -> Any:
+        """A prompt as text.
+
+        Args:
+            prompt_template: A string, which stays as it is; a prompt list; or a list or tuple of them.
+            mode: "gen" stops where the model goes on; "ppl" doesn't.
+
+        Returns:
+            The text, or a list of texts.
+
+        Raises:
+            AssertionError: For anything else, and for another mode.
+            KeyError: For a role that nobody knows.
+        """
+        if not isinstance(prompt_template, (str, list, tuple)):
+            raise AssertionError(f"a prompt is a str or a prompt list, not {type(prompt_template).__name__}")
+        is_list = self._list.is_one(prompt_template)
+        if not isinstance(prompt_template, str) and not is_list:
+            return [self.parse_template(one, mode=mode) for one in prompt_template]
+        if mode not in ("ppl", "gen"):
+            raise AssertionError(f"mode is gen or ppl, not {mode!r}")
+        if not is_list:
+            return prompt_template
+        if not self.meta_template:
+            return lines(prompt_template)
+        text, goes_on = self._laid_over(prompt_template, mode, "")
+        text = self.meta_template.get("begin", "") + text
+        if goes_on:
+            text += self.meta_template.get("end", "")
+        return text
+
+    def _add_string(self, said: Any, text: str) -> Any:
+        return said + text
+
+    def _place(self, turn: Role, places: dict[Any, int]) -> int | None:
+        role = turn["role"]
+        if self.documented and role not in places:
+            if role in self.roles:
+                return None
+            role = turn.get("fallback_role", role)
+        return places[role]
+
+    def _turn(self, item: Any, mode: str) -> tuple[Any, bool]:  # noqa: ARG002 - nothing outside the rounds stops text
+        if not isinstance(item, (list, dict)):
+            raise AssertionError(f"{type(item).__name__} is neither a string nor a turn")
+        voices = self._voices([item] if isinstance(item, dict) else item)
+        return self._said([item], voices) if isinstance(item, dict) else self._said(item, voices)
+
+    def _round(self, turns: list[Any], places: dict[Any, int], stops: bool) -> tuple[Any, bool]:
+        voices = self._voices(turns)
+        if not self.documented:
+            return self._said(self.meta_template["round"], voices, stops)
+        # A reserved role speaks after the turn that it follows.
+        asides: dict[int, list[Any]] = {}
+        last = -1
+        for turn in turns:
+            if isinstance(turn, dict):
+                place = self._place(turn, places)
+                if place is None:
+                    asides.setdefault(last, []).append({**self.roles[turn["role"]], **turn})
+                else:
+                    last = place
+        text, goes_on = "", True
+        for place, item in enumerate([None, *self.meta_template["round"]], start=-1):
+            spoken = [] if item is None else [self._speak(item, voices, stops)]
+            spoken += [self._voice(own, stops) for own in asides.get(place, [])]
+            for more, goes_on in spoken:
+                text += more
+                if not goes_on:
+                    return text, goes_on
+        return text, goes_on
+
+    def _said(self, items: Any, voices: dict[Any, Role], stops: bool = False) -> tuple[str, bool]:
+        if not items:
+            raise UnboundLocalError("an empty list says nothing, and the harness has no value for that")
+        text, goes_on = "", True
+        for item in items:
+            more, goes_on = self._speak(item, voices, stops)
+            text += more
+            if not goes_on:
+                break
+        return text, goes_on
+
+    def _speak(self, item: Any, voices: dict[Any, Role], stops: bool) -> tuple[Any, bool]:
+        if isinstance(item, str):
+            return item, True
+        if isinstance(item, dict):
+            return self._voice(spoken_by(item, voices), stops)
+        if isinstance(item, list):
+            return self._said(item, voices, stops)
+        raise AssertionError(f"{type(item).__name__} is neither a string nor a turn")
+
+    @staticmethod
+    def _voice(voice: Any, stops: bool) -> tuple[Any, bool]:
+        said = voice.get("begin", "")
+        if stops and voice.get("generate", False):
+            return said, False
+        said += voice.get("prompt", "") + voice.get("end", "")
+        return said, True

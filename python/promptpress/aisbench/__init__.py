@@ -1,0 +1,66 @@
+"""AISBench's templates and parsers, one sample at a time.
+
+The same names, arguments, results and exception types as in the harness, which needn't be installed. With
+`documented=True` a class follows the harness's documents where its code fails; see docs/fidelity.md.
+
+A configuration may name the classes, `type="promptpress.aisbench.PromptTemplate"`. Where the harness is loaded the
+prompt lists made here are also its own: `isinstance` says so in both directions. Exceptions are the harness's own
+classes where it can be imported; the names here stand for those that are raised.
+
+Example:
+    >>> template = PromptTemplate("Q: {q}")
+    >>> template.generate_item({"q": "1+1?"})
+    'Q: 1+1?'
+"""
+
+from typing import Any
+
+from promptpress._single import harness
+from promptpress._single.text import safe_format
+from promptpress.aisbench.api_parser import APITemplateParser, request_messages
+from promptpress.aisbench.exceptions import NAMES, exception_class
+from promptpress.aisbench.lm_parser import LMTemplateParser
+from promptpress.aisbench.mm_prompt_template import MMPromptTemplate
+from promptpress.aisbench.multi_turn_prompt_template import MultiTurnPromptTemplate
+from promptpress.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
+from promptpress.aisbench.prompt_template import BasePromptTemplate, PromptTemplate
+
+__all__ = [
+    "APITemplateParser",
+    "BasePromptTemplate",
+    "LMTemplateParser",
+    "MMPromptTemplate",
+    "MultiTurnPromptTemplate",
+    "PromptList",
+    "PromptTemplate",
+    "get_round_index",
+    "is_mm_prompt",
+    "register",
+    "request_messages",
+    "safe_format",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # Which class is raised is known only once the harness was looked for.
+    if name in NAMES:
+        return exception_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def register() -> None:
+    """Enter the templates into AISBench's registry, under their dotted names.
+
+    This happens by itself where the registry is loaded before this module, as it is when a configuration names a class.
+
+    Raises:
+        ImportError: If AISBench can't be imported.
+    """
+    from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - imported when asked for
+
+    classes = (BasePromptTemplate, PromptTemplate, MultiTurnPromptTemplate, MMPromptTemplate)
+    harness.register(ICL_PROMPT_TEMPLATES, classes)
+
+
+if harness.loaded("ais_bench.benchmark.registry", "ICL_PROMPT_TEMPLATES") is not None:
+    register()

@@ -1,0 +1,54 @@
+"""OpenCompass's templates and parsers, one sample at a time.
+
+The same names, arguments, results and exception types as in the harness, which needn't be installed. With
+`documented=True` a class follows the harness's documents where its code fails; see docs/fidelity.md.
+
+A configuration may name the classes, `type="promptpress.opencompass.PromptTemplate"`. Where the harness is loaded the
+prompt lists made here are also its own: `isinstance` says so in both directions.
+
+Example:
+    >>> template = PromptTemplate("Q: {q}")
+    >>> template.generate_item({"q": "1+1?"})
+    'Q: 1+1?'
+"""
+
+from promptpress._single import harness
+from promptpress._single.text import safe_format
+from promptpress.opencompass.api_parser import APITemplateParser
+from promptpress.opencompass.chat_parsers import APITemplateParser as ChatAPITemplateParser
+from promptpress.opencompass.chat_parsers import LMTemplateParser as ChatLMTemplateParser
+from promptpress.opencompass.chat_parsers import promptlist_to_openai
+from promptpress.opencompass.lm_parser import LMTemplateParser
+from promptpress.opencompass.prompt_list import PromptList
+from promptpress.opencompass.prompt_template import PromptTemplate
+from promptpress.opencompass.raw_prompt_template import RawPromptTemplate
+
+__all__ = [
+    "APITemplateParser",
+    "ChatAPITemplateParser",
+    "ChatLMTemplateParser",
+    "LMTemplateParser",
+    "PromptList",
+    "PromptTemplate",
+    "RawPromptTemplate",
+    "promptlist_to_openai",
+    "register",
+    "safe_format",
+]
+
+
+def register() -> None:
+    """Enter the templates into OpenCompass's registry, under their dotted names.
+
+    This happens by itself where the registry is loaded before this module, as it is when a configuration names a class.
+
+    Raises:
+        ImportError: If OpenCompass can't be imported.
+    """
+    from opencompass.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - the harness is imported when asked for
+
+    harness.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
+
+
+if harness.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
+    register()

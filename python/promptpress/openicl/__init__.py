@@ -1,0 +1,12 @@
+"""OpenICL's template, one sample at a time.
+
+The same name, arguments, results and exception types as in the harness, which needn't be installed.
+
+Example:
+    >>> PromptTemplate("Q: </Q>", {"q": "</Q>"}).generate_item({"q": "1+1?"})
+    'Q: 1+1?'
+"""
+
+from promptpress.openicl.prompt_template import PromptTemplate
+
+__all__ = ["PromptTemplate"]
