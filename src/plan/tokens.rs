@@ -1,5 +1,10 @@
 //! Placeholders: what stands in a text for a column, and whether one could form out of values.
 
+use rayon::prelude::*;
+
+/// Bytes that one thread looks through at once.
+const PIECE: usize = 256 << 10;
+
 /// The placeholders of a table's columns, in the order in which they are replaced: `{name}`, or tokens of the
 /// configuration's own.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +71,20 @@ impl Tokens {
 
     /// Whether no token could stand or begin in `bytes`: a quick look before a close one.
     pub fn none_in(&self, bytes: &[u8]) -> bool {
-        !self.all.iter().any(String::is_empty) && self.begins(bytes).next().is_none()
+        !self.has_empty() && self.begins(bytes).next().is_none()
+    }
+
+    /// [`Self::none_in`] for long bytes, on all threads of the pool that is at work.
+    pub fn none_in_long(&self, bytes: &[u8]) -> bool {
+        if bytes.len() <= PIECE || rayon::current_thread_index().is_none() {
+            return self.none_in(bytes);
+        }
+        // What a token begins with is a single byte, so that pieces may be cut anywhere.
+        !self.has_empty() && bytes.par_chunks(PIECE).all(|piece| self.begins(piece).next().is_none())
+    }
+
+    fn has_empty(&self) -> bool {
+        self.all.iter().any(String::is_empty)
     }
 
     /// Whether bytes hold a whole token, or end in the beginning of one.

@@ -75,7 +75,17 @@ impl TextColumn {
     /// whole microseconds), or whose bytes aren't UTF-8 or lie outside the array's buffers; or the type, if
     /// [`is_native`](super::is_native) denies it. The caller adds the column's name.
     pub fn new(array: &dyn Array) -> Result<Self> {
-        Self::build(array, None)
+        Self::build(array, None, false)
+    }
+
+    /// [`Self::new`], on all threads of the pool that is at work. A thread that waits for others takes up any work of
+    /// the pool: nothing that this could wait for in turn may be held.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn on_all_threads(array: &dyn Array) -> Result<Self> {
+        Self::build(array, None, rayon::current_thread_index().is_some())
     }
 
     /// Stretches of the texts of other columns, none of them copied.
@@ -84,13 +94,13 @@ impl TextColumn {
     }
 
     /// The texts of the rows of `array` that `live` has as valid; the others are never asked for.
-    fn build(array: &dyn Array, live: Option<&NullBuffer>) -> Result<Self> {
+    fn build(array: &dyn Array, live: Option<&NullBuffer>, threads: bool) -> Result<Self> {
         let len = array.len();
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         match array.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
                 if let Some(slices) = Slices::of(array) {
-                    slices.check(len, nulls.as_ref(), live)?;
+                    slices.check(len, nulls.as_ref(), live, threads)?;
                     return Ok(Self { len, nulls, layout: Layout::Plain(slices) });
                 }
             }
@@ -133,7 +143,7 @@ impl TextColumn {
         }
         let used = NullBuffer::new(used.finish());
         let used = Some(used).filter(|used| used.null_count() > 0);
-        let values = Self::build(values, used.as_ref()).map_err(|error| {
+        let values = Self::build(values, used.as_ref(), false).map_err(|error| {
             // The values' row says nothing to the user: name the first row of the column that shows it.
             let Some(at) = error.place().row else { return error };
             match (0..len).filter(asked).find(|row| picks[*row] as usize == at) {

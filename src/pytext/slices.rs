@@ -10,6 +10,7 @@ use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
+use rayon::prelude::*;
 
 use crate::error::{Error, Result, excerpt};
 
@@ -133,18 +134,24 @@ impl Slices {
     /// Checks every row of a string array that `nulls` and `live` leave.
     ///
     /// A valid array passes by one scan over its bytes and one over its offsets. If that fails it is gone through row
-    /// by row, since what stands behind a null may be anything.
+    /// by row, since what stands behind a null may be anything. With `threads` the scan is shared among the pool's.
     ///
     /// # Errors
     ///
     /// The first row that leads out of the buffers or isn't UTF-8.
-    pub(super) fn check(&self, rows: usize, nulls: Option<&NullBuffer>, live: Option<&NullBuffer>) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        rows: usize,
+        nulls: Option<&NullBuffer>,
+        live: Option<&NullBuffer>,
+        threads: bool,
+    ) -> Result<()> {
         // With few rows alive, a scan over everything costs more than looking at each.
         let sparse = live.is_some_and(|live| live.null_count() > rows / 2);
         let whole = !sparse
             && match self {
-                Self::Narrow { offsets, data } => all_valid(offsets, data),
-                Self::Wide { offsets, data } => all_valid(offsets, data),
+                Self::Narrow { offsets, data } => all_valid(offsets, data, threads),
+                Self::Wide { offsets, data } => all_valid(offsets, data, threads),
                 Self::Views { .. } | Self::Fixed { .. } => false,
             };
         if whole {
@@ -173,20 +180,43 @@ fn between<'a, O: OffsetSizeTrait>(offsets: &[O], data: &'a [u8], row: usize) ->
     data.get(start..end)
 }
 
+/// Bytes that one thread checks at once.
+const PIECE: usize = 256 << 10;
+
+/// Long bytes in pieces that threads can check at the same time; none begins within a character.
+fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
+    let (mut out, mut rest) = (Vec::with_capacity(bytes.len() / PIECE + 1), bytes);
+    while rest.len() > PIECE {
+        // A character has at most three bytes behind its first; what has more is found out by whoever checks it.
+        let end = (PIECE..rest.len().min(PIECE + 4)).find(|at| rest[*at] & 0xC0 != 0x80).unwrap_or(PIECE);
+        let (piece, after) = rest.split_at(end);
+        out.push(piece);
+        rest = after;
+    }
+    out.push(rest);
+    out
+}
+
 /// Whether all rows between `offsets` are UTF-8, nulls included.
-fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8]) -> bool {
+fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], threads: bool) -> bool {
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
     if *first < O::zero() || !offsets.is_sorted() {
         return false;
     }
     let (first, last) = (first.as_usize(), last.as_usize());
     let Some(range) = data.get(first..last) else { return false };
-    if simdutf8::basic::from_utf8(range).is_err() {
-        return false;
+    let pieces = if threads { pieces(range) } else { vec![range] };
+    // Most text is ASCII, which one look tells; the rest needs a closer one.
+    let ascii = |piece: &&[u8]| piece.is_ascii();
+    let valid = |piece: &&[u8]| piece.is_ascii() || simdutf8::basic::from_utf8(piece).is_ok();
+    let all_ascii = if pieces.len() > 1 { pieces.par_iter().all(ascii) } else { pieces.iter().all(ascii) };
+    if all_ascii {
+        return true;
     }
+    let all_valid = if pieces.len() > 1 { pieces.par_iter().all(valid) } else { pieces.iter().all(valid) };
     // Each row is a run of whole characters if no offset stands within one.
-    range.is_ascii()
-        || offsets.iter().all(|offset| {
+    all_valid
+        && offsets.iter().all(|offset| {
             let at = offset.as_usize() - first;
             range.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
         })

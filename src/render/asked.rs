@@ -32,13 +32,14 @@ impl Asked {
         Self { samples: Vec::new(), turns: Vec::new(), keys: Vec::new(), ends: vec![0], shots }
     }
 
-    /// Ask for turn `turn` of a sample.
-    pub fn push(&mut self, sample: usize, turn: usize, key: &[u32], texts: impl IntoIterator<Item = u32>) {
+    /// Ask for turn `turn` of a sample, with texts that lie side by side and then others.
+    pub fn push(&mut self, sample: usize, turn: usize, key: &[u32], texts: Range<u32>, more: &[u32]) {
         self.samples.push(sample as i64);
         self.turns.push(turn as i64);
         self.keys.extend_from_slice(key);
         self.ends.push(self.keys.len());
         self.shots.examples.extend(texts);
+        self.shots.examples.extend_from_slice(more);
         self.shots.offsets.push(self.shots.examples.len());
     }
 }

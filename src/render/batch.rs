@@ -100,6 +100,20 @@ impl<'a> Batch<'a> {
         made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
     }
 
+    /// Check a column's texts and look through them, on all threads of the pool: before the row loop, which then finds
+    /// both done. What is wrong with a column is said when it is asked for.
+    pub fn prepare(&self, column: usize, scan: bool) {
+        if let Some((field, array)) = &self.arrays[column]
+            && is_native(array.data_type())
+            && !is_extension(field)
+        {
+            self.texts[column].get_or_init(|| TextColumn::on_all_threads(array));
+        }
+        if scan && self.texts(column).is_ok() {
+            let _ = self.hazards(column);
+        }
+    }
+
     /// The text of a field; the replacement where the column is masked.
     ///
     /// # Errors
@@ -132,7 +146,7 @@ impl<'a> Batch<'a> {
     pub fn hazards(&self, column: usize) -> Result<Option<&[bool]>> {
         let texts = self.texts(column)?;
         let made = self.hazards[column].get_or_init(|| {
-            if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in(all)) {
+            if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all)) {
                 return None;
             }
             let flags: Vec<bool> = (0..self.rows)

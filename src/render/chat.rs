@@ -110,7 +110,7 @@ impl Renderer {
                 }
                 key.clear();
                 key.extend(voices.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
-                asked.push(sample, turn, &key, texts);
+                asked.push(sample, turn, &key, 0..0, &texts);
             }
         }
         let request = |key: &[u32]| {

@@ -25,6 +25,8 @@ pub enum Step<'a> {
     Field(&'a TextColumn),
     /// A part of an example.
     Example(u32, u32),
+    /// A part of an example in this place that is a column as it stands, with 32-bit offsets.
+    NarrowExample(u32, &'a [i32], &'a [u8]),
     /// A newline if any of the next steps (that many) writes anything.
     LineIf(usize),
 }
@@ -39,8 +41,17 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// A part of an example, where it lies.
+    pub fn example(slot: u32, part: u32, parts: &'a Parts) -> Self {
+        match parts.as_column(part).and_then(TextColumn::plain) {
+            Some((Offsets::Narrow(offsets), data)) => Self::NarrowExample(slot, offsets, data),
+            _ => Self::Example(slot, part),
+        }
+    }
+
     /// Where the bytes of a row's piece are: what they are part of, first and last.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
+    #[inline(always)]
     pub fn place<'b>(&self, row: usize, shots: &[u32], parts: &'b Parts) -> (&'b [u8], usize, usize)
     where
         'a: 'b,
@@ -51,6 +62,10 @@ impl<'a> Step<'a> {
             Self::Wide(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Field(texts) => texts.place(row),
             Self::Example(slot, part) => parts.place(shots[slot as usize], part),
+            Self::NarrowExample(slot, offsets, data) => {
+                let row = shots[slot as usize] as usize;
+                (data, offsets[row] as usize, offsets[row + 1] as usize)
+            }
             Self::LineIf(_) => (b"\n", 0, 1),
         }
     }
@@ -58,7 +73,8 @@ impl<'a> Step<'a> {
 
 /// Copy bytes `start..end` of `from` to `to[at..]`, and return where the next piece goes. What follows it in `to` may be
 /// written over, up to the end of `to`.
-#[inline]
+#[allow(clippy::inline_always, reason = "as above")]
+#[inline(always)]
 pub fn put(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
     let len = end - start;
     let mut done = 0;

@@ -56,10 +56,12 @@ struct Bound<'a> {
     texts: HashMap<usize, &'a TextColumn>,
     hazards: Vec<&'a [bool]>,
     guards: Vec<(&'a TextColumn, &'a [Box<[u8]>])>,
+    /// Whether no row of this batch has to be looked at.
+    never_hard: bool,
 }
 
 impl<'a> Bound<'a> {
-    fn new(program: &'a Program, batch: &'a Batch) -> Result<Self> {
+    fn new(program: &'a Program, batch: &'a Batch, parts: &'a Parts) -> Result<Self> {
         let mut hazards = Vec::new();
         for column in &program.scanned {
             hazards.extend(batch.hazards(*column)?);
@@ -75,17 +77,18 @@ impl<'a> Bound<'a> {
                 Ok(match *op {
                     Op::Lit(start, end) => Step::Lit(&program.literals, start, end),
                     Op::Field(column) => Step::column(batch.texts(column)?),
-                    Op::Example(slot, part) => Step::Example(slot, part),
+                    Op::Example(slot, part) => Step::example(slot, part, parts),
                     Op::LineIf(steps) => Step::LineIf(steps),
                 })
             })
             .collect::<Result<_>>()?;
-        let guards = program
+        let guards: Vec<_> = program
             .guards
             .iter()
             .map(|(column, rests)| Ok((batch.texts(*column)?, &rests[..])))
             .collect::<Result<_>>()?;
-        Ok(Self { program, ops, texts, hazards, guards })
+        let never_hard = !program.always && hazards.is_empty() && guards.is_empty() && program.examples.is_empty();
+        Ok(Self { program, ops, texts, hazards, guards, never_hard })
     }
 
     /// Whether a row has to be filled column by column.
@@ -105,7 +108,10 @@ impl<'a> Bound<'a> {
         !self.program.always
             && self.hazards.is_empty()
             && self.guards.is_empty()
-            && !self.ops.iter().any(|step| matches!(step, Step::Example(..) | Step::LineIf(_)))
+            && self
+                .ops
+                .iter()
+                .all(|step| matches!(step, Step::Lit(..) | Step::Narrow(..) | Step::Wide(..) | Step::Field(_)))
     }
 
     /// Add the lengths of a plain program's texts in `rows` to `lengths`.
@@ -170,9 +176,9 @@ impl<'a> Bound<'a> {
 /// `RenderError` for a value without text.
 pub fn hard_rows<'r>(batch: &Batch, requests: impl Iterator<Item = &'r Request>) -> Result<Vec<usize>> {
     let plans: Vec<Plan> = requests.map(|request| Plan::new(request.clone(), batch.columns)).collect();
-    let programs: Vec<Bound> =
-        plans.iter().flat_map(|plan| &plan.programs).map(|p| Bound::new(p, batch)).collect::<Result<_>>()?;
     let none = Parts::default();
+    let programs: Vec<Bound> =
+        plans.iter().flat_map(|plan| &plan.programs).map(|p| Bound::new(p, batch, &none)).collect::<Result<_>>()?;
     Ok((0..batch.rows).into_par_iter().filter(|row| programs.iter().any(|p| p.is_hard(*row, &[], &none))).collect())
 }
 
@@ -200,10 +206,16 @@ pub fn texts(
     parts: &Parts,
     limit: usize,
 ) -> Result<Option<Texts>> {
+    // Columns are checked and looked through side by side; what is wrong with one is said when it is bound.
+    let mut columns: Vec<usize> = plans.all.iter().flat_map(|p| &p.programs).flat_map(|p| p.fields.clone()).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let scanned = |column: &usize| plans.all.iter().flat_map(|p| &p.programs).any(|p| p.scanned.contains(column));
+    columns.par_iter().for_each(|column| batch.prepare(*column, scanned(column)));
     let bound: Vec<Vec<Bound>> = plans
         .all
         .iter()
-        .map(|plan| plan.programs.iter().map(|program| Bound::new(program, batch)).collect())
+        .map(|plan| plan.programs.iter().map(|program| Bound::new(program, batch, parts)).collect())
         .collect::<Result<_>>()?;
     // Where every row is a plain copy of the same programs, nothing has to be decided row by row.
     let plain = plans.each.is_none() && bound.iter().flatten().all(Bound::is_plain);
@@ -221,7 +233,7 @@ pub fn texts(
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
-                if one.is_hard(row, shots, parts) {
+                if !one.never_hard && one.is_hard(row, shots, parts) {
                     let text = fill::program(one.program, batch, row, shots, parts)?;
                     lengths.push(text.len());
                     hard.push((lengths.len() - 1, text));
@@ -257,6 +269,15 @@ pub fn texts(
     slices.into_par_iter().for_each(|(chunk, own)| {
         let mut at = 0;
         let mut number = 0;
+        if chunk.hard.is_empty() {
+            for request in chunk.requests.clone() {
+                let row = request / labels;
+                for one in &bound[plans.of(request)] {
+                    at = one.write(own, at, row, shots.of(row), parts);
+                }
+            }
+            return;
+        }
         let mut hard = chunk.hard.iter().peekable();
         for request in chunk.requests.clone() {
             let row = request / labels;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::DataType;
+use rayon::prelude::*;
 
 use super::batch::{Batch, Host, names};
 use super::engine::{self, Shots, Texts};
@@ -55,6 +56,11 @@ impl Parts {
         self.column(example, part).is_none() && self.dirty[self.starts[example as usize] + part as usize]
     }
 
+    /// The column that a part of every example is, as it stands.
+    pub fn as_column(&self, part: u32) -> Option<&TextColumn> {
+        self.columns.get(part as usize)?.as_ref().filter(|_| self.rows == self.starts.len())
+    }
+
     #[inline]
     fn column(&self, example: u32, part: u32) -> Option<&TextColumn> {
         self.columns.get(part as usize)?.as_ref().filter(|_| (example as usize) < self.rows)
@@ -67,6 +73,7 @@ impl Parts {
     ///
     /// `RenderError` for a value without text.
     pub fn of_rows(batch: &Batch, form: &[&Text]) -> Result<Self> {
+        (0..batch.columns.names.len()).into_par_iter().for_each(|column| batch.prepare(column, true));
         let mut programs: Vec<Program> =
             form.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns)).collect();
         let mut columns = vec![None; programs.len()];

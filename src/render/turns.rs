@@ -83,7 +83,7 @@ impl Renderer {
         for (sample, bounds) in pairs.starts.windows(2).enumerate() {
             let (first, count) = (bounds[0] as u32, (bounds[1] - bounds[0]) as u32);
             if self.config.infer_mode == InferMode::Whole {
-                asked.push(sample, 0, &[count, 0], first..first + count);
+                asked.push(sample, 0, &[count, 0], first..first + count, &[]);
                 continue;
             }
             for turn in self.turns_asked(turns.count(count as usize), replies.map(|(turn, _)| turn)) {
@@ -92,12 +92,12 @@ impl Renderer {
                     Some((_, lists)) => {
                         let own = lists.as_list::<i64>().value(sample);
                         let texts = crate::pytext::TextColumn::new(&own)?;
-                        (0..turn).map(|t| parts.push(texts.bytes(t))).collect()
+                        (0..turn).map(|t| parts.push(texts.bytes(t))).collect::<Vec<u32>>()
                     }
                     None => Vec::new(),
                 };
                 let pair = pair as u32 + 1;
-                asked.push(sample, turn, &[pair, item as u32 + 1], (first..first + pair).chain(said));
+                asked.push(sample, turn, &[pair, item as u32 + 1], first..first + pair, &said);
             }
         }
         let request = |key: &[u32]| {
