@@ -184,7 +184,13 @@ def test_a_column_chooses_the_template_that_a_sample_is_generated_with() -> None
 
 def test_without_a_template_columns_are_joined_by_spaces() -> None:
     renderer = pp.Renderer(
-        retriever={"type": "FixKRetriever", "fix_id_list": [1], "prompt_eos_token": "<eos>"},
+        retriever={
+            "type": "FixKRetriever",
+            "fix_id_list": [1],
+            "prompt_eos_token": "<eos>",
+            "index_split": "train",
+            "test_split": "validation",
+        },
         examples=TRAIN,
         reader={"input_columns": ["text"], "output_column": "label"},
         dialect="openicl",

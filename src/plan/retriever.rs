@@ -87,7 +87,12 @@ impl Retriever {
             let common = ["type", "ice_eos_token", "ice_separator"];
             let zero = family == "ZeroRetriever" && !dialect.zero_takes_separator();
             let common = if zero { &common[..2] } else { &common[..] };
-            let last: &[&str] = if dialect.prompt_eos_token() { &["prompt_eos_token"] } else { &[] };
+            // OpenICL's retrievers all take these; the splits say where the tables come from, which is for the caller.
+            let last: &[&str] = if dialect.prompt_eos_token() {
+                &["prompt_eos_token", "ice_num", "index_split", "test_split", "accelerator"]
+            } else {
+                &[]
+            };
             if !key.as_str().is_some_and(|k| common.contains(&k) || own.contains(&k) || last.contains(&k)) {
                 let takes = [&common[1..], own, last].concat().join(", ");
                 return Err(Error::template(PATH, format!("{family} takes no {key}; it takes {takes}")));
