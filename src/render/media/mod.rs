@@ -121,7 +121,7 @@ impl<'a> Shown<'a> {
             let own = match &template.media[number].form {
                 Form::Tagged => out.tagged(number, &contents, &sources)?,
                 Form::Compact { .. } if content.is_some() => out.tagged(number, &contents, &sources)?,
-                Form::Compact { order } => out.compact(number, order, batch, values, &sources)?,
+                Form::Compact { order } => out.compact(number, order, values, &sources)?,
             };
             out.stretches.push(own);
         }
@@ -195,14 +195,7 @@ impl<'a> Shown<'a> {
     }
 
     /// The stretches of a compact form: one a text, one a URL of a list.
-    fn compact(
-        &self,
-        number: usize,
-        order: &[Option<usize>],
-        batch: &RecordBatch,
-        values: &Batch,
-        sources: &Sources,
-    ) -> Result<Stretches> {
+    fn compact(&self, number: usize, order: &[Option<usize>], values: &Batch, sources: &Sources) -> Result<Stretches> {
         let media = &self.media[number];
         let mut out = Stretches { starts: vec![0], ..Stretches::default() };
         for row in 0..values.rows {
@@ -214,7 +207,7 @@ impl<'a> Shown<'a> {
                 };
                 let own = media.parts[part].as_ref().map_err(|e| e.clone().into_render().at_row(row))?;
                 let is_text = own.keys.iter().any(|(key, _)| &**key == Modality::Text.holder());
-                let payloads = if is_text { vec![Span::Own("".into())] } else { sources.payloads(batch, own, row)? };
+                let payloads = if is_text { vec![Span::Own("".into())] } else { sources.payloads(own, row)? };
                 for span in payloads {
                     let payload = match &span {
                         Span::Own(text) => text.as_bytes(),

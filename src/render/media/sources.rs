@@ -45,7 +45,7 @@ pub(super) struct Sources {
     tagged: Vec<usize>,
     content: bool,
     /// Elements of list columns, by column: which base holds them.
-    lists: Vec<Option<usize>>,
+    lists: Vec<Option<(usize, LargeListArray)>>,
 }
 
 impl Sources {
@@ -84,8 +84,10 @@ impl Sources {
                 && element_type(&own).is_some_and(|t| is_string(&t))
                 && let Some(column) = batch.column_by_name(name)
             {
-                lists[at] = Some(bases.len());
-                bases.push(TextColumn::new(large_list(column, name)?.values())?);
+                let own = large_list(column, name)?;
+                let texts = TextColumn::new(own.values())?;
+                lists[at] = Some((bases.len(), own));
+                bases.push(texts);
             }
         }
         Ok(Self { names, bases: bases.into(), tagged, content: false, lists })
@@ -128,11 +130,11 @@ impl Sources {
     }
 
     /// The payloads that a row gives for a part of a compact form.
-    pub(super) fn payloads(&self, batch: &RecordBatch, part: &Part, row: usize) -> Result<Vec<Span>> {
+    pub(super) fn payloads(&self, part: &Part, row: usize) -> Result<Vec<Span>> {
         let Some(at) = self.column(part) else { return Ok(vec![Span::Own("".into())]) };
         let fault = |message: String| Error::render(message).at_row(row).in_column(&*self.names[at]);
-        if let (Some(base), Some(column)) = (self.lists[at], batch.column_by_name(&self.names[at])) {
-            let lists = large_list(column, &self.names[at])?;
+        if let Some((base, lists)) = &self.lists[at] {
+            let base = *base;
             if lists.is_null(row) {
                 return Err(fault("the list is null; an empty list means no media".into()));
             }
