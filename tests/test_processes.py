@@ -16,6 +16,9 @@ import pyarrow as pa
 import promptpress as pp
 from promptpress import _core
 
+# Whoever starts the tests in the background may have them ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 SAMPLES = pa.table({"q": [f"{n} {{a}}" for n in range(5_000)], "a": ["x{q}"] * 5_000})
 WANT = [f"{n} x{{q}}|x{{q}}" for n in range(5_000)]
 def prompts():
@@ -111,11 +114,12 @@ def test_forks_while_another_thread_renders() -> None:
 @pytest.mark.parametrize("method", ["render", "stream", "call", "divergence"])
 def test_ctrl_c_stops_a_long_render(method: str) -> None:
     code = """
-    # Every value holds placeholders of the other column, so that every row takes the slow way.
-    rows = 60_000
-    long = "{a} " * 2_000
+    # Every value holds placeholders of the other column, so that every row takes the slow way; nothing is left of them,
+    # so that there may be enough rows for seconds.
+    rows = 600_000
+    long = "{a}" * 2_000
     numbers = pa.array([0] * rows, pa.int32())
-    samples = pa.table({"q": pa.DictionaryArray.from_arrays(numbers, [long]), "a": ["x"] * rows})
+    samples = pa.table({"q": pa.DictionaryArray.from_arrays(numbers, [long]), "a": [""] * rows})
     renderer = pp.Renderer("{q}{a}")
     work = {
         "render": lambda: renderer.render(samples),

@@ -18,6 +18,6 @@ pub use finding::Finding;
 pub use labels::{Labels, labels};
 pub use recipe::{merge_meta, message, recipe};
 pub use retriever::{Choice, Draws, Retriever};
-pub use segment::{Columns, Op, Program, Seg, Substitution, Unit};
+pub use segment::{Columns, Op, Program, SPARE, Seg, Substitution, Unit};
 pub use tokens::Tokens;
 pub use turns::{Cut, InferMode, turn_recipe};

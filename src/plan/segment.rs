@@ -264,6 +264,9 @@ fn field(column: usize, columns: &Columns, unit: &Text) -> Work {
     Work { seg: Seg::Lit(by.clone(), origin), sealed: columns.substitution == Substitution::SinglePass }
 }
 
+/// Bytes behind the last literal, so that it too can be copied in steps of this many.
+pub const SPARE: usize = 64;
+
 /// One step of a row's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -284,7 +287,7 @@ pub struct Program {
     pub units: Vec<Unit>,
     /// The loop for all others.
     pub ops: Vec<Op>,
-    /// All literals, one after the other, and some bytes behind them.
+    /// All literals, one after the other, and [`SPARE`] bytes behind them.
     pub literals: Vec<u8>,
     /// Columns whose values are scanned for placeholders.
     pub scanned: Vec<usize>,
@@ -344,8 +347,7 @@ impl Program {
                 }
             }
         }
-        // Room behind the last literal, so that it too can be copied in steps.
-        program.literals.extend_from_slice(&[0; 32]);
+        program.literals.extend_from_slice(&[0; SPARE]);
         program.units = units;
         program
     }
@@ -386,7 +388,7 @@ mod tests {
         let columns = Columns::new(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
         let program = Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
         let mut literals = String::from_utf8(program.literals).unwrap();
-        literals.truncate(literals.len() - 32);
+        literals.truncate(literals.len() - SPARE);
         (program.ops, literals)
     }
 

@@ -71,7 +71,11 @@ impl Tokens {
 
     /// Whether no token could stand or begin in `bytes`: a quick look before a close one.
     pub fn none_in(&self, bytes: &[u8]) -> bool {
-        !self.has_empty() && self.begins(bytes).next().is_none()
+        let none_begins = match self.starts[..] {
+            [only] => memchr::memchr(only, bytes).is_none(),
+            _ => self.begins(bytes).next().is_none(),
+        };
+        none_begins && !self.has_empty()
     }
 
     /// [`Self::none_in`] for long bytes, on all threads of the pool that is at work.
@@ -80,7 +84,7 @@ impl Tokens {
             return self.none_in(bytes);
         }
         // What a token begins with is a single byte, so that pieces may be cut anywhere.
-        !self.has_empty() && bytes.par_chunks(PIECE).all(|piece| self.begins(piece).next().is_none())
+        bytes.par_chunks(PIECE).all(|piece| self.none_in(piece))
     }
 
     fn has_empty(&self) -> bool {
@@ -89,6 +93,9 @@ impl Tokens {
 
     /// Whether bytes hold a whole token, or end in the beginning of one.
     pub fn could_form(&self, bytes: &[u8]) -> bool {
+        if self.none_in(bytes) {
+            return false;
+        }
         self.begins(bytes).any(|at| {
             let rest = &bytes[at..];
             // Mathematics is full of braces: most are told apart by the byte after them.

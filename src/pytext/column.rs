@@ -14,7 +14,7 @@ use super::slices::Slices;
 use crate::error::Result;
 
 /// The text of a missing value.
-pub(super) const NONE: &[u8] = b"None";
+pub const NONE: &[u8] = b"None";
 
 /// The texts of one column of one batch.
 ///
@@ -66,6 +66,10 @@ pub enum Span {
     Own(Box<str>),
 }
 
+fn is_string(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
 impl TextColumn {
     /// The texts of `array`.
     ///
@@ -75,17 +79,40 @@ impl TextColumn {
     /// whole microseconds), or whose bytes aren't UTF-8 or lie outside the array's buffers; or the type, if
     /// [`is_native`](super::is_native) denies it. The caller adds the column's name.
     pub fn new(array: &dyn Array) -> Result<Self> {
-        Self::build(array, None, false)
+        Self::build(array, None)
     }
 
-    /// [`Self::new`], on all threads of the pool that is at work. A thread that waits for others takes up any work of
-    /// the pool: nothing that this could wait for in turn may be held.
+    /// [`Self::new`], on all threads of the pool that is at work; and whether `look` is pleased with all bytes, which is
+    /// asked about them piece by piece while they are near: false where they don't lie together. A thread that waits for
+    /// others takes up any work of the pool: nothing that this could wait for in turn may be held.
     ///
     /// # Errors
     ///
     /// As [`Self::new`].
-    pub fn on_all_threads(array: &dyn Array) -> Result<Self> {
-        Self::build(array, None, rayon::current_thread_index().is_some())
+    pub fn looked_through(array: &dyn Array, look: &(dyn Fn(&[u8]) -> bool + Sync)) -> Result<(Self, bool)> {
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+        match Slices::of(array) {
+            Some(slices) if is_string(array.data_type()) && rayon::current_thread_index().is_some() => {
+                let pleased = slices.check(array.len(), nulls, None, Some(look))?;
+                Ok((Self { len: array.len(), nulls: nulls.cloned(), layout: Layout::Plain(slices) }, pleased))
+            }
+            _ => Ok((Self::new(array)?, false)),
+        }
+    }
+
+    /// A string column without nulls whose bytes haven't been looked at yet; None if `array` is none, or malformed.
+    /// Whoever uses a row has it checked before, by [`Self::checked`].
+    pub fn unread(array: &dyn Array) -> Option<Self> {
+        let slices = Slices::of(array).filter(|_| is_string(array.data_type()) && array.null_count() == 0)?;
+        slices.in_order().then(|| Self { len: array.len(), nulls: None, layout: Layout::Plain(slices) })
+    }
+
+    /// All bytes of some rows of a column that is [`unread`](Self::unread), if they are UTF-8 row by row.
+    pub fn checked(&self, rows: Range<usize>) -> Option<&[u8]> {
+        match &self.layout {
+            Layout::Plain(slices) => slices.texts(rows),
+            _ => None,
+        }
     }
 
     /// Stretches of the texts of other columns, none of them copied.
@@ -94,13 +121,13 @@ impl TextColumn {
     }
 
     /// The texts of the rows of `array` that `live` has as valid; the others are never asked for.
-    fn build(array: &dyn Array, live: Option<&NullBuffer>, threads: bool) -> Result<Self> {
+    fn build(array: &dyn Array, live: Option<&NullBuffer>) -> Result<Self> {
         let len = array.len();
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         match array.data_type() {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            own if is_string(own) => {
                 if let Some(slices) = Slices::of(array) {
-                    slices.check(len, nulls.as_ref(), live, threads)?;
+                    slices.check(len, nulls.as_ref(), live, None)?;
                     return Ok(Self { len, nulls, layout: Layout::Plain(slices) });
                 }
             }
@@ -143,7 +170,7 @@ impl TextColumn {
         }
         let used = NullBuffer::new(used.finish());
         let used = Some(used).filter(|used| used.null_count() > 0);
-        let values = Self::build(values, used.as_ref(), false).map_err(|error| {
+        let values = Self::build(values, used.as_ref()).map_err(|error| {
             // The values' row says nothing to the user: name the first row of the column that shows it.
             let Some(at) = error.place().row else { return error };
             match (0..len).filter(asked).find(|row| picks[*row] as usize == at) {
@@ -169,6 +196,22 @@ impl TextColumn {
     /// Whether the value of row `row` is missing.
     pub fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    /// Whether any value is missing.
+    pub fn has_nulls(&self) -> bool {
+        self.nulls.is_some()
+    }
+
+    /// The length of the text of row `row`, in bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    #[inline]
+    pub fn length(&self, row: usize) -> usize {
+        let (_, start, end) = self.place(row);
+        end - start
     }
 
     /// How many rows there are.
@@ -226,6 +269,19 @@ impl TextColumn {
             (None, Layout::Plain(Slices::Narrow { offsets, data })) => Some((Offsets::Narrow(offsets), data)),
             (None, Layout::Plain(Slices::Wide { offsets, data })) => Some((Offsets::Wide(offsets), data)),
             _ => None,
+        }
+    }
+
+    /// The lengths of the texts of `rows`, added up.
+    ///
+    /// # Panics
+    ///
+    /// If there are no such rows.
+    pub fn total_length(&self, rows: Range<usize>) -> usize {
+        match self.plain() {
+            Some((Offsets::Narrow(offsets), _)) => (offsets[rows.end] - offsets[rows.start]) as usize,
+            Some((Offsets::Wide(offsets), _)) => (offsets[rows.end] - offsets[rows.start]) as usize,
+            None => rows.map(|row| self.length(row)).sum(),
         }
     }
 

@@ -31,7 +31,7 @@ use arrow_schema::{
     IntervalUnit,
 };
 
-pub use column::{Offsets, Span, TextColumn};
+pub use column::{NONE, Offsets, Span, TextColumn};
 pub use literal::list_of_strings;
 pub use number::float_text;
 pub use quote::{PRINTABLE_WORDS, set_printable};

@@ -3,6 +3,7 @@
 //! Buffers that come over the C interface are promises of their producer, not facts: offsets, views and UTF-8 are
 //! checked here once, so that [`Slices::get`] can go without.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -134,7 +135,8 @@ impl Slices {
     /// Checks every row of a string array that `nulls` and `live` leave.
     ///
     /// A valid array passes by one scan over its bytes and one over its offsets. If that fails it is gone through row
-    /// by row, since what stands behind a null may be anything. With `threads` the scan is shared among the pool's.
+    /// by row, since what stands behind a null may be anything. With `look` the scan is shared among the pool's threads,
+    /// and whether all bytes please it is returned; false where it wasn't asked about all of them.
     ///
     /// # Errors
     ///
@@ -144,18 +146,18 @@ impl Slices {
         rows: usize,
         nulls: Option<&NullBuffer>,
         live: Option<&NullBuffer>,
-        threads: bool,
-    ) -> Result<()> {
+        look: Option<Look>,
+    ) -> Result<bool> {
         // With few rows alive, a scan over everything costs more than looking at each.
         let sparse = live.is_some_and(|live| live.null_count() > rows / 2);
-        let whole = !sparse
-            && match self {
-                Self::Narrow { offsets, data } => all_valid(offsets, data, threads),
-                Self::Wide { offsets, data } => all_valid(offsets, data, threads),
-                Self::Views { .. } | Self::Fixed { .. } => false,
-            };
-        if whole {
-            return Ok(());
+        let whole = match self {
+            _ if sparse => None,
+            Self::Narrow { offsets, data } => all_valid(offsets, data, look),
+            Self::Wide { offsets, data } => all_valid(offsets, data, look),
+            Self::Views { .. } | Self::Fixed { .. } => None,
+        };
+        if let Some(pleased) = whole {
+            return Ok(pleased);
         }
         for row in 0..rows {
             let skip = nulls.is_some_and(|nulls| nulls.is_null(row)) || live.is_some_and(|live| live.is_null(row));
@@ -163,7 +165,38 @@ impl Slices {
                 self.text(row).map_err(|error| error.at_row(row))?;
             }
         }
-        Ok(())
+        Ok(false)
+    }
+}
+
+impl Slices {
+    /// Whether offsets are in order and lead into the bytes; views aren't looked at.
+    pub(super) fn in_order(&self) -> bool {
+        fn fine<O: OffsetSizeTrait>(offsets: &[O], data: &[u8]) -> bool {
+            let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
+            *first >= O::zero() && offsets.is_sorted() && last.as_usize() <= data.len()
+        }
+        match self {
+            Self::Narrow { offsets, data } => fine(offsets, data),
+            Self::Wide { offsets, data } => fine(offsets, data),
+            Self::Views { .. } | Self::Fixed { .. } => false,
+        }
+    }
+
+    /// All bytes of `rows`, if each row of them is UTF-8.
+    pub(super) fn texts(&self, rows: Range<usize>) -> Option<&[u8]> {
+        fn texts<'a, O: OffsetSizeTrait>(offsets: &[O], data: &'a [u8]) -> Option<&'a [u8]> {
+            let (first, last) = (offsets.first()?.as_usize(), offsets.last()?.as_usize());
+            let range = data.get(first..last)?;
+            let starts = |offset: &O| range.get(offset.as_usize() - first).is_none_or(|byte| byte & 0xC0 != 0x80);
+            let valid = range.is_ascii() || simdutf8::basic::from_utf8(range).is_ok() && offsets.iter().all(starts);
+            valid.then_some(range)
+        }
+        match self {
+            Self::Narrow { offsets, data } => texts(offsets.get(rows.start..=rows.end)?, data),
+            Self::Wide { offsets, data } => texts(offsets.get(rows.start..=rows.end)?, data),
+            Self::Views { .. } | Self::Fixed { .. } => None,
+        }
     }
 }
 
@@ -197,27 +230,41 @@ fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
     out
 }
 
-/// Whether all rows between `offsets` are UTF-8, nulls included.
-fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], threads: bool) -> bool {
-    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
+/// Bytes that are looked at twice while they are near.
+const NEAR: usize = 16 << 10;
+
+/// What is asked about all bytes while they are checked; it must not matter where they are cut.
+pub(super) type Look<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
+
+/// If all rows between `offsets` are UTF-8, nulls included: whether `look` is pleased with all of their bytes.
+fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], look: Option<Look>) -> Option<bool> {
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Some(true) };
     if *first < O::zero() || !offsets.is_sorted() {
-        return false;
+        return None;
     }
     let (first, last) = (first.as_usize(), last.as_usize());
-    let Some(range) = data.get(first..last) else { return false };
-    let pieces = if threads { pieces(range) } else { vec![range] };
+    let range = data.get(first..last)?;
+    let pieces = if look.is_some() { pieces(range) } else { vec![range] };
     // Most text is ASCII, which one look tells; the rest needs a closer one.
-    let ascii = |piece: &&[u8]| piece.is_ascii();
-    let valid = |piece: &&[u8]| piece.is_ascii() || simdutf8::basic::from_utf8(piece).is_ok();
-    let all_ascii = if pieces.len() > 1 { pieces.par_iter().all(ascii) } else { pieces.iter().all(ascii) };
+    let see = |piece: &&[u8]| {
+        piece.chunks(NEAR).fold((true, look.is_some()), |(ascii, pleased), near| {
+            (ascii && near.is_ascii(), pleased && look.is_some_and(|look| look(near)))
+        })
+    };
+    let both = |a: (bool, bool), b: (bool, bool)| (a.0 && b.0, a.1 && b.1);
+    let (all_ascii, pleased) = match pieces[..] {
+        [piece] => see(&piece),
+        _ => pieces.par_iter().map(see).reduce(|| (true, true), both),
+    };
     if all_ascii {
-        return true;
+        return Some(pleased);
     }
+    let valid = |piece: &&[u8]| piece.is_ascii() || simdutf8::basic::from_utf8(piece).is_ok();
     let all_valid = if pieces.len() > 1 { pieces.par_iter().all(valid) } else { pieces.iter().all(valid) };
     // Each row is a run of whole characters if no offset stands within one.
-    all_valid
-        && offsets.iter().all(|offset| {
-            let at = offset.as_usize() - first;
-            range.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
-        })
+    let whole = |offset: &O| {
+        let at = offset.as_usize() - first;
+        range.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
+    };
+    (all_valid && offsets.iter().all(whole)).then_some(pleased)
 }

@@ -9,38 +9,42 @@ use arrow_schema::Schema;
 use super::batch::{Batch, Host};
 use super::engine::Shots;
 use super::examples::Parts;
-use super::planner::{Key, Plan, plan_rows};
+use super::planner::{Plan, Plans};
 use super::renderer::{Emit, Renderer};
 use crate::error::{Error, Result};
 use crate::plan::{Columns, InferMode};
-use crate::role::Request;
 
-/// The requests to make: which conversation, which turn, what decides the plan, and the texts that stand in it.
+/// The requests to make: which conversation, which turn, which plan, and the texts that stand in it.
 pub(super) struct Asked {
     samples: Vec<i64>,
     turns: Vec<i64>,
-    /// Keys of all requests, one behind the other, and where each ends.
-    keys: Vec<u32>,
-    ends: Vec<usize>,
+    plans: Vec<u32>,
     shots: Shots,
+    /// The row of the first sample.
+    start: usize,
 }
 
 impl Asked {
-    /// No requests yet.
-    pub fn new() -> Self {
-        let shots = Shots { offsets: vec![0], examples: Vec::new() };
-        Self { samples: Vec::new(), turns: Vec::new(), keys: Vec::new(), ends: vec![0], shots }
+    /// No requests yet, of samples from row `start` on, among whose texts there are `texts` that lie side by side.
+    pub fn new(start: usize, texts: usize) -> Self {
+        let shots = Shots { bounds: Vec::new(), examples: (0..texts as u32).collect() };
+        Self { samples: Vec::new(), turns: Vec::new(), plans: Vec::new(), shots, start }
     }
 
-    /// Ask for turn `turn` of a sample, with texts that lie side by side and then others.
-    pub fn push(&mut self, sample: usize, turn: usize, key: &[u32], texts: Range<u32>, more: &[u32]) {
-        self.samples.push(sample as i64);
+    /// Ask for turn `turn` of a sample by a plan, with texts that lie side by side and then others.
+    #[inline]
+    pub fn push(&mut self, sample: usize, turn: usize, plan: u32, texts: Range<usize>, more: &[u32]) {
+        self.samples.push((self.start + sample) as i64);
         self.turns.push(turn as i64);
-        self.keys.extend_from_slice(key);
-        self.ends.push(self.keys.len());
-        self.shots.examples.extend(texts);
+        self.plans.push(plan);
+        if more.is_empty() {
+            self.shots.bounds.push((texts.start, texts.end));
+            return;
+        }
+        let first = self.shots.examples.len();
+        self.shots.examples.extend_from_within(texts);
         self.shots.examples.extend_from_slice(more);
-        self.shots.offsets.push(self.shots.examples.len());
+        self.shots.bounds.push((first, self.shots.examples.len()));
     }
 }
 
@@ -56,13 +60,12 @@ impl Renderer {
         }
     }
 
-    /// Render what is asked of a batch whose first row is row `start`.
+    /// Render what is asked of a batch, by these plans.
     pub(super) fn ask(
         &self,
         asked: Asked,
+        plans: Vec<Arc<Plan>>,
         parts: &Parts,
-        mut request: impl FnMut(&[u32]) -> Result<Request>,
-        start: usize,
         emit: &mut Emit,
         host: &dyn Host,
     ) -> Result<()> {
@@ -70,17 +73,9 @@ impl Renderer {
         let options = RecordBatchOptions::new().with_row_count(Some(asked.samples.len()));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
             .map_err(|e| Error::render(e.to_string()))?;
-        let make = |_: Option<&_>, key: &[u32]| Ok(Plan::new(request(key)?, &none));
-        let key = |request: usize, key: &mut Key| {
-            key.extend_from_slice(&asked.keys[asked.ends[request]..asked.ends[request + 1]]);
-            Ok(())
-        };
-        let plans = plan_rows(&[None], asked.samples.len(), key, make).map_err(|e| match e.place().row {
-            Some(request) => e.at_row(asked.samples[request] as usize),
-            None => e,
-        })?;
-        emit.samples = Some(asked.samples.iter().map(|s| s + start as i64).collect::<Int64Array>());
+        let plans = Plans { all: plans, labels: 1, each: Some(asked.plans) };
+        emit.samples = Some(Int64Array::from(asked.samples));
         emit.turns = (self.config.infer_mode != InferMode::Whole).then(|| Int64Array::from(asked.turns));
-        self.emit(&empty, &Batch::new(&none, &empty, host), &plans, &asked.shots, parts, start, emit)
+        self.emit(&empty, &Batch::new(&none, &empty, host), &plans, &asked.shots, parts, asked.start, emit)
     }
 }

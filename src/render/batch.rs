@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::plan::Columns;
-use crate::pytext::{TextColumn, is_native};
+use crate::pytext::{NONE, TextColumn, is_native};
 
 /// What rendering asks of whoever runs it.
 pub trait Host: Sync {
@@ -100,6 +100,12 @@ impl<'a> Batch<'a> {
         made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
     }
 
+    /// The texts of a string column without nulls that nobody has read yet; [`TextColumn::unread`] says what is owed.
+    pub fn unread(&self, column: usize) -> Option<TextColumn> {
+        let (field, array) = self.arrays[column].as_ref().filter(|_| self.texts[column].get().is_none())?;
+        if is_extension(field) { None } else { TextColumn::unread(array) }
+    }
+
     /// Check a column's texts and look through them, on all threads of the pool: before the row loop, which then finds
     /// both done. What is wrong with a column is said when it is asked for.
     pub fn prepare(&self, column: usize, scan: bool) {
@@ -107,11 +113,24 @@ impl<'a> Batch<'a> {
             && is_native(array.data_type())
             && !is_extension(field)
         {
-            self.texts[column].get_or_init(|| TextColumn::on_all_threads(array));
+            let tokens = &self.columns.tokens;
+            self.texts[column].get_or_init(|| {
+                let (texts, clean) = TextColumn::looked_through(array, &|bytes| scan && tokens.none_in(bytes))?;
+                if clean && self.nulls_are_clean(&texts) {
+                    // Whoever was here first found the same.
+                    let _ = self.hazards[column].set(None);
+                }
+                Ok(texts)
+            });
         }
         if scan && self.texts(column).is_ok() {
             let _ = self.hazards(column);
         }
+    }
+
+    /// Whether no token could stand in what nulls are shown as, which isn't among a column's bytes.
+    fn nulls_are_clean(&self, texts: &TextColumn) -> bool {
+        !texts.has_nulls() || self.columns.tokens.none_in(NONE)
     }
 
     /// The text of a field; the replacement where the column is masked.
@@ -146,7 +165,9 @@ impl<'a> Batch<'a> {
     pub fn hazards(&self, column: usize) -> Result<Option<&[bool]>> {
         let texts = self.texts(column)?;
         let made = self.hazards[column].get_or_init(|| {
-            if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all)) {
+            if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all))
+                && self.nulls_are_clean(texts)
+            {
                 return None;
             }
             let flags: Vec<bool> = (0..self.rows)

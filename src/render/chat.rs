@@ -14,6 +14,7 @@ use super::asked::Asked;
 use super::batch::{Batch, Host, is_extension};
 use super::examples::Parts;
 use super::message_type::element_type;
+use super::planner::{Plan, Planner};
 use super::renderer::{Emit, Renderer};
 use super::scalar::readable;
 use super::zipped::{Zipped, large_lists};
@@ -88,7 +89,8 @@ impl Renderer {
             }
             Shape::Lists => self.entries(chat, &zipped(chat, batch)?, host)?,
         };
-        let (mut asked, mut key) = (Asked::new(), Vec::new());
+        let none = Columns::new([], None, self.config.substitution)?;
+        let (mut asked, mut planner, mut key) = (Asked::new(start, 0), Planner::default(), Vec::new());
         for sample in 0..batch.num_rows() {
             let (first, end) = (chats.starts[sample], chats.starts[sample + 1]);
             let turns: Vec<usize> = (first..end).filter(|n| chats.voices[*n].0 == ASSISTANT).collect();
@@ -110,14 +112,13 @@ impl Renderer {
                 }
                 key.clear();
                 key.extend(voices.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
-                asked.push(sample, turn, &key, 0..0, &texts);
+                let voice = |voice: &u32| (&chats.roles[(voice / 2) as usize], voice % 2 == 1);
+                let request = || chat_request(&self.config, &key.iter().map(voice).collect::<Vec<_>>());
+                let plan = planner.place(&key, || Ok(vec![Plan::new(request()?, &none)]));
+                asked.push(sample, turn, plan.map_err(|e| e.into_render().at_row(sample))?, 0..0, &texts);
             }
         }
-        let request = |key: &[u32]| {
-            let voice = |voice: &u32| (&chats.roles[(voice / 2) as usize], voice % 2 == 1);
-            chat_request(&self.config, &key.iter().map(voice).collect::<Vec<_>>())
-        };
-        self.ask(asked, &chats.parts, request, start, emit, host)
+        self.ask(asked, planner.plans, &chats.parts, emit, host)
     }
 
     /// The chats of entries: what the template says of each, or its question and its answer.

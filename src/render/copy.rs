@@ -1,16 +1,19 @@
 //! Copying short pieces one after the other: what a prompt is made of.
 //!
 //! A call of `memcpy` costs more than the few bytes that most pieces have. Where there is room on both sides a short
-//! piece is copied in steps of a fixed size, which are a load and a store each, and the next piece writes over what was
-//! too much. All of it is bounds-checked; where there is no room, exactly the piece is copied.
+//! piece is copied in steps of a fixed size, which are a few loads and stores each, and the next piece writes over what
+//! was too much. All of it is bounds-checked; where there is no room, exactly the piece is copied.
+
+use arrow_array::OffsetSizeTrait;
 
 use super::examples::Parts;
+use crate::plan::SPARE;
 use crate::pytext::{Offsets, TextColumn};
 
-/// Bytes that are copied at once.
-pub const STEP: usize = 32;
+/// Bytes that are copied at once: most pieces take one step, which spares the processor guessing how many.
+const STEP: usize = SPARE;
 /// Up to this length a piece is copied in steps.
-const SHORT: usize = 256;
+const SHORT: usize = 8 * STEP;
 
 /// One piece of a text, bound to where its bytes are.
 #[derive(Clone, Copy)]
@@ -23,9 +26,11 @@ pub enum Step<'a> {
     Wide(&'a [i64], &'a [u8]),
     /// Any column.
     Field(&'a TextColumn),
-    /// A part of an example.
-    Example(u32, u32),
-    /// A part of an example in this place that is a column as it stands, with 32-bit offsets.
+    /// A part of the example in this place.
+    Example(u32, u32, &'a Parts),
+    /// The same where all examples have as many parts: how many, and where the parts begin and end among these bytes.
+    EvenExample(u32, u32, usize, &'a [i32], &'a [u8]),
+    /// A part of the example in this place that is a column as it stands, with 32-bit offsets.
     NarrowExample(u32, &'a [i32], &'a [u8]),
     /// A newline if any of the next steps (that many) writes anything.
     LineIf(usize),
@@ -43,25 +48,30 @@ impl<'a> Step<'a> {
 
     /// A part of an example, where it lies.
     pub fn example(slot: u32, part: u32, parts: &'a Parts) -> Self {
-        match parts.as_column(part).and_then(TextColumn::plain) {
-            Some((Offsets::Narrow(offsets), data)) => Self::NarrowExample(slot, offsets, data),
-            _ => Self::Example(slot, part),
+        match (parts.as_column(part), parts.even()) {
+            (Some(column), _) => match column.plain() {
+                Some((Offsets::Narrow(offsets), data)) => Self::NarrowExample(slot, offsets, data),
+                _ => Self::Example(slot, part, parts),
+            },
+            (None, Some((each, offsets, bytes))) => Self::EvenExample(slot, part, each, offsets, bytes),
+            (None, None) => Self::Example(slot, part, parts),
         }
     }
 
     /// Where the bytes of a row's piece are: what they are part of, first and last.
     #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
     #[inline(always)]
-    pub fn place<'b>(&self, row: usize, shots: &[u32], parts: &'b Parts) -> (&'b [u8], usize, usize)
-    where
-        'a: 'b,
-    {
+    pub fn place(&self, row: usize, shots: &[u32]) -> (&'a [u8], usize, usize) {
         match *self {
             Self::Lit(bytes, start, end) => (bytes, start, end),
             Self::Narrow(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Wide(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Field(texts) => texts.place(row),
-            Self::Example(slot, part) => parts.place(shots[slot as usize], part),
+            Self::Example(slot, part, parts) => parts.place(shots[slot as usize], part),
+            Self::EvenExample(slot, part, each, offsets, bytes) => {
+                let at = shots[slot as usize] as usize * each + part as usize;
+                (bytes, offsets[at] as usize, offsets[at + 1] as usize)
+            }
             Self::NarrowExample(slot, offsets, data) => {
                 let row = shots[slot as usize] as usize;
                 (data, offsets[row] as usize, offsets[row + 1] as usize)
@@ -71,23 +81,119 @@ impl<'a> Step<'a> {
     }
 }
 
+/// Steps in the form that nearly all have: a literal and a value in turn, the values of one kind. A loop over them has
+/// nothing to decide.
+pub struct Pairs<'a, O> {
+    literals: &'a [u8],
+    all: Vec<Pair<'a, O>>,
+    /// The literal behind the last value.
+    end: (usize, usize),
+}
+
+struct Pair<'a, O> {
+    /// The literal: where it begins and ends.
+    literal: (usize, usize),
+    /// The example that the value is of, if any, and how many values each has, and which of them it is.
+    example: Option<u32>,
+    each: usize,
+    part: usize,
+    offsets: &'a [O],
+    data: &'a [u8],
+}
+
+/// Offsets of one width, and the values among steps that have them.
+pub trait Width: OffsetSizeTrait {
+    /// The value of a step: example, how many values each has, which of them it is, offsets and bytes.
+    #[allow(clippy::type_complexity, reason = "a pair in the making")]
+    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [Self], &'a [u8])>;
+}
+
+impl Width for i32 {
+    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [i32], &'a [u8])> {
+        match *step {
+            Step::Narrow(offsets, data) => Some((None, 1, 0, offsets, data)),
+            Step::NarrowExample(slot, offsets, data) => Some((Some(slot), 1, 0, offsets, data)),
+            Step::EvenExample(slot, part, each, offsets, data) => {
+                Some((Some(slot), each, part as usize, offsets, data))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Width for i64 {
+    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [i64], &'a [u8])> {
+        match *step {
+            Step::Wide(offsets, data) => Some((None, 1, 0, offsets, data)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a, O: Width> Pairs<'a, O> {
+    /// The same as `steps`; None if they have no such form.
+    pub fn new(steps: &[Step<'a>], literals: &'a [u8]) -> Option<Self> {
+        let mut out = Self { literals, all: Vec::new(), end: (0, 0) };
+        for step in steps {
+            match *step {
+                Step::Lit(_, start, end) if out.end.0 == out.end.1 => out.end = (start, end),
+                _ => {
+                    let (example, each, part, offsets, data) = O::value(step)?;
+                    let literal = std::mem::take(&mut out.end);
+                    out.all.push(Pair { literal, example, each, part, offsets, data });
+                }
+            }
+        }
+        Some(out)
+    }
+
+    /// Write a row's text to `to[at..]`; returns where the next one goes.
+    #[allow(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shots: &[u32]) -> usize {
+        for pair in &self.all {
+            at = put(to, at, self.literals, pair.literal.0, pair.literal.1);
+            let value = match pair.example {
+                None => row,
+                Some(slot) => shots[slot as usize] as usize * pair.each + pair.part,
+            };
+            let (start, end) = (pair.offsets[value].as_usize(), pair.offsets[value + 1].as_usize());
+            at = put(to, at, pair.data, start, end);
+        }
+        put(to, at, self.literals, self.end.0, self.end.1)
+    }
+}
+
 /// Copy bytes `start..end` of `from` to `to[at..]`, and return where the next piece goes. What follows it in `to` may be
 /// written over, up to the end of `to`.
 #[allow(clippy::inline_always, reason = "as above")]
 #[inline(always)]
 pub fn put(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
     let len = end - start;
-    let mut done = 0;
-    if len <= SHORT {
-        let room = (to.len() - at).min(from.len() - start);
-        while done < len && done + STEP <= room {
-            to[at + done..at + done + STEP].copy_from_slice(&from[start + done..start + done + STEP]);
-            done += STEP;
+    if len <= STEP {
+        let room =
+            (to.get_mut(at..).and_then(<[u8]>::first_chunk_mut), from.get(start..).and_then(<[u8]>::first_chunk));
+        if let (Some(to), Some(from)) = room {
+            let (to, from): (&mut [u8; STEP], &[u8; STEP]) = (to, from);
+            *to = *from;
+            return at + len;
+        }
+    } else if len <= SHORT {
+        let whole = len.next_multiple_of(STEP);
+        if let (Some(to), Some(from)) = (to.get_mut(at..at + whole), from.get(start..start + whole)) {
+            for (to, from) in to.as_chunks_mut::<STEP>().0.iter_mut().zip(from.as_chunks::<STEP>().0) {
+                *to = *from;
+            }
+            return at + len;
         }
     }
-    if done < len {
-        to[at + done..at + len].copy_from_slice(&from[start + done..end]);
-    }
+    put_exactly(to, at, from, start, end)
+}
+
+#[inline(never)]
+fn put_exactly(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
+    let len = end - start;
+    to[at..at + len].copy_from_slice(&from[start..end]);
     at + len
 }
 
@@ -97,9 +203,9 @@ mod tests {
 
     #[test]
     fn pieces_of_every_length_with_and_without_room() {
-        let from: Vec<u8> = (0..=255).cycle().take(600).collect();
-        for len in (0..70).chain([127, 128, 129, 255, 256, 257, 300]) {
-            for (room, start) in [(0, 0), (1, 3), (31, 600 - len), (32, 10), (400, 600 - len), (400, 7)] {
+        let from: Vec<u8> = (0..=255).cycle().take(900).collect();
+        for len in (0..140).chain([191, 192, 193, 255, 256, 257, 300, 511, 512, 513]) {
+            for (room, start) in [(0, 0), (1, 3), (63, 900 - len), (64, 10), (400, 900 - len), (400, 7)] {
                 let mut to = vec![0; 5 + len + room];
                 assert_eq!(put(&mut to, 5, &from, start, start + len), 5 + len);
                 assert_eq!(to[5..5 + len], from[start..start + len]);

@@ -25,6 +25,9 @@ pub struct Parts {
     /// The number of each example's first part.
     starts: Vec<usize>,
     texts: Texts,
+    /// How many parts each example has, where all have as many, and where these lie, with 32-bit offsets.
+    even: Option<(usize, Vec<i32>)>,
+    /// Which parts a field could be filled into; empty if none.
     dirty: Vec<bool>,
     /// By part, the column that it is as it stands: nothing of it is copied.
     columns: Vec<Option<TextColumn>>,
@@ -53,7 +56,47 @@ impl Parts {
     /// Whether a field could be filled into it.
     #[inline]
     pub fn is_dirty(&self, example: u32, part: u32) -> bool {
-        self.column(example, part).is_none() && self.dirty[self.starts[example as usize] + part as usize]
+        self.any_dirty()
+            && self.column(example, part).is_none()
+            && self.dirty[self.starts[example as usize] + part as usize]
+    }
+
+    /// Whether a field could be filled into any part.
+    pub fn any_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// Where all examples have as many parts: how many, and where each begins and ends among which bytes.
+    pub fn even(&self) -> Option<(usize, &[i32], &[u8])> {
+        self.even.as_ref().map(|(each, offsets)| (*each, &offsets[..], &self.texts.bytes[..]))
+    }
+
+    fn make_even(&mut self, each: Option<usize>) {
+        let narrow =
+            || self.texts.offsets.iter().map(|offset| i32::try_from(*offset).ok()).collect::<Option<Vec<i32>>>();
+        self.even = each.and_then(|each| Some((each, narrow()?)));
+    }
+
+    /// How many examples there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The lengths of some parts of each example, added up; of parts that each example has.
+    pub fn lengths(&self, parts: &[u32]) -> Option<Vec<usize>> {
+        let mut lengths = vec![0; self.starts.len()];
+        for part in parts {
+            if let Some(column) = self.as_column(*part) {
+                column.add_lengths(0..lengths.len(), &mut lengths);
+                continue;
+            }
+            let (each, offsets) = self.even.as_ref().filter(|(each, _)| (*part as usize) < *each)?;
+            let ends = offsets[*part as usize..].windows(2).step_by(*each);
+            for (length, ends) in lengths.iter_mut().zip(ends) {
+                *length += (ends[1] - ends[0]) as usize;
+            }
+        }
+        Some(lengths)
     }
 
     /// The column that a part of every example is, as it stands.
@@ -86,6 +129,9 @@ impl Parts {
                 *column = Some(batch.texts(field)?.clone());
                 *program = Program::new(&[], batch.columns);
             }
+        }
+        if columns.iter().all(Option::is_some) {
+            return Ok(Self { starts: vec![0; batch.rows], columns, rows: batch.rows, ..Self::default() });
         }
         let kinds = std::iter::repeat_n(Some(0), batch.rows);
         let parts = Self::of_programs(batch, vec![programs], kinds, &Tokens::default())?;
@@ -125,6 +171,9 @@ impl Parts {
         all.push(plan(Vec::new()));
         let none = all.len() - 1;
         let each: Vec<u32> = kinds.map(|kind| kind.unwrap_or(none) as u32).collect();
+        let mut counts = each.iter().map(|kind| all[*kind as usize].programs.len());
+        let first = counts.next();
+        let even = first.filter(|first| counts.all(|count| count == *first));
         let mut starts = Vec::with_capacity(each.len());
         let mut parts = 0;
         for kind in &each {
@@ -135,14 +184,19 @@ impl Parts {
         let (shots, empty) = (Shots::default(), Parts::default());
         let texts = engine::texts(batch, &plans, 0..batch.rows, &shots, &empty, usize::MAX)?.unwrap_or_default();
         let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
-        let dirty = if tokens.is_empty() { vec![false; parts] } else { texts.offsets.windows(2).map(text).collect() };
-        Ok(Self { starts, texts, dirty, columns: Vec::new(), rows: 0 })
+        let dirty: Vec<bool> =
+            if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
+        let dirty = if dirty.contains(&true) { dirty } else { Vec::new() };
+        let mut parts = Self { starts, texts, even: None, dirty, columns: Vec::new(), rows: 0 };
+        parts.make_even(even);
+        Ok(parts)
     }
 
     /// The same parts, each an example of its own.
     #[must_use]
     pub fn apart(mut self) -> Self {
-        self.starts = (0..self.dirty.len()).collect();
+        self.starts = (0..self.texts.offsets.len().saturating_sub(1)).collect();
+        self.make_even(Some(1));
         self
     }
 
@@ -154,7 +208,10 @@ impl Parts {
         self.starts.push(self.texts.offsets.len() - 1);
         self.texts.bytes.extend(text);
         self.texts.offsets.push(self.texts.bytes.len());
-        self.dirty.push(false);
+        if self.any_dirty() {
+            self.dirty.push(false);
+        }
+        self.even = None;
         self.starts.len() as u32 - 1
     }
 }

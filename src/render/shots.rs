@@ -136,14 +136,15 @@ impl Renderer {
 
     /// The examples of each row, as places among the examples.
     pub(super) fn shots(&self, batch: &RecordBatch, start: usize, state: &mut Option<Draws>) -> Result<Shots> {
-        let mut shots = Shots { offsets: vec![0], examples: Vec::new() };
+        let mut shots = Shots::default();
         let negative = self.config.dialect.negative_indices();
         let Some(examples) = &self.examples else { return Ok(Shots::default()) };
         let mut push = |row: usize, ids: &mut dyn Iterator<Item = i64>| -> Result<()> {
+            let start = shots.examples.len();
             for id in ids {
                 shots.examples.push(examples.resolve(id, negative).map_err(|e| e.at_row(row))?);
             }
-            shots.offsets.push(shots.examples.len());
+            shots.bounds.push((start, shots.examples.len()));
             Ok(())
         };
         match self.pick(start, batch.num_rows(), state)? {

@@ -10,6 +10,7 @@ use arrow_schema::DataType;
 use super::asked::Asked;
 use super::batch::{Batch, Host};
 use super::examples::{Parts, is_list};
+use super::planner::{Plan, Planner};
 use super::renderer::{Emit, Renderer};
 use super::zipped::{Zipped, large_lists};
 use crate::error::{Error, Result};
@@ -79,15 +80,34 @@ impl Renderer {
             None => error,
         };
         let mut parts = Parts::of_rows(&values, &turns.parts()).map_err(in_row)?;
-        let mut asked = Asked::new();
+        let none = Columns::new([], None, self.config.substitution)?;
+        let mut planner = Planner::default();
+        let mut plan = |key: [u32; 2]| {
+            let cut = (key[1] > 0).then(|| (key[0] as usize - 1, key[1] as usize - 1));
+            let make = || turn_recipe(turns, &self.config, key[0] as usize, cut, replies.is_some());
+            planner.place(&key.to_vec(), || Ok(vec![Plan::new(make()?, &none)])).map_err(Error::into_render)
+        };
+        let mut asked = Asked::new(start, pairs.table.num_rows());
+        // The plan of a turn, which is the same in each conversation, once it is known.
+        let mut known: Vec<Option<u32>> = Vec::new();
         for (sample, bounds) in pairs.starts.windows(2).enumerate() {
-            let (first, count) = (bounds[0] as u32, (bounds[1] - bounds[0]) as u32);
+            let (first, count) = (bounds[0], bounds[1] - bounds[0]);
             if self.config.infer_mode == InferMode::Whole {
-                asked.push(sample, 0, &[count, 0], first..first + count, &[]);
+                let plan = plan([count as u32, 0]).map_err(|e| e.at_row(sample))?;
+                asked.push(sample, 0, plan, first..first + count, &[]);
                 continue;
             }
-            for turn in self.turns_asked(turns.count(count as usize), replies.map(|(turn, _)| turn)) {
+            for turn in self.turns_asked(turns.count(count), replies.map(|(turn, _)| turn)) {
                 let (pair, item) = turns.cut(turn);
+                if known.len() <= turn {
+                    known.resize(turn + 1, None);
+                }
+                let plan = match known[turn] {
+                    Some(plan) => plan,
+                    None => {
+                        *known[turn].insert(plan([pair as u32 + 1, item as u32 + 1]).map_err(|e| e.at_row(sample))?)
+                    }
+                };
                 let said = match replies {
                     Some((_, lists)) => {
                         let own = lists.as_list::<i64>().value(sample);
@@ -96,14 +116,9 @@ impl Renderer {
                     }
                     None => Vec::new(),
                 };
-                let pair = pair as u32 + 1;
-                asked.push(sample, turn, &[pair, item as u32 + 1], first..first + pair, &said);
+                asked.push(sample, turn, plan, first..first + pair + 1, &said);
             }
         }
-        let request = |key: &[u32]| {
-            let cut = (key[1] > 0).then(|| (key[0] as usize - 1, key[1] as usize - 1));
-            turn_recipe(turns, &self.config, key[0] as usize, cut, replies.is_some())
-        };
-        self.ask(asked, &parts, request, start, emit, host)
+        self.ask(asked, planner.plans, &parts, emit, host)
     }
 }

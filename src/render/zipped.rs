@@ -24,6 +24,15 @@ impl Zipped {
     ///
     /// `RenderError` if the elements can't be copied.
     pub fn new(lists: &[(&str, LargeListArray)], samples: usize) -> Result<Self> {
+        // The usual table has lists of the same lengths, without gaps between them: nothing has to be moved.
+        if let [(_, first), rest @ ..] = lists
+            && rest.iter().all(|(_, list)| list.value_offsets() == first.value_offsets())
+        {
+            let offsets = first.value_offsets();
+            let (start, end) = (offsets[0] as usize, offsets[samples] as usize);
+            let columns = lists.iter().map(|(_, list)| list.values().slice(start, end - start)).collect();
+            return Self::of_columns(lists, columns, offsets.iter().map(|at| *at as usize - start).collect());
+        }
         let mut starts = Vec::with_capacity(samples + 1);
         starts.push(0);
         let mut rows: Vec<Vec<u64>> = vec![Vec::new(); lists.len()];
@@ -40,6 +49,10 @@ impl Zipped {
             starts.push(starts[sample] + length as usize);
         }
         let columns = lists.iter().zip(rows).map(|((_, list), rows)| take(list, rows)).collect::<Result<Vec<_>>>()?;
+        Self::of_columns(lists, columns, starts)
+    }
+
+    fn of_columns(lists: &[(&str, LargeListArray)], columns: Vec<ArrayRef>, starts: Vec<usize>) -> Result<Self> {
         let fields = lists.iter().zip(&columns).map(|((name, _), c)| Field::new(*name, c.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
         let options = RecordBatchOptions::new().with_row_count(starts.last().copied());
@@ -54,7 +67,6 @@ impl Zipped {
 }
 
 fn take(list: &LargeListArray, rows: Vec<u64>) -> Result<ArrayRef> {
-    // The usual table has no gaps between its lists, and nothing has to be moved.
     if rows.windows(2).all(|w| w[0] + 1 == w[1]) {
         let start = rows.first().map_or(0, |first| *first as usize);
         return Ok(list.values().slice(start, rows.len()));

@@ -1,0 +1,170 @@
+//! Rows that are plain copies of literals and fields, as nearly all are: nothing is decided row by row.
+//!
+//! Lengths follow from the columns' offsets, before a byte of a column has been read. So the output is laid out first,
+//! and each column's bytes are then checked, looked through for placeholders and copied while they are near the
+//! processor, be it in the column or in the output: they come from memory once. What is found wrong ends it, and the rows are rendered as others are, which
+//! finds it again and says where it is.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rayon::prelude::*;
+
+use super::batch::Batch;
+use super::engine::Texts;
+use super::examples::Parts;
+use super::pages::Bytes;
+use super::planner::Plans;
+use super::ready::{Lengths, Ready, Tables};
+use crate::error::Result;
+use crate::plan::{Program, Tokens};
+use crate::pytext::TextColumn;
+
+/// Rows that one thread takes at a time.
+const CHUNK: usize = 1024;
+/// Rows whose bytes stay near while they are looked at twice.
+const BLOCK: usize = 64;
+
+/// What comes of an attempt.
+pub enum Attempt {
+    /// The rows aren't plain.
+    No,
+    /// The texts pass the limit.
+    TooLong,
+    /// All texts.
+    Texts(Texts),
+}
+
+/// A column whose bytes are looked at only when they are copied.
+struct Column {
+    texts: TextColumn,
+    /// Whether placeholders are looked for in it.
+    scanned: bool,
+}
+
+/// Render the texts of rows `rows` if all of them are plain copies.
+///
+/// # Errors
+///
+/// What the host stops it with.
+pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
+    let programs: Vec<&Program> = plans.all.iter().flat_map(|plan| &plan.programs).collect();
+    let plain = |program: &&Program| !program.always && program.guards.is_empty() && program.examples.is_empty();
+    if plans.each.is_some() || programs.is_empty() || !programs.iter().all(plain) {
+        return Ok(Attempt::No);
+    }
+    let Some(unread) = Unread::new(batch, &programs) else { return Ok(Attempt::No) };
+    let none = Parts::default();
+    let tables = Tables::new(&none, 0);
+    // A column that is read already was looked through too, and nothing was found.
+    let lookup = |column: usize| unread.columns.get(&column).map_or_else(|| batch.texts(column), |own| Ok(&own.texts));
+    let ready: Vec<Ready> =
+        programs.iter().map(|p| Ready::new(p, &lookup, Vec::new(), &none, &tables)).collect::<Result<_>>()?;
+    let Some(lengths) = ready.iter().map(Ready::plain).collect::<Option<Vec<&Lengths>>>() else {
+        return Ok(Attempt::No);
+    };
+
+    let each = ready.len();
+    let offsets = offsets(&lengths, rows.clone());
+    let total = offsets.last().copied().unwrap_or(0);
+    if total > limit {
+        return Ok(Attempt::TooLong);
+    }
+    let mut bytes = Bytes::new(total);
+    let mut rest = &mut bytes[..];
+    let mut slices = Vec::with_capacity(rows.len() / CHUNK + 1);
+    for start in rows.clone().step_by(CHUNK) {
+        let end = (start + CHUNK).min(rows.end);
+        let place = |row: usize| offsets[(row - rows.start) * each];
+        let (own, after) = rest.split_at_mut(place(end) - place(start));
+        slices.push((start..end, own));
+        rest = after;
+    }
+    // What is written is nearer than what it was copied from; but it may be much more, or hold what is looked for.
+    let read = unread.columns.values().map(|column| column.texts.total_length(rows.clone())).sum::<usize>();
+    let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.none_in(&p.literals));
+    let stop = AtomicBool::new(false);
+    let fine = slices.into_par_iter().map(|(rows, own)| -> Result<bool> {
+        batch.host.check()?;
+        let mut by_output = by_output;
+        let mut at = 0;
+        for start in rows.clone().step_by(BLOCK) {
+            let block = start..(start + BLOCK).min(rows.end);
+            let first = at;
+            for row in block.clone() {
+                for one in &ready {
+                    at = one.write(own, at, row, &[]);
+                }
+            }
+            by_output &= own[first..at].is_ascii() && unread.tokens.none_in(&own[first..at]);
+            if stop.load(Ordering::Relaxed) || !by_output && !unread.are_plain(block) {
+                stop.store(true, Ordering::Relaxed);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    });
+    let fine = fine.try_reduce(|| true, |a, b| Ok(a && b))?;
+    Ok(if fine { Attempt::Texts(Texts { offsets, bytes }) } else { Attempt::No })
+}
+
+/// The columns that are read while they are copied.
+struct Unread<'a> {
+    columns: HashMap<usize, Column>,
+    tokens: &'a Tokens,
+}
+
+impl<'a> Unread<'a> {
+    /// The columns that programs write, but for those that were read already; None if some column isn't plain.
+    fn new(batch: &Batch<'a>, programs: &[&Program]) -> Option<Self> {
+        let mut columns = HashMap::new();
+        for program in programs {
+            for column in program.fields.iter().chain(&program.scanned) {
+                let scanned = program.scanned.contains(column);
+                if let Some(texts) = batch.unread(*column) {
+                    columns.entry(*column).or_insert(Column { texts, scanned: false }).scanned |= scanned;
+                } else if batch.texts(*column).is_err() || scanned && !matches!(batch.hazards(*column), Ok(None)) {
+                    return None;
+                }
+            }
+        }
+        Some(Self { columns, tokens: &batch.columns.tokens })
+    }
+
+    /// Whether rows hold text, and nothing that a placeholder could form from.
+    fn are_plain(&self, rows: Range<usize>) -> bool {
+        self.columns.values().all(|column| {
+            let Some(bytes) = column.texts.checked(rows.clone()) else { return false };
+            let harmless = |row: usize| !self.tokens.could_form(column.texts.bytes(row));
+            !column.scanned || self.tokens.none_in(bytes) || rows.clone().all(harmless)
+        })
+    }
+}
+
+/// Where each text starts: by row, then by program.
+fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
+    let each = lengths.len();
+    let mut offsets = vec![0_usize; rows.len() * each + 1];
+    let chunk = |n: usize| rows.start + n * CHUNK..(rows.start + (n + 1) * CHUNK).min(rows.end);
+    offsets[1..].par_chunks_mut(CHUNK * each).enumerate().for_each(|(n, own)| {
+        if let [lengths] = lengths {
+            lengths.add(chunk(n), own);
+            return;
+        }
+        let mut column = vec![0; chunk(n).len()];
+        for (k, lengths) in lengths.iter().enumerate() {
+            column.fill(0);
+            lengths.add(chunk(n), &mut column);
+            for (row, length) in column.iter().enumerate() {
+                own[row * each + k] = *length;
+            }
+        }
+    });
+    let mut total = 0;
+    for offset in &mut offsets[1..] {
+        total += *offset;
+        *offset = total;
+    }
+    offsets
+}
