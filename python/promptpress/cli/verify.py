@@ -156,7 +156,7 @@ def rendered(
 
 def _by_row(table: pa.Table, rows: int, *, as_json: bool) -> list[dict[str | None, Any]]:
     requests = promptpress.to_pylist(table["prompt"])
-    requests = [plain(json.loads(one)) for one in requests] if as_json else requests
+    requests = [plain(json.loads(one)) for one in requests] if as_json else [_as_passed_on(one) for one in requests]
     if "label" not in table.column_names:
         return [{None: request} for request in requests]
     labels = [str(label) for label in table["label"].to_pylist()]
@@ -165,23 +165,42 @@ def _by_row(table: pa.Table, rows: int, *, as_json: bool) -> list[dict[str | Non
     return [dict(zip(labels[at : at + each], requests[at : at + each], strict=True)) for at in starts]
 
 
+def _as_passed_on(request: Any) -> Any:
+    """Put the parts of a message where the harness has them: Arrow gives them a field of their own."""
+    if not isinstance(request, list):
+        return request
+    return [
+        {**{key: value for key, value in message.items() if key != "parts"}, "prompt": message["parts"]}
+        if isinstance(message, Mapping) and "parts" in message and "prompt" not in message
+        else message
+        for message in request
+    ]
+
+
 def _told(one: Outcome, other: Outcome, name: str, rows: int) -> bool:
     found = first_difference(one, other)
     sides = {name: one, f"promptpress {promptpress.__version__}": other}
     width = max(map(len, sides))
+    of_rows = f"of {_counted(rows, 'row')}"
     if found is not None:
-        _say(f"different at {found.place} (of {rows:,} rows; {found.equal:,} requests before it are equal)")
+        _say(f"different at {found.place} ({of_rows}; equal before it: {_counted(found.equal, 'request')})")
         for side, text in zip(sides, (found.one, found.other), strict=True):
             _say(f"  {side:{width}}  {text}")
         if one.refusal is not None and len(one.rows) < len(other.rows):
-            _say("where a harness fails on what it documents, promptpress does what is documented: docs/fidelity.md")
+            _say("where the harness fails on what it documents, promptpress does what is documented: docs/fidelity.md")
         return False
-    _say(f"{one.count:,} requests of {len(one.rows):,} rows: equal ({', '.join(sides)})")
-    if one.refusal is not None:
-        _say(f"refused by both at row {len(one.rows)}; what comes after it isn't compared")
-        for side, outcome in sides.items():
-            _say(f"  {side:{width}}  {outcome.refusal}")
+    equal = _counted(one.count, "request")
+    if one.refusal is None:
+        _say(f"equal: {equal} {of_rows} ({', '.join(sides)})")
+        return True
+    _say(f"both refuse row {len(one.rows)} ({of_rows}; equal before it: {equal})")
+    for side, outcome in sides.items():
+        _say(f"  {side:{width}}  {outcome.refusal}")
     return True
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _say(line: str) -> None:
