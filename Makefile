@@ -52,7 +52,7 @@ test-full: $(BUILT) test-engines test-harness ## the same with the heavy ones, t
 test-engines: $(ENGINES_BUILT) ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
 
-test-harness: $(HARNESS_REQUIREMENTS) $(BUILT) ## beside the real OpenCompass, AISBench and OpenICL, in one process
+test-harness: $(HARNESS_REQUIREMENTS) $(BUILT) ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
 
 conformance: $(BUILT) ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)

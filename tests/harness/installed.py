@@ -17,6 +17,8 @@ from types import ModuleType
 
 import stubs
 
+REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements" / "harness.txt"
+
 
 @dataclass(frozen=True)
 class Harness:
@@ -31,13 +33,19 @@ class Harness:
     bare: tuple[str, ...] = ()
     """Packages whose own `__init__` isn't run, because it runs code of packages that aren't there."""
 
+    @property
+    def pinned(self) -> str:
+        """The version whose behaviour is promptpress's."""
+        lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
+        return next(line.partition("==")[2] for line in lines if line.startswith(f"{self.distribution}=="))
+
     def missing(self) -> str | None:
         """Why it isn't here, if so; imports nothing of it."""
         try:
-            version(self.distribution)
+            found = version(self.distribution)
         except PackageNotFoundError:
             return f"{self.distribution} isn't installed (make test-harness)"
-        return None
+        return None if found == self.pinned else f"{self.distribution} is {found} here, not {self.pinned}"
 
     def load(self) -> ModuleType:
         """Import it. Raises ImportError where that can't be done."""

@@ -138,7 +138,7 @@ class Harness:
         train = samples.slice(0, 0) if examples is None else examples
         try:
             splits = DatasetDict(train=Dataset(train), test=Dataset(samples))
-        except (pa.ArrowException, ValueError, TypeError) as error:
+        except Exception as error:  # of whatever kind datasets has for a type that it doesn't know
             raise DataError(f"the rows are none that {self.name} can hold: {reason(error)}") from error
         module = importlib.import_module(self._module("openicl.icl_dataset_reader"))
         columns = {key: (config.get("reader_cfg") or {}).get(key) for key in ("input_columns", "output_column")}

@@ -204,6 +204,8 @@ def _counted(number: int, what: str) -> str:
 
 
 def _say(line: str) -> None:
+    # What an exception quotes may steer the terminal.
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     with standard_output() as stream:
         encoding = stream.encoding or "utf-8"
-        print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+        print(shown.encode(encoding, "backslashreplace").decode(encoding), file=stream)
