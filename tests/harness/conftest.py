@@ -72,8 +72,4 @@ def torch() -> ModuleType:
 
     if not getattr(found, "__file__", None):
         pytest.skip("torch is a stand-in: pip finds no CPU wheel and the system has no torch for this Python")
-    try:
-        found.zeros(1).numpy()
-    except RuntimeError as error:  # built for another numpy
-        pytest.skip(f"the system's torch can't be used: {error}")
     return found
