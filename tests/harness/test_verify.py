@@ -274,19 +274,30 @@ def test_a_row_that_both_refuse(opencompass, folder, capsys):
     assert out.startswith("both refuse row ")
 
 
-def test_the_dataset_as_the_harness_loads_it(opencompass, folder, capsys, monkeypatch):
-    from opencompass.datasets.gsm8k import GSM8KDataset
+LOCAL = {
+    # the file below the harness's configs/datasets, and the path in it
+    "opencompass": ("gsm8k/gsm8k_gen_1d7fe4.py", "opencompass/gsm8k"),
+    "aisbench": ("gsm8k/gsm8k_gen_4_shot_cot_chat_prompt.py", "ais_bench/datasets/gsm8k"),
+}
 
-    monkeypatch.setattr(opencompass.datasets, "GSM8KDataset", GSM8KDataset, raising=False)
+
+@pytest.mark.parametrize("fixture", LOCAL)
+def test_the_dataset_as_the_harness_loads_it(request, folder, capsys, fixture):
+    source, path = LOCAL[fixture]
+    harness = request.getfixturevalue(fixture)
+    if fixture == "opencompass":  # its datasets' package is a bare one here
+        from opencompass.datasets.gsm8k import GSM8KDataset
+
+        request.getfixturevalue("monkeypatch").setattr(harness.datasets, "GSM8KDataset", GSM8KDataset, raising=False)
     for split, rows in (("train", 3), ("test", 5)):
         lines = [json.dumps({"question": f"{{answer}} {n}", "answer": f"{n} #### {n}"}) for n in range(rows)]
         (folder.path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    source = Path(opencompass.__file__).parent / "configs/datasets/gsm8k/gsm8k_gen_1d7fe4.py"
-    text = source.read_text(encoding="utf-8").replace("opencompass/gsm8k", str(folder.path))
-    assert main(["verify", folder.python("gsm8k.py", text), "--rows", "4"]) == ExitCode.OK
-    assert capsys.readouterr().out.startswith(
-        f"equal: 4 requests of 4 rows (opencompass {installed.OPENCOMPASS.pinned}, "
-    )
+    text = (Path(harness.__file__).parent / "configs" / "datasets" / source).read_text(encoding="utf-8")
+    shipped = folder.python("gsm8k.py", text.replace(path, str(folder.path)))
+    assert main(["verify", shipped, "--rows", "4"]) == ExitCode.OK
+    assert capsys.readouterr().out.startswith("equal: 4 requests of 4 rows (")
+    assert main(["verify", shipped]) == ExitCode.OK
+    assert capsys.readouterr().out.startswith("equal: 5 requests of 5 rows (")
 
 
 def test_a_dataset_that_can_not_be_loaded(opencompass, folder, capsys):
