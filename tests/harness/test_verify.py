@@ -319,6 +319,15 @@ def test_a_configuration_that_the_harness_can_not_read(opencompass, folder, caps
     assert "config.py: opencompass can't read it: RuntimeError: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("reader", [({"input_columns": ["question"]},), {"input_columns": 3, "output_column": None}])
+def test_a_reader_that_is_none(opencompass, folder, capsys, reader):
+    """One of the configurations that are shipped has a comma too many."""
+    assert opencompass
+    code, out = compared(folder, capsys, {**config("{question}"), "reader_cfg": reader})
+    assert code == ExitCode.CONFIGURATION
+    assert "reader_cfg: opencompass refuses it: " in out
+
+
 def test_what_the_harness_lacks_is_no_refusal(opencompass, folder, capsys, monkeypatch):
     assert opencompass
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)

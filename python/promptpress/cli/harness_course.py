@@ -130,6 +130,7 @@ class Harness:
             An object with the attributes that the harness's retrievers read.
 
         Raises:
+            ConfigError: when the harness refuses the names of the columns.
             DataError: when Hugging Face's datasets can't hold the rows.
 
         """
@@ -140,9 +141,12 @@ class Harness:
             splits = DatasetDict(train=Dataset(train), test=Dataset(samples))
         except Exception as error:  # of whatever kind datasets has for a type that it doesn't know
             raise DataError(f"the rows are none that {self.name} can hold: {reason(error)}") from error
+        columns = config.get("reader_cfg") or {}
         module = importlib.import_module(self._module("openicl.icl_dataset_reader"))
-        columns = {key: (config.get("reader_cfg") or {}).get(key) for key in ("input_columns", "output_column")}
-        reader = module.DatasetReader(splits, columns["input_columns"] or [], columns["output_column"])
+        try:
+            reader = module.DatasetReader(splits, columns.get("input_columns") or [], columns.get("output_column"))
+        except Exception as error:
+            raise ConfigError(f"reader_cfg: {self.name} refuses it: {type(error).__name__}: {reason(error)}") from error
         return SimpleNamespace(reader=reader, train=reader.dataset["train"], test=reader.dataset["test"])
 
     def run(self, config: Mapping[str, Any], dataset: Any, settings: Mapping[str, Any]) -> Outcome:
