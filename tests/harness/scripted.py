@@ -1,0 +1,173 @@
+"""The real inferencers with a model that answers by rule and writes down what it is given."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+import zlib
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+BENCHES = Path(__file__).resolve().parents[2] / "benches"
+
+
+class Loader:
+    """torch's DataLoader as the inferencers use it."""
+
+    def __init__(self, datalist: Any, batch_size: int, collate_fn: Any) -> None:
+        self._items = datalist
+        self._size = batch_size
+        self._collate = collate_fn
+
+    def __iter__(self) -> Any:
+        for start in range(0, len(self._items), self._size):
+            stop = min(start + self._size, len(self._items))
+            yield self._collate([self._items[at] for at in range(start, stop)])
+
+
+@cache
+def opencompass() -> SimpleNamespace:
+    """OpenCompass's classes, from where they are installed."""
+    if str(BENCHES) not in sys.path:
+        sys.path.insert(0, str(BENCHES))
+    import stubs
+    from peers.bare_import import Layout
+    from peers.opencompass_import import OPENCOMPASS as BARE
+
+    stubs.ANSWERS.setdefault("torch.utils.data.DataLoader", Loader)
+    inferencers = {
+        "gen": "GenInferencer",
+        "ppl": "PPLInferencer",
+        "ll": "LLInferencer",
+        "clp": "CLPInferencer",
+        "chat": "ChatInferencer",
+    }
+    layout = Layout(
+        BARE.distribution,
+        BARE.root,
+        BARE.bare,
+        {**BARE.exports, "models": {"base": ["BaseModel", "LMTemplateParser"], "base_api": ["APITemplateParser"]}},
+        {
+            **BARE.modules,
+            **{f"openicl.icl_inferencer.icl_{key}_inferencer": [name] for key, name in inferencers.items()},
+            "openicl.icl_retriever.icl_random_retriever": ["RandomRetriever"],
+            "openicl.icl_retriever.icl_sliding_k_retriever": ["SlidingWindowRetriever"],
+            "models.base": ["BaseModel", "LMTemplateParser"],
+            "models.base_api": ["BaseAPIModel", "APITemplateParser"],
+        },
+        BARE.stand_ins,
+    )
+    return layout.load()
+
+
+class Numbers(list[float]):
+    """What inferencers take for a tensor."""
+
+    def tolist(self) -> list[float]:
+        return list(self)
+
+
+def number(request: Any) -> float:
+    """A figure that depends on every byte of a request."""
+    return zlib.crc32(repr(request).encode()) / 2**32
+
+
+def tokens(text: str) -> int:
+    return len(text.split())
+
+
+class Tokenizer:
+    padding_side = "right"
+
+    def encode(self, text: str) -> list[int]:
+        return [ord(text[0])]
+
+
+def model(meta_template: Any, *, api: bool, max_seq_len: int | None = None) -> Any:
+    """A model of the harness that writes down each of its inputs in `received`."""
+    found = opencompass()
+
+    class Scripted(found.BaseAPIModel if api else found.BaseModel):  # type: ignore[misc, name-defined]
+        is_api = api
+        tokenizer = Tokenizer()
+
+        def get_token_len(self, prompt: str) -> int:
+            return tokens(prompt)
+
+        def generate(self, inputs: Any, max_out_len: int) -> Any:
+            self.received.append(("generate", max_out_len, copy.deepcopy(inputs)))
+            for one in inputs:  # who is given a list may change it
+                if isinstance(one, list):
+                    one.append("changed")
+            return [f"answer {number(one)}" for one in inputs]
+
+        def get_ppl(self, inputs: Any, mask_length: Any = None) -> Numbers:
+            self.received.append(("ppl", mask_length, copy.deepcopy(inputs)))
+            return Numbers(number(one) for one in inputs)
+
+        def get_loglikelihood(self, inputs: Any, conts: Any) -> Numbers:
+            self.received.append(("loglikelihood", conts, copy.deepcopy(inputs)))
+            return Numbers(number(one) for one in inputs)
+
+    made = object.__new__(Scripted)
+    made.received = []
+    made.max_seq_len = max_seq_len
+    made.meta_template = meta_template
+    made.template_parser = (found.APITemplateParser if api else found.LMTemplateParser)(meta_template)
+    return made
+
+
+def dataset(samples: Any, examples: Any, reader: dict[str, Any]) -> Any:
+    """A harness's dataset of two tables, without a loader."""
+    from datasets import Dataset, DatasetDict
+
+    made = opencompass().DatasetReader(DatasetDict(train=Dataset(examples), test=Dataset(samples)), **reader)
+    return SimpleNamespace(reader=made, train=made.dataset["train"], test=made.dataset["test"])
+
+
+def built(config: dict[str, Any] | None, *arguments: Any) -> Any:
+    if config is None:
+        return None
+    config = dict(config)
+    name = str(config.pop("type"))
+    return getattr(opencompass(), name.rpartition(".")[2])(*arguments, **copy.deepcopy(config))
+
+
+def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Run an inferencer; what the model received, what was written, and what was returned or raised."""
+    answer: dict[str, Any] = {}
+    found = model(case.get("meta_template"), api=case.get("api", False))
+    try:
+        data = dataset(case["samples"], case.get("examples", case["samples"]), case["reader"])
+        retriever = built(case.get("retriever", {"type": "ZeroRetriever"}), data)
+        ice, prompt = (built(case.get(name)) for name in ("ice_template", "prompt_template"))
+        options = {"max_out_len": 7, **case["inferencer"]}
+        if options["type"].startswith(("PPL", "LL", "CLP")):
+            del options["max_out_len"]
+        inferencer = built({**options, "output_json_filepath": str(folder)}, found)
+        if hasattr(inferencer, "_get_cond_prob"):
+            inferencer._get_cond_prob = lambda texts, places, choices: [
+                [number((text, place, choice)) for choice in choices]
+                for text, place in zip(texts, places, strict=True)
+            ]
+        case.get("before", lambda *_: None)(inferencer, retriever, found)
+        answer["returned"] = inferencer.inference(retriever, ice_template=ice, prompt_template=prompt)
+    except Exception as error:
+        answer["raised"] = (type(error), str(error))
+    answer["received"] = found.received
+    answer["files"] = {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+    return answer
+
+
+def plain(value: Any) -> Any:
+    """A value with the types of its parts, to be compared."""
+    if isinstance(value, dict):
+        return (type(value).__name__, [(key, plain(item)) for key, item in value.items()])
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, [plain(item) for item in value])
+    return (type(value).__name__, json.dumps(value) if isinstance(value, str) else repr(value))
