@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from promptpress.requests import to_pylist
-
-_TEXTS = ("prompt", "content")
-
 
 def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> Callable[[int], Any]:
     """The requests of a rendered block, each to be built when it is asked for.
@@ -38,26 +37,43 @@ def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> C
         return lambda at: kind(to_pylist(array.slice(at, 1))[0])
     names = [structs.type.field(n).name for n in range(len(columns))]
     offsets = array.offsets.to_pylist()
-    values = [_values(name, column) for name, column in zip(names, columns, strict=True)]
-    if len(names) != 2:
-        rows = list(zip(*values, strict=True))
-        return lambda at: kind([dict(zip(names, row, strict=True)) for row in rows[offsets[at] : offsets[at + 1]]])
-    (one, two), (firsts, seconds) = names, values
+    length = offsets[1] - offsets[0]
+    if len(names) == 2 and length and offsets == list(range(offsets[0], offsets[-1] + 1, length)):
+        firsts = array.offsets.slice(0, len(array)).cast(pa.int64())
+        return _even(names, [_places(column, firsts, length) for column in columns], kind)
+    values = [column.to_pylist() for column in columns]
 
-    def pair(at: int) -> Any:
-        start, end = offsets[at], offsets[at + 1]
-        return kind([{one: a, two: b} for a, b in zip(firsts[start:end], seconds[start:end], strict=True)])
+    def request(at: int) -> Any:
+        rows = zip(*(column[offsets[at] : offsets[at + 1]] for column in values), strict=True)
+        return kind([dict(zip(names, row, strict=True)) for row in rows])
 
-    return pair
+    return request
 
 
-def _values(name: str, column: pa.Array) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    if name in _TEXTS:
-        return values
-    # Roles: there are a few, and the harness has one object of each.
-    same: dict[Any, Any] = {}
-    return [same.setdefault(value, value) for value in values]
+def _even(names: list[str], columns: list[Iterator[Any]], kind: Callable[[list[Any]], Any]) -> Callable[[int], Any]:
+    """Requests of as many messages each."""
+    one, two = names
+    firsts, seconds = map(list, columns)
+
+    def request(at: int) -> Any:
+        return kind([{one: a, two: b} for a, b in zip(firsts[at], seconds[at], strict=True)])
+
+    return request
+
+
+def _places(column: pa.Array, firsts: pa.Array, length: int) -> Iterator[tuple[Any, ...]]:
+    """The values of a column, `length` of them a request.
+
+    A place that holds the same in all requests, as roles and fixed examples do, is converted once.
+    """
+    places: list[Iterable[Any]] = []
+    for place in range(length):
+        own = column.take(pc.add(firsts, place))
+        if pc.all(pc.equal(own, own[0])).as_py():
+            places.append(itertools.repeat(own[0].as_py(), len(own)))
+        else:
+            places.append(own.to_pylist())
+    return zip(*places, strict=True)
 
 
 def same(one: Any, other: Any) -> bool:

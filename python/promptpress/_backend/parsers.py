@@ -25,9 +25,9 @@ def knowing_prompts(parse: Callable[[Any, Any, str], Any]) -> Callable[[Any, Any
         if (kind is tuple or kind is list) and prompt_template:
             first = prompt_template[0]
             if type(first) is Prompt or type(first) is Shots:
-                source = first.source
-                if all(type(one) is type(first) and one.source is source for one in prompt_template):
-                    return source.parsed_batch(self, parse, prompt_template, mode)
+                parsed = first.source.parsed_batch(self, parse, prompt_template, mode)
+                if parsed is not None:
+                    return parsed
                 built = (one.build() if type(one) in {Prompt, Shots} else one for one in prompt_template)
                 return parse(self, kind(built), mode)
         return parse(self, prompt_template, mode)

@@ -65,6 +65,22 @@ class Rendering:
                 return self._harness(prompt)
         return block.request(row - block.start)
 
+    def requests(self, prompts: Sequence[Prompt]) -> list[Any]:
+        """What the parser makes of several prompts."""
+        block = self._block
+        first = prompts[0].row
+        if block is not None and block.common is not None and block.start <= first:
+            common, at = block.common, first
+            for prompt in prompts:
+                if prompt.row != at or prompt.shots is not common:
+                    break
+                at += 1
+            else:
+                if at <= block.end:
+                    request, start = block.request, block.start
+                    return [request(row - start) for row in range(first, at)]
+        return [self.request(prompt) for prompt in prompts]
+
     def _block_of(self, prompt: Prompt) -> Block | None:
         row, length = prompt.row, len(prompt.shots)
         known = self._blocks.get(length)

@@ -65,12 +65,17 @@ class Source:
         return rendering.request(prompt)
 
     def parsed_batch(self, parser: Any, parse: Callable[[Any, Any, str], Any], prompts: Any, mode: str) -> Any:
-        """What a parser makes of a list or tuple of prompts of this source."""
+        """What a parser makes of a list or tuple whose first item is a prompt of this source.
+
+        None if other things are in it.
+        """
         last, last_mode, rendering = self._last
         if last is not parser or last_mode != mode:
             rendering = self._rendering(parser, parse, mode)
-        request = rendering.request
-        requests = [request(prompt) for prompt in prompts]
+        for prompt in prompts:
+            if type(prompt) is not Prompt or prompt.source is not self:
+                return None
+        requests = rendering.requests(prompts)
         # A parser looks into a list of strings before it takes one by one.
         return parse(parser, type(prompts)(requests), mode) if self.shape is str else requests
 

@@ -44,7 +44,9 @@ class Examples:
         return found
 
     def parsed_batch(self, parser: Any, parse: Callable[[Any, Any, str], Any], batch: Any, mode: str) -> Any:
-        """What a parser makes of a list of them."""
+        """What a parser makes of a list of them; None if other things are in it."""
+        if not all(type(shots) is Shots for shots in batch):
+            return None
         parsed = [self.parsed(parser, parse, shots, mode) for shots in batch]
         joined = [self._joined(shots.rows) for shots in batch[:1]]
         # A parser looks into a list of strings before it takes one by one.
