@@ -66,13 +66,16 @@ def _places(column: pa.Array, firsts: pa.Array, length: int) -> Iterator[tuple[A
 
     A place that holds the same in all requests, as roles and fixed examples do, is converted once.
     """
+    start, count = firsts[0].as_py(), len(firsts)
+    column = column.slice(start, count * length)
+    firsts = pc.subtract(firsts, start)
+    as_before = pc.equal(column.slice(length), column.slice(0, (count - 1) * length))
     places: list[Iterable[Any]] = []
     for place in range(length):
-        own = column.take(pc.add(firsts, place))
-        if pc.all(pc.equal(own, own[0])).as_py():
-            places.append(itertools.repeat(own[0].as_py(), len(own)))
+        if count == 1 or pc.all(as_before.take(pc.add(firsts.slice(0, count - 1), place))).as_py():
+            places.append(itertools.repeat(column[place].as_py(), count))
         else:
-            places.append(own.to_pylist())
+            places.append(column.take(pc.add(firsts, place)).to_pylist())
     return zip(*places, strict=True)
 
 
