@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -13,7 +13,7 @@ from promptpress._backend.dataset import NotCoveredError, Rows
 from promptpress.renderer import Renderer
 
 _KEPT_RENDERERS = 32
-_KEPT_BLOCKS = 16
+_KEPT_BLOCKS = 64
 _SHOTS = "promptpress shots"
 
 
@@ -100,14 +100,16 @@ class Course:
             self._renderers.move_to_end(key)
         return found
 
-    def keep(self, blocks: dict[int, Any], length: int) -> None:
-        """Remember that a block was stored, and let go the oldest of those stored before."""
-        place = (id(blocks), length)
-        self._blocks[place] = blocks
+    def keep(self, owner: Any, length: int) -> None:
+        """Remember that a rendering stored a block, and have the oldest block of all let go.
+
+        Args:
+            owner: What holds the block; its `drop` is called with `length` in the end.
+            length: Which of its blocks.
+        """
+        place = (id(owner), length)
+        self._blocks[place] = owner
         self._blocks.move_to_end(place)
         if len(self._blocks) > _KEPT_BLOCKS:
-            (_, old), owner = self._blocks.popitem(last=False)
-            owner.pop(old, None)
-
-
-Parse = Callable[[Any, Any, str], Any]
+            (_, oldest), other = self._blocks.popitem(last=False)
+            other.drop(oldest)

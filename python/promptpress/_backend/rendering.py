@@ -107,8 +107,13 @@ class Rendering:
             self._give_up(length, f"rendering failed ({error})")
             return None
         self._block = self._blocks[length] = block
-        self._course.keep(self._blocks, length)
+        self._course.keep(self, length)
         return block
+
+    def drop(self, length: int) -> None:
+        """Let go the block of so many examples."""
+        if self._blocks.pop(length, None) is self._block:
+            self._block = None
 
     def _kind(self, prompt: Prompt) -> Any:
         """Try one prompt; the class of its request if both ways give the same."""

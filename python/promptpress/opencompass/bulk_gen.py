@@ -6,23 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from promptpress._backend.log import fall_back
-from promptpress._backend.prompts import Prompt
-from promptpress._backend.source import Source
-from promptpress.opencompass.bulk_course import Run, own, run_of
-from promptpress.opencompass.bulk_retriever import BulkRetriever, lazy
+from promptpress._backend.prompts import Prompts
+from promptpress._backend.retriever import BulkRetriever
+from promptpress._backend.run import loaded, run_of
+from promptpress.opencompass.bulk_course import OpenCompassRun
 
 INFERENCER = "opencompass.openicl.icl_inferencer.icl_gen_inferencer"
-
-
-class GenRetriever(BulkRetriever):
-    """The retriever of a loop that shortens prompts."""
-
-    def __init__(self, run: Run, source: Source) -> None:
-        super().__init__(run)
-        self._source = source
-
-    def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Prompt:  # noqa: D102
-        return Prompt(self._source, idx, ice.rows)
 
 
 def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,24 +37,22 @@ def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
                 prompt_template=prompt_template,
             )
 
-        if not ice_idx_list:
-            return by_harness(retriever)
-        if type(self) is not own(INFERENCER, "GenInferencer"):
+        if type(self) is not loaded(INFERENCER, "GenInferencer"):
             fall_back(f"{type(self).__name__} isn't covered")
             return by_harness(retriever)
         if self.multiround or not isinstance(gen_field_replace_token, str):
             fall_back("prompts of several rounds, or a gen_field_replace_token that is no string")
             return by_harness(retriever)
-        run = run_of(self.model, retriever, ice_idx_list, ice_template, prompt_template)
+        run = run_of(OpenCompassRun, self.model, retriever, ice_idx_list, ice_template, prompt_template)
         if run is None:
             return by_harness(retriever)
         source = run.generation(gen_field_replace_token)
         if max_seq_len is None:
-            return lazy(source, len(ice_idx_list))
+            return Prompts(source.prompt, range(len(ice_idx_list)))
         if not any(ice_idx_list):
             # There is nothing to leave out. The first is counted, for a model that can't count says so.
             self.model.get_token_len_from_template(source.prompt(0), mode="gen")
-            return lazy(source, len(ice_idx_list))
-        return by_harness(GenRetriever(run, source))
+            return Prompts(source.prompt, range(len(ice_idx_list)))
+        return by_harness(BulkRetriever(run, source))
 
     return get_generation_prompt_list_from_retriever_indices

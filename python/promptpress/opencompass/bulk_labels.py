@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from promptpress._backend.log import fall_back
-from promptpress.opencompass.bulk_course import own, run_of
-from promptpress.opencompass.bulk_retriever import BulkRetriever
+from promptpress._backend.retriever import BulkRetriever, Chosen
+from promptpress._backend.run import loaded, run_of
+from promptpress.opencompass.bulk_course import OpenCompassRun
 
 PPL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ppl_inferencer"
 LL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ll_inferencer"
@@ -25,31 +26,16 @@ def bulk_labels(module: str, name: str) -> Callable[[Callable[..., Any]], Callab
         def inference(
             self: Any, retriever: Any, ice_template: Any = None, prompt_template: Any = None, *rest: Any, **others: Any
         ) -> Any:
-            if type(self) is not own(module, name):
+            if type(self) is not loaded(module, name):
                 fall_back(f"{type(self).__name__} isn't covered")
             elif rest or others.get("normalizing_str") is not None:
                 fall_back("normalizing_str takes prompts apart")
             else:
-                chosen = _Chosen(retriever)
-                run = run_of(self.model, retriever, chosen.shots, ice_template, prompt_template)
+                chosen = Chosen(retriever)
+                run = run_of(OpenCompassRun, self.model, retriever, chosen.shots, ice_template, prompt_template)
                 retriever = chosen if run is None else BulkRetriever(run)
             return harness(self, retriever, ice_template, prompt_template, *rest, **others)
 
         return inference
 
     return wrap
-
-
-class _Chosen:
-    """A retriever that has chosen already, and does so once."""
-
-    def __init__(self, retriever: Any) -> None:
-        self._retriever = retriever
-        self.shots = retriever.retrieve()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._retriever, name)
-
-    def retrieve(self) -> Any:
-        """What was chosen."""
-        return self.shots

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from promptpress._backend.dataset import Rows
-from promptpress._backend.prompts import Prompt, Prompts, Shots
+from promptpress._backend.prompts import Prompt, Shots
+from promptpress._backend.run import Run
 from promptpress._backend.source import Source
-from promptpress.opencompass.bulk_course import RETRIEVER, Run, own
 
 _KEPT = 1024
 
@@ -65,7 +65,7 @@ class Examples:
             ice_eos_token=retriever.ice_eos_token,
         )
         items = SimpleNamespace(prompt_type=template.prompt_type, generate_ice_item=self._item)
-        return own(RETRIEVER, "BaseRetriever").generate_ice(stand_in, rows, ice_template=items)
+        return self._run.joined(stand_in, rows, items)
 
     def _item(self, row: int, label: Any) -> Any:
         if row not in self._items:
@@ -152,14 +152,15 @@ class BulkRetriever:
 
     Args:
         run: The call.
+        generation: The prompts of a generation task, if it is one.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, run: Run, generation: Source | None = None) -> None:
         self._retriever = run.retriever
+        self._run = run
+        self._generation = generation
         self._examples = Examples(run)
-        self._labels: list[tuple[Any, Source]] = []
-        self._label: tuple[Any, Source] | None = None
+        self._labels: dict[int, tuple[Any, Source]] = {}
         self._last: Shots | None = None
         self.test_ds = Samples(run.course.samples, run.retriever.test_ds)
 
@@ -170,28 +171,41 @@ class BulkRetriever:
         """What was chosen already."""
         return self._run.course.shots
 
-    def generate_ice(self, idx_list: Sequence[int], ice_template: Any = None) -> Shots:  # noqa: ARG002
+    def generate_ice(self, idx_list: Sequence[int], **_: Any) -> Shots:
         """The examples of a sample."""
         last = self._last
         if last is None or last.rows is not idx_list:
             last = self._last = Shots(self._examples, idx_list)
         return last
 
-    def generate_label_prompt(  # noqa: D102 - the harness's own
-        self,
-        idx: int,
-        ice: Shots,
-        label: Any,
-        ice_template: Any = None,  # noqa: ARG002
-        prompt_template: Any = None,  # noqa: ARG002
-        remain_sep: bool = False,  # noqa: ARG002, FBT001, FBT002
-    ) -> Prompt:
-        known = self._label
-        if known is None or known[0] is not label:
-            known = self._label = label, self._run.label(label, idx, ice.rows)
+    def generate_label_prompt(self, idx: int, ice: Shots, label: Any, **_: Any) -> Prompt:
+        """The prompt of a sample and a label."""
+        known = self._labels.get(id(label))
+        if known is None:
+            # The label is kept, so that no other gets its id.
+            known = self._labels[id(label)] = label, self._run.label(label, idx, ice.rows)
         return Prompt(known[1], idx, ice.rows)
 
+    def generate_prompt_for_generate_task(self, idx: int, ice: Shots, **_: Any) -> Prompt:
+        """The prompt of a sample."""
+        assert self._generation is not None
+        return Prompt(self._generation, idx, ice.rows)
 
-def lazy(source: Source, count: int) -> Prompts:
-    """All prompts of a source."""
-    return Prompts(source.prompt, range(count))
+
+class Chosen:
+    """A retriever that has chosen already, and does so once.
+
+    Args:
+        retriever: The harness's retriever.
+    """
+
+    def __init__(self, retriever: Any) -> None:
+        self._retriever = retriever
+        self.shots = retriever.retrieve()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._retriever, name)
+
+    def retrieve(self) -> Any:
+        """What was chosen."""
+        return self.shots
