@@ -156,6 +156,9 @@ class Harness:
         Returns:
             The requests, up to the first that the harness refuses.
 
+        Raises:
+            ConfigError: when what the configuration asks for needs a package that isn't installed.
+
         """
         outcome = Outcome()
         row: int | None = None
@@ -164,6 +167,8 @@ class Harness:
                 chosen, requests_of = self._prepared(config["infer_cfg"], dataset, settings)
                 for row, indices in enumerate(chosen):
                     outcome.rows.append(requests_of(row, indices))
+        except ImportError as error:  # no word of the harness's on this configuration
+            raise ConfigError(f"{self.name} can't run this configuration here: {reason(error)}") from error
         except Exception as error:
             outcome.refusal = Refusal(row, error)
         return outcome

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +27,7 @@ class Refusal:
     error: Exception
 
     def __str__(self) -> str:
-        text = str(self.error)
+        text = " ".join(str(self.error).split("\n")) or _raised_at(self.error)
         return f"{type(self.error).__name__}: {text}" if text else type(self.error).__name__
 
 
@@ -91,6 +93,12 @@ def first_difference(one: Outcome, other: Outcome) -> Difference | None:
     if len(one.rows) == len(other.rows) and (one.refusal is None) == (other.refusal is None):
         return None
     return Difference(f"row {row}", _at(one, row), _at(other, row), equal)
+
+
+def _raised_at(error: BaseException) -> str:
+    """Say where an exception without words comes from; an assertion seldom has any."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{os.path.basename(frames[-1].filename)}, line {frames[-1].lineno}" if frames else ""
 
 
 def _at(outcome: Outcome, row: int) -> str:

@@ -156,13 +156,25 @@ def rendered(
 
 def _by_row(table: pa.Table, rows: int, *, as_json: bool) -> list[dict[str | None, Any]]:
     requests = promptpress.to_pylist(table["prompt"])
-    requests = [plain(json.loads(one)) for one in requests] if as_json else requests
+    requests = [plain(json.loads(one)) for one in requests] if as_json else [_as_passed_on(one) for one in requests]
     if "label" not in table.column_names:
         return [{None: request} for request in requests]
     labels = [str(label) for label in table["label"].to_pylist()]
     each = len(requests) // rows if rows else 0
     starts = range(0, len(requests), each or 1)
     return [dict(zip(labels[at : at + each], requests[at : at + each], strict=True)) for at in starts]
+
+
+def _as_passed_on(request: Any) -> Any:
+    """Put the parts of a message where the harness has them: Arrow gives them a field of their own."""
+    if not isinstance(request, list):
+        return request
+    return [
+        {**{key: value for key, value in message.items() if key != "parts"}, "prompt": message["parts"]}
+        if isinstance(message, Mapping) and "parts" in message and "prompt" not in message
+        else message
+        for message in request
+    ]
 
 
 def _told(one: Outcome, other: Outcome, name: str, rows: int) -> bool:
@@ -176,11 +188,12 @@ def _told(one: Outcome, other: Outcome, name: str, rows: int) -> bool:
         if one.refusal is not None and len(one.rows) < len(other.rows):
             _say("where a harness fails on what it documents, promptpress does what is documented: docs/fidelity.md")
         return False
-    _say(f"{one.count:,} requests of {len(one.rows):,} rows: equal ({', '.join(sides)})")
-    if one.refusal is not None:
-        _say(f"refused by both at row {len(one.rows)}; what comes after it isn't compared")
-        for side, outcome in sides.items():
-            _say(f"  {side:{width}}  {outcome.refusal}")
+    if one.refusal is None:
+        _say(f"{one.count:,} requests of {rows:,} rows are equal ({', '.join(sides)})")
+        return True
+    _say(f"both refuse row {len(one.rows)} (of {rows:,} rows; {one.count:,} requests before it are equal)")
+    for side, outcome in sides.items():
+        _say(f"  {side:{width}}  {outcome.refusal}")
     return True
 
 
