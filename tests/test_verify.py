@@ -114,32 +114,20 @@ def test_a_configuration_that_is_refused_has_no_rows():
     assert (found.rows, found.refusal.row) == ([], None)
 
 
-@pytest.fixture
-def config(tmp_path):
-    def write(value):
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps(value), encoding="utf-8")
-        return str(path)
-
-    return write
-
-
 @pytest.mark.parametrize(
-    ("value", "options", "code", "message"),
+    ("value", "options", "said"),
     [
-        (DATASET, ["--examples", "a.jsonl"], ExitCode.USAGE, "--examples needs --data"),
-        (DATASET, ["--dialect", "openicl"], ExitCode.USAGE, "invalid choice: 'openicl'"),
-        ({"prompt_template": "{q}"}, [], ExitCode.CONFIGURATION, "needs a harness's dataset configuration"),
-        (
-            infer(inferencer={"type": "ChatInferencer"}),
-            [],
-            ExitCode.CONFIGURATION,
-            "ChatInferencer makes conversations",
-        ),
+        (DATASET, ["--examples", "a.jsonl"], (ExitCode.USAGE, "--examples needs --data")),
+        (DATASET, ["--dialect", "openicl"], (ExitCode.USAGE, "invalid choice: 'openicl'")),
+        ({"prompt_template": "{q}"}, [], (ExitCode.CONFIGURATION, "needs a harness's dataset configuration")),
+        (infer(inferencer={"type": "ChatInferencer"}), [], (ExitCode.CONFIGURATION, "makes conversations")),
     ],
 )
-def test_what_can_not_be_verified(config, capsys, value, options, code, message):
-    assert main(["verify", config(value), *options]) == code
+def test_what_can_not_be_verified(tmp_path, capsys, value, options, said):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    code, message = said
+    assert main(["verify", str(path), *options]) == code
     assert message in capsys.readouterr().err
 
 

@@ -181,20 +181,26 @@ def _told(one: Outcome, other: Outcome, name: str, rows: int) -> bool:
     found = first_difference(one, other)
     sides = {name: one, f"promptpress {promptpress.__version__}": other}
     width = max(map(len, sides))
+    of_rows = f"of {_counted(rows, 'row')}"
     if found is not None:
-        _say(f"different at {found.place} (of {rows:,} rows; {found.equal:,} requests before it are equal)")
+        _say(f"different at {found.place} ({of_rows}; equal before it: {_counted(found.equal, 'request')})")
         for side, text in zip(sides, (found.one, found.other), strict=True):
             _say(f"  {side:{width}}  {text}")
         if one.refusal is not None and len(one.rows) < len(other.rows):
-            _say("where a harness fails on what it documents, promptpress does what is documented: docs/fidelity.md")
+            _say("where the harness fails on what it documents, promptpress does what is documented: docs/fidelity.md")
         return False
+    equal = _counted(one.count, "request")
     if one.refusal is None:
-        _say(f"{one.count:,} requests of {rows:,} rows are equal ({', '.join(sides)})")
+        _say(f"equal: {equal} {of_rows} ({', '.join(sides)})")
         return True
-    _say(f"both refuse row {len(one.rows)} (of {rows:,} rows; {one.count:,} requests before it are equal)")
+    _say(f"both refuse row {len(one.rows)} ({of_rows}; equal before it: {equal})")
     for side, outcome in sides.items():
         _say(f"  {side:{width}}  {outcome.refusal}")
     return True
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _say(line: str) -> None:
