@@ -14,6 +14,16 @@ BENCH_BUILT := $(BENCH)/.built
 ENGINES := .venv-engines
 ENGINES_REQUIREMENTS := $(ENGINES)/.requirements
 ENGINES_BUILT := $(ENGINES)/.built
+HARNESS := .venv-harness
+HARNESS_REQUIREMENTS := $(HARNESS)/.requirements
+
+# A package that one machine can't have must not keep the others out: if the list can't be had as a whole, each by itself.
+define INSTALL_HARNESSES
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/harness.txt \
+  || grep -v '^#' requirements/harness.txt | while read -r one; do \
+    $(1)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "$$one" \
+      || echo "can't be installed here, and what needs it will be reported as absent: $$one" >&2; done
+endef
 
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
@@ -23,7 +33,7 @@ CHECKED := python tests benches examples
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines lint conformance bench bench-long build clean
+.PHONY: help demo test test-full test-engines test-harness lint conformance bench bench-long build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -35,12 +45,15 @@ test: $(BUILT) ## the core's tests, then those of the Python surface and of ever
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(BUILT) test-engines ## the same with the heavy ones, and test-engines
+test-full: $(BUILT) test-engines test-harness ## the same with the heavy ones, test-engines and test-harness
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
 
 test-engines: $(ENGINES_BUILT) ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
+
+test-harness: $(HARNESS_REQUIREMENTS) $(BUILT) ## beside the real OpenCompass, AISBench and OpenICL, in one process
+	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
 
 conformance: $(BUILT) ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
 	$(BIN)/python -m pytest -s tests/test_recorded_cases.py tests/test_dropin_cases.py
@@ -69,7 +82,7 @@ build: $(BUILT) ## a wheel in target/wheels/
 	$(BIN)/maturin build --release --locked
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(HARNESS) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -88,10 +101,7 @@ $(BUILT): $(REQUIREMENTS) $(SOURCES)
 $(BENCH_REQUIREMENTS): requirements/bench.txt requirements/harness.txt
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
-	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/harness.txt \
-	  || grep -v '^#' requirements/harness.txt | while read -r one; do \
-	    $(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "$$one" \
-	      || echo "can't be installed here, and its peers will be reported as absent: $$one" >&2; done
+	$(call INSTALL_HARNESSES,$(BENCH))
 	@touch $@
 
 $(BENCH_BUILT): $(BENCH_REQUIREMENTS) $(BUILT) $(shell find python -name '*.py')
@@ -112,4 +122,15 @@ $(ENGINES_BUILT): $(ENGINES_REQUIREMENTS) $(BUILT) $(shell find python -name '*.
 	$(BIN)/maturin build --release --locked --out target/engines-wheel
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
 	  --find-links target/engines-wheel promptpress
+	@touch $@
+
+# And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.
+$(HARNESS_REQUIREMENTS): requirements/harness.txt requirements/harness-tests.txt requirements/torch.txt
+	$(PYTHON) -m venv $(HARNESS)
+	$(HARNESS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/harness-tests.txt
+	$(call INSTALL_HARNESSES,$(HARNESS))
+	@$(HARNESS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+	  -r requirements/torch.txt 2>/dev/null \
+	  || $(HARNESS)/bin/python tests/harness/system_torch.py \
+	  || echo "no CPU wheel of torch and none of the system's: stand-ins, and tests that calculate are skipped" >&2
 	@touch $@

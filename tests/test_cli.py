@@ -409,5 +409,6 @@ def test_the_documented_exit_codes_are_those_of_the_command() -> None:
     text = (Path(__file__).parent.parent / "docs" / "command.md").read_text(encoding="utf-8")
     documented = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
     assert documented == {int(code) for code in ExitCode}
-    for option in re.findall(r"--[a-z-]+", run("render", "--help").stdout):
-        assert f"`{option}" in text
+    for command in ("render", "verify"):
+        for option in re.findall(r"--[a-z-]+", run(command, "--help").stdout):
+            assert f"`{option}" in text

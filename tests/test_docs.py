@@ -134,10 +134,11 @@ def options(text: str) -> Iterator[str]:
 
 
 def known_options() -> Iterator[str]:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
-        parse(["render", "--help"])
-    yield from options(out.getvalue())
+    for command in ("render", "verify"):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+            parse([command, "--help"])
+        yield from options(out.getvalue())
     yield "--version"  # of the command itself
 
 

@@ -16,10 +16,25 @@ promptpress.Renderer (prompt_template, retriever, ...), a dataset dict (reader_c
 (datasets, ..._datasets). Files are told apart by suffix: .parquet, .arrow/.feather/.ipc (Arrow IPC), .jsonl/.ndjson.
 """
 
+_VERIFY = """\
+Render the rows of a dataset with the harness that CONFIG is for, and with promptpress, and print the first difference.
+
+CONFIG is a harness's dataset configuration, as for render. The harness (OpenCompass or AISBench) has to be installed;
+it reads CONFIG itself, loads the dataset that CONFIG names, or takes the rows of --data and --examples, and goes from
+its retriever to its model's parser. No model is loaded.
+"""
+
+_VERIFY_CODES = """\
+exit codes: 0 all requests are equal, 1 a difference, or something unexpected, 2 command line, 3 configuration, or the
+harness isn't installed, 4 data, or the dataset can't be loaded, 130 interrupted, 143 terminated.
+"""
+
 _EXIT_CODES = """\
 exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
 Whatever goes wrong, --out is either complete or untouched.
 """
+
+_FORMATS = ("parquet", "arrow", "jsonl")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -51,9 +66,10 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     _add_render(commands)
+    _add_verify(commands)
     arguments = parser.parse_args(argv)
     if arguments.command is None and not arguments.version:
-        parser.error("a command is needed: render")
+        parser.error("a command is needed: render or verify")
     return arguments
 
 
@@ -67,7 +83,7 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
         allow_abbrev=False,
     )
     add = render.add_argument
-    add("config", metavar="CONFIG", help="the prompt configuration")
+    _add_config(render)
     add(
         "--data",
         metavar="FILE",
@@ -83,12 +99,7 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
         action="extend",
         help="the rows that few-shot examples come from (the train split)",
     )
-    add("--model", metavar="CONFIG", help="a model configuration: its meta template and class; default: CONFIG's own")
     add("--out", metavar="FILE", required=True, help="the prompts: .parquet, .arrow or .jsonl; - is JSONL on stdout")
-
-    pick = render.add_argument_group("where a file holds several")
-    pick.add_argument("--dataset", metavar="NAME", help="which dataset, by its abbr or the variable that holds it")
-    pick.add_argument("--model-abbr", metavar="NAME", help="which model, by its abbr")
 
     what = render.add_argument_group("what is rendered, over what the configuration says")
     what.add_argument("--keep", type=_names, action="extend", metavar="COL,COL", help="columns to keep, or: all")
@@ -101,9 +112,8 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
     what.add_argument("--limit", type=_natural, metavar="N", help="the first N samples only")
 
     how = render.add_argument_group("how")
-    formats = ("parquet", "arrow", "jsonl")
-    how.add_argument("--data-format", choices=formats, help="of --data, whatever the suffix")
-    how.add_argument("--out-format", choices=formats, help="of --out, whatever the suffix")
+    how.add_argument("--data-format", choices=_FORMATS, help="of --data, whatever the suffix")
+    how.add_argument("--out-format", choices=_FORMATS, help="of --out, whatever the suffix")
     how.add_argument("--batch-size", type=_positive, default=65536, metavar="N", help="samples at a time (65536)")
     how.add_argument(
         "--compression", metavar="NAME", help="Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"
@@ -116,6 +126,42 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
     bar.add_argument("--progress", action="store_true", help="a progress bar even where stderr is no terminal")
     bar.add_argument("--quiet", action="store_true", help="neither a bar, nor notes, nor the summary")
     talk.add_argument("--traceback", action="store_true", help="show where in the code an error comes from")
+
+
+def _add_verify(commands: argparse._SubParsersAction[Any]) -> None:
+    verify = commands.add_parser(
+        "verify",
+        help="compare with the harness's own prompts",
+        description=_VERIFY,
+        epilog=_VERIFY_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_config(verify)
+    add = verify.add_argument
+    add(
+        "--data",
+        "--samples",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help="the samples; default: the dataset that CONFIG names, as the harness loads it",
+    )
+    add("--examples", metavar="FILE", nargs="+", action="extend", help="with --data: the rows that examples come from")
+    add("--rows", "--limit", type=_natural, metavar="N", help="the first N samples only")
+    add("--dialect", choices=("opencompass", "aisbench"), help="which harness, where CONFIG's class names don't tell")
+    add("--data-format", choices=_FORMATS, help="of --data, whatever the suffix")
+    add("--quiet", action="store_true", help="no notes")
+    add("--traceback", action="store_true", help="show where in the code an error comes from")
+
+
+def _add_config(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("config", metavar="CONFIG", help="the prompt configuration")
+    add("--model", metavar="CONFIG", help="a model configuration: its meta template and class; default: CONFIG's own")
+    pick = command.add_argument_group("where a file holds several")
+    pick.add_argument("--dataset", metavar="NAME", help="which dataset, by its abbr or the variable that holds it")
+    pick.add_argument("--model-abbr", metavar="NAME", help="which model, by its abbr")
 
 
 def _names(text: str) -> list[str]:

@@ -8,7 +8,7 @@ import threading
 import traceback
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -38,10 +38,8 @@ def main(argv: list[str] | None = None) -> int:
         if arguments.version:
             print(f"promptpress {promptpress.__version__}")
             return int(ExitCode.OK)
-        from .render import render  # noqa: PLC0415 - --help needn't wait for Arrow
-
         with _terminable(), _noted(quiet=arguments.quiet):
-            render(arguments)
+            return int(_COMMANDS[arguments.command](arguments))
     except (KeyboardInterrupt, Exception, Terminated) as error:
         if arguments.traceback:
             traceback.print_exc()
@@ -50,6 +48,21 @@ def main(argv: list[str] | None = None) -> int:
         return int(code)
     return int(ExitCode.OK)
 
+
+def _render(arguments: Namespace) -> ExitCode:
+    from .render import render  # noqa: PLC0415 - --help needn't wait for Arrow
+
+    render(arguments)
+    return ExitCode.OK
+
+
+def _verify(arguments: Namespace) -> ExitCode:
+    from .verify import verify  # noqa: PLC0415 - --help needn't wait for Arrow
+
+    return ExitCode.OK if verify(arguments) else ExitCode.DIFFERENT
+
+
+_COMMANDS: dict[str, Callable[[Namespace], ExitCode]] = {"render": _render, "verify": _verify}
 
 _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
     (promptpress.TemplateError, ExitCode.CONFIGURATION, "{}"),

@@ -17,6 +17,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     UNEXPECTED = 1
+    DIFFERENT = 1  # what `verify` looks for, as `cmp` and `diff` have it
     USAGE = 2
     CONFIGURATION = 3
     DATA = 4

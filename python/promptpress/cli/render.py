@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -120,9 +120,7 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
         promptpress.TemplateError: when the configuration is wrong.
 
     """
-    config = read_config(arguments.config)
-    chosen = choose_dataset(config, arguments.dataset)
-    model = _model(arguments, config, chosen)
+    chosen, model = configuration(arguments)
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
     if arguments.examples:
         options["examples"] = Samples(arguments.examples, None).table()
@@ -136,7 +134,30 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
     return promptpress.Renderer.from_config(dataset, model, **{**given, **options})
 
 
-def _model(arguments: Namespace, config: Config, chosen: Chosen) -> Mapping[str, Any] | None:
+def configuration(
+    arguments: Namespace, read: Callable[[str], Config] = read_config
+) -> tuple[Chosen, Mapping[str, Any] | None]:
+    """Read the dataset and the model that the command line means.
+
+    Args:
+        arguments: as `promptpress.cli.arguments.parse` gives them.
+        read: what reads a configuration file.
+
+    Returns:
+        What the renderer is made of, and the model's dict.
+
+    Raises:
+        CommandError: when a file can't be read, holds nothing of the kind, or holds several.
+
+    """
+    config = read(arguments.config)
+    chosen = choose_dataset(config, arguments.dataset)
+    return chosen, _model(arguments, config, chosen, read)
+
+
+def _model(
+    arguments: Namespace, config: Config, chosen: Chosen, read: Callable[[str], Config]
+) -> Mapping[str, Any] | None:
     own = chosen.arguments is not None and chosen.arguments.get("meta_template") is not None
     if arguments.model is None:
         # A harness's job file names its models beside its datasets.
@@ -144,7 +165,7 @@ def _model(arguments: Namespace, config: Config, chosen: Chosen) -> Mapping[str,
         return choose_model(config, arguments.model_abbr) if has_models or arguments.model_abbr else None
     if own:
         raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
-    model = choose_model(read_config(arguments.model), arguments.model_abbr)
+    model = choose_model(read(arguments.model), arguments.model_abbr)
     if model is None:
         raise ConfigError(f"{arguments.model}: holds no model (a list 'models', a model dict or a meta_template)")
     return model

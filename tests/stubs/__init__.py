@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
+from collections.abc import Callable, Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -29,6 +30,30 @@ def _nothing(*_: Any, **__: Any) -> None:
     return None
 
 
+class _NoGrad(contextlib.ContextDecorator):
+    """Used as a context around calls of a model, and as a decorator of functions that nobody calls here."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+class _DataLoader:
+    """Batches of a list, in order, which is all that the inferencers ask of torch's."""
+
+    def __init__(self, dataset: list[Any], batch_size: int = 1, collate_fn: Callable[[list[Any]], Any] = list) -> None:
+        self._batches = [dataset[start : start + batch_size] for start in range(0, len(dataset), batch_size)]
+        self._collate = collate_fn
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._collate, self._batches)
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+
 ANSWERS: dict[str, Any] = {
     # mmengine asks for the version to choose among functions of newer and older releases; none of them is called
     "torch.__version__": "2.0.0",
@@ -38,7 +63,8 @@ ANSWERS: dict[str, Any] = {
     "torch.cuda.is_available": _false,
     "torch.backends.mps.is_available": _false,
     # around the inferencers' calls of the model and of the parser
-    "torch.no_grad": contextlib.nullcontext,
+    "torch.no_grad": _NoGrad,
+    "torch.utils.data.DataLoader": _DataLoader,
     # AISBench makes one when its API models are imported
     "aiohttp.ClientTimeout": _nothing,
 }

@@ -1,0 +1,209 @@
+"""`promptpress verify`: a harness's prompts and promptpress's, for the same rows of the same configuration."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+import promptpress
+from promptpress.from_config import dialect_of, renderer_arguments
+from promptpress.model_classes import last_part
+
+from .errors import ConfigError, UsageError
+from .harness_course import HARNESSES, Harness, plain
+from .outcome import Outcome, Refusal, first_difference
+from .output_file import standard_output
+from .render import configuration
+from .samples import Samples
+
+# Their requests depend on the model's replies, or are many for one prompt.
+_CONVERSATIONS = frozenset(
+    {
+        "AgentInferencer",
+        "BFCLV3FunctionCallInferencer",
+        "ChatInferencer",
+        "ChatMLInferencer",
+        "MultiTurnGenInferencer",
+        "ParallelChatInferencer",
+        "ParallelChatMLInferencer",
+    }
+)
+
+
+def verify(arguments: Namespace) -> bool:
+    """Do what the command line says, and print what was found.
+
+    Args:
+        arguments: as `promptpress.cli.arguments.parse` gives them.
+
+    Returns:
+        Whether both sides agree on every row.
+
+    Raises:
+        CommandError: when something is wrong, by kind.
+
+    """
+    if arguments.examples and not arguments.data:
+        raise UsageError("--examples needs --data: without it the dataset that the configuration names is loaded")
+    chosen, model = configuration(arguments)
+    dataset = _single(chosen.dataset, arguments.config)
+    dialect = arguments.dialect or dialect_of(dataset, model)
+    harness = HARNESSES[dialect]
+    name = harness.load()
+    their_choice, their_model = configuration(arguments, harness.read_config)
+    theirs = _single(their_choice.dataset, arguments.config)
+    loaded, samples, examples = _rows(arguments, harness, theirs)
+    one = harness.run(theirs, loaded, _settings(theirs, their_model, dialect))
+    other = rendered(dataset, model, dialect, samples, examples)
+    return _told(one, other, name, samples.num_rows)
+
+
+def _single(dataset: Mapping[str, Any] | None, path: str) -> Mapping[str, Any]:
+    if dataset is None:
+        raise ConfigError(f"{path}: verify needs a harness's dataset configuration (reader_cfg, infer_cfg)")
+    infer = dataset.get("infer_cfg")
+    inferencer = infer.get("inferencer") if isinstance(infer, Mapping) else None
+    name = last_part(inferencer.get("type")) if isinstance(inferencer, Mapping) else ""
+    if name in _CONVERSATIONS:
+        raise ConfigError(f"{path}: verify compares single requests, and {name} makes conversations")
+    return dataset
+
+
+def _rows(arguments: Namespace, harness: Harness, config: Mapping[str, Any]) -> tuple[Any, pa.Table, pa.Table | None]:
+    """Give the harness's dataset, and the same rows as tables."""
+    if arguments.data:
+        samples = Samples(arguments.data, arguments.data_format, limit=arguments.rows).table()
+        examples = Samples(arguments.examples, arguments.data_format).table() if arguments.examples else None
+        return harness.dataset_of(config, samples, examples), samples, examples
+    dataset = harness.dataset(config)
+    if arguments.rows is not None:
+        dataset.test = dataset.test.select(range(min(arguments.rows, len(dataset.test))))
+    return dataset, dataset.test.with_format("arrow")[:], dataset.train.with_format("arrow")[:]
+
+
+def _settings(dataset: Mapping[str, Any], model: Mapping[str, Any] | None, dialect: str) -> dict[str, Any]:
+    """Give the meta template, and which of the harness's parsers the model has."""
+    try:
+        found = renderer_arguments(dataset, model, dialect=dialect, warn=_unsaid)
+    except promptpress.TemplateError:  # what promptpress refuses the harness may still take
+        found = {"meta_template": (model or {}).get("meta_template")}
+    output, meta_template = found.get("output"), found.get("meta_template")
+    if output is None:
+        template = found.get("prompt_template") or found.get("ice_template")
+        raw = isinstance(template, Mapping) and last_part(template.get("type")) == "RawPromptTemplate"
+        output = "messages" if raw or _for_messages(meta_template) else "text"
+    return {"output": output, "meta_template": meta_template}
+
+
+def _for_messages(meta_template: Any) -> bool:
+    if not isinstance(meta_template, Mapping):
+        return isinstance(meta_template, (list, tuple))
+    roles = [*(meta_template.get("round") or ()), *(meta_template.get("reserved_roles") or ())]
+    return any(isinstance(role, Mapping) and "api_role" in role for role in roles)
+
+
+def _unsaid(_: str) -> None:
+    """The renderer says it itself."""
+
+
+def rendered(
+    dataset: Mapping[str, Any],
+    model: Mapping[str, Any] | None,
+    dialect: str,
+    samples: pa.Table,
+    examples: pa.Table | None,
+) -> Outcome:
+    """Render rows with promptpress.
+
+    Args:
+        dataset: the dataset's dict.
+        model: the model's dict.
+        dialect: the harness.
+        samples: the rows.
+        examples: the rows that few-shot examples come from.
+
+    Returns:
+        The requests, up to the first row that is refused.
+
+    Example:
+        >>> dataset = {"infer_cfg": {"prompt_template": {"type": "PromptTemplate", "template": "{q}?"}}}
+        >>> rendered(dataset, None, "opencompass", pa.table({"q": ["1+1"]}), None).rows
+        [{None: '1+1?'}]
+
+    """
+    output: str | None = None
+    rows = samples.num_rows
+    refusal: Refusal | None = None
+    while True:
+        options = {} if output is None else {"output": output}
+        try:
+            renderer = promptpress.Renderer.from_config(dataset, model, examples=examples, dialect=dialect, **options)
+            table = renderer.render(samples.slice(0, rows))
+        except (promptpress.TemplateError, promptpress.RenderError) as error:
+            if output is None and "messages_json" in str(error):
+                output = "messages_json"  # a request that no one Arrow type holds
+                continue
+            if error.row is None or error.row >= rows:
+                return Outcome([], Refusal(None, error))
+            rows, refusal = error.row, Refusal(error.row, error)
+            continue
+        return Outcome(_by_row(table, rows, as_json=output is not None), refusal)
+
+
+def _by_row(table: pa.Table, rows: int, *, as_json: bool) -> list[dict[str | None, Any]]:
+    requests = promptpress.to_pylist(table["prompt"])
+    requests = [plain(json.loads(one)) for one in requests] if as_json else [_as_passed_on(one) for one in requests]
+    if "label" not in table.column_names:
+        return [{None: request} for request in requests]
+    labels = [str(label) for label in table["label"].to_pylist()]
+    each = len(requests) // rows if rows else 0
+    starts = range(0, len(requests), each or 1)
+    return [dict(zip(labels[at : at + each], requests[at : at + each], strict=True)) for at in starts]
+
+
+def _as_passed_on(request: Any) -> Any:
+    """Put the parts of a message where the harness has them: Arrow gives them a field of their own."""
+    if not isinstance(request, list):
+        return request
+    return [
+        {**{key: value for key, value in message.items() if key != "parts"}, "prompt": message["parts"]}
+        if isinstance(message, Mapping) and "parts" in message and "prompt" not in message
+        else message
+        for message in request
+    ]
+
+
+def _told(one: Outcome, other: Outcome, name: str, rows: int) -> bool:
+    found = first_difference(one, other)
+    sides = {name: one, f"promptpress {promptpress.__version__}": other}
+    width = max(map(len, sides))
+    of_rows = f"of {_counted(rows, 'row')}"
+    if found is not None:
+        _say(f"different at {found.place} ({of_rows}; equal before it: {_counted(found.equal, 'request')})")
+        for side, text in zip(sides, (found.one, found.other), strict=True):
+            _say(f"  {side:{width}}  {text}")
+        if one.refusal is not None and len(one.rows) < len(other.rows):
+            _say("where the harness fails on what it documents, promptpress does what is documented: docs/fidelity.md")
+        return False
+    equal = _counted(one.count, "request")
+    if one.refusal is None:
+        _say(f"equal: {equal} {of_rows} ({', '.join(sides)})")
+        return True
+    _say(f"both refuse row {len(one.rows)} ({of_rows}; equal before it: {equal})")
+    for side, outcome in sides.items():
+        _say(f"  {side:{width}}  {outcome.refusal}")
+    return True
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _say(line: str) -> None:
+    with standard_output() as stream:
+        encoding = stream.encoding or "utf-8"
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=stream)

@@ -1,0 +1,75 @@
+"""The real harnesses as fixtures. Where one can't be had its tests are skipped, with the reason."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from harness.installed import AISBENCH, OPENCOMPASS, OPENICL, Harness
+
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            # The harnesses warn when they are imported and when they run; that is their own affair.
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@cache
+def _loaded(harness: Harness) -> ModuleType | str:
+    """The harness, or why it can't be had."""
+    why = harness.missing()
+    if why is not None:
+        return why
+    try:
+        return harness.load()
+    except ImportError as error:
+        return f"{harness.distribution} can't be imported here: {error}"
+
+
+def _had(harness: Harness) -> ModuleType:
+    found = _loaded(harness)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+@pytest.fixture(scope="session")
+def opencompass() -> ModuleType:
+    """The real OpenCompass, with its registries filled."""
+    return _had(OPENCOMPASS)
+
+
+@pytest.fixture(scope="session")
+def aisbench() -> Iterator[ModuleType]:
+    """The real AISBench, with its registries filled."""
+    found = _had(AISBENCH)
+    # It tells of every retriever and every exception that it makes.
+    logging.disable(logging.CRITICAL)
+    yield found
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture(scope="session")
+def openicl() -> ModuleType:
+    """The real OpenICL."""
+    return _had(OPENICL)
+
+
+@pytest.fixture(scope="session")
+def torch() -> ModuleType:
+    """The real torch, for what does calculate; stand-ins never count."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("torch isn't installed (make test-harness takes a CPU wheel or the system's, where there is one)")
+    import torch as found
+
+    if not getattr(found, "__file__", None):
+        pytest.skip("torch is a stand-in: pip finds no CPU wheel and the system has no torch for this Python")
+    return found

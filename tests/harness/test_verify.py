@@ -1,0 +1,316 @@
+"""`promptpress verify` over configurations as the harnesses ship them, on small tables."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import promptpress as pp
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from promptpress.cli import main
+from promptpress.cli.errors import ExitCode
+
+QUESTIONS = {"question": ["1+1=?", "{answer} or {question}?", "", "é\n中文"], "answer": ["2", "x{question}", "", "ü"]}
+CHOICES = {
+    "input": ["Which?", "{target}: {A}?", "", "中"],
+    "A": ["a", "{B}", "", "甲"],
+    "B": ["b", "{{A}}", "", "乙"],
+    "C": ["c", "C", "", "丙"],
+    "D": ["d", "D", "", "丁"],
+    "target": ["A", "B", "C", "D"],
+}
+OPENCOMPASS = {
+    # name: (file below the harness's configs/datasets, dataset, model, columns)
+    "gen": ("gsm8k/gsm8k_gen_1d7fe4.py", None, None, QUESTIONS),
+    "gen, chat model": ("gsm8k/gsm8k_gen_1d7fe4.py", None, "chat", QUESTIONS),
+    "gen, language model": ("gsm8k/gsm8k_gen_1d7fe4.py", None, "text", QUESTIONS),
+    "five shots": ("mmlu/mmlu_gen_4d595a.py", "lukaemon_mmlu_anatomy", "text", CHOICES),
+    "five shots, chat model": ("mmlu/mmlu_gen_4d595a.py", "lukaemon_mmlu_anatomy", "chat", CHOICES),
+    "ppl": ("mmlu/mmlu_ppl_ac766d.py", "lukaemon_mmlu_anatomy", None, CHOICES),
+    "ppl of dialogues": (
+        "piqa/piqa_ppl_1cf9f0.py",
+        None,
+        "text",
+        {"goal": ["g", "{sol1}"], "sol1": ["1", "{sol2}"], "sol2": ["2", "{goal}"], "answer": ["A", "B"]},
+    ),
+    "raw messages": (
+        "mmlu/mmlu_llmjudge_rawprompt_gen_af67f0.py",
+        "lukaemon_mmlu_anatomy",
+        None,
+        CHOICES,
+    ),
+}
+MEDIA = {
+    "content": ["<AIS_TEXT_START>What is it?<AIS_CONTENT_TAG>", "<AIS_TEXT_START>{answer}<AIS_CONTENT_TAG>"],
+    "answer": ["A", "B"],
+}
+CHAT = "vllm_api/vllm_api_general_chat.py"
+AISBENCH = {
+    "gen": ("gsm8k/gsm8k_gen_0_shot_cot_str.py", None, None, QUESTIONS),
+    "gen, chat model": ("gsm8k/gsm8k_gen_4_shot_cot_chat_prompt.py", None, CHAT, QUESTIONS),
+    "media": ("mathvision/mathvision_gen.py", None, CHAT, MEDIA),
+    "ppl": (
+        "piqa/piqa_ppl_0_shot_str.py",
+        None,
+        None,
+        {"goal": ["g", "{sol1}"], "sol1": ["1", "{sol2}"], "sol2": ["2", "{goal}"], "answer": ["A", "B"]},
+    ),
+    "shots": (
+        "race/race_middle_gen_5_shot_chat.py",
+        None,
+        CHAT,
+        {**{k: v for k, v in CHOICES.items() if len(k) == 1}, "article": ["t"] * 4, "question": ["q{A}"] * 4,
+         "answer": ["A", "B", "C", "D"]},
+    ),
+}  # fmt: skip
+MODELS = {
+    "chat": {"type": "HuggingFacewithChatTemplate", "path": "none"},
+    "text": {
+        "type": "HuggingFaceCausalLM",
+        "path": "none",
+        "meta_template": {
+            "round": [
+                {"role": "HUMAN", "begin": "<|user|>", "end": "\n"},
+                {"role": "BOT", "begin": "<|bot|>", "end": "\n", "generate": True},
+            ]
+        },
+    },
+}
+
+
+class Folder:
+    """Files for one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def table(self, name: str, columns: dict[str, list]) -> str:
+        pq.write_table(pa.table(columns), self.path / name)
+        return str(self.path / name)
+
+    def json(self, name: str, value: object) -> str:
+        (self.path / name).write_text(json.dumps(value), encoding="utf-8")
+        return str(self.path / name)
+
+    def python(self, name: str, source: str) -> str:
+        (self.path / name).write_text(source, encoding="utf-8")
+        return str(self.path / name)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+def run(harness, folder, case, *options):
+    path, dataset, model, columns = case
+    configs = Path(harness.__file__).parent / "configs"
+    arguments = [str(configs / "datasets" / path), "--data", folder.table("test.parquet", columns)]
+    shots = {name: values * 10 for name, values in columns.items()}
+    arguments += ["--examples", folder.table("train.parquet", shots)]
+    if dataset is not None:
+        arguments += ["--dataset", dataset]
+    if model is not None:
+        arguments += ["--model", folder.json("model.json", MODELS[model]) if model in MODELS else
+                      str(configs / "models" / model)]  # fmt: skip
+    return main(["verify", *arguments, *options])
+
+
+def config(template, retriever=None, inferencer="GenInferencer", **more):
+    """A configuration with the harness's short names."""
+    return {
+        "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},
+        "infer_cfg": {
+            "prompt_template": {"type": "PromptTemplate", "template": template, **more.pop("prompt_template", {})},
+            "retriever": retriever or {"type": "ZeroRetriever"},
+            "inferencer": {"type": inferencer},
+            **more,
+        },
+    }
+
+
+TURNS = [{"role": "HUMAN", "prompt": "Q: {question}"}, {"role": "BOT", "prompt": "{answer}"}]
+EXAMPLES = {"ice_template": {"type": "PromptTemplate", "template": "{question} {answer}"},
+            "prompt_template": {"ice_token": "</E>"}}  # fmt: skip
+
+
+def compared(folder, capsys, value, *options, rows=QUESTIONS, model="text"):
+    """The exit code for a configuration, and what was printed."""
+    arguments = ["verify", folder.json("config.json", value), "--data", folder.table("test.parquet", rows)]
+    arguments += ["--examples", folder.table("train.parquet", QUESTIONS)]
+    arguments += ["--model", folder.json("model.json", MODELS[model])] if model else []
+    code = main([*arguments, *options])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+@pytest.mark.parametrize("name", OPENCOMPASS)
+def test_opencompass_as_shipped(opencompass, folder, capsys, name):
+    assert run(opencompass, folder, OPENCOMPASS[name]) == ExitCode.OK
+    rows = len(next(iter(OPENCOMPASS[name][3].values())))
+    out = capsys.readouterr().out
+    assert out.startswith("equal: ")
+    assert f" of {rows} rows (opencompass 0.5.4, " in out
+
+
+@pytest.mark.parametrize("name", AISBENCH)
+def test_aisbench_as_shipped(aisbench, folder, capsys, name):
+    assert run(aisbench, folder, AISBENCH[name]) == ExitCode.OK
+    rows = len(next(iter(AISBENCH[name][3].values())))
+    out = capsys.readouterr().out
+    assert out.startswith("equal: ")
+    assert f" of {rows} rows (ais-bench-benchmark 3.1.20260630, " in out
+
+
+PACKAGES = {"opencompass": "opencompass.openicl", "aisbench": "ais_bench.benchmark.openicl"}
+RETRIEVERS = {
+    "fix_k_retriever.FixKRetriever": {"fix_id_list": [2, 0]},
+    "random_retriever.RandomRetriever": {"ice_num": 2},
+}
+
+
+@pytest.mark.parametrize("harness", PACKAGES)
+@pytest.mark.parametrize("case", [(model, kind) for model in MODELS for kind in RETRIEVERS])
+def test_examples_and_labels(request, folder, capsys, harness, case):
+    request.getfixturevalue(harness)
+    model, kind = case
+    # The harnesses' registries don't have all retrievers.
+    retriever = {"type": f"{PACKAGES[harness]}.icl_retriever.icl_{kind}", **RETRIEVERS[kind]}
+    labels = {"2": "</E>{question} two", "x": "</E>{question} x"}
+    value = config(labels, retriever, "PPLInferencer", **EXAMPLES)
+    code, out = compared(folder, capsys, value, model=model)
+    assert (code, out.split(" (")[0]) == (ExitCode.OK, "equal: 8 requests of 4 rows")
+
+
+def test_labels_that_are_values_of_a_column(opencompass, folder, capsys):
+    assert opencompass
+    code, out = compared(folder, capsys, config("{question} {answer}", None, "PPLInferencer"))
+    assert (code, out.split(" (")[0]) == (ExitCode.OK, "equal: 16 requests of 4 rows")
+
+
+def test_the_first_rows_only(opencompass, folder, capsys):
+    assert opencompass
+    code, out = compared(folder, capsys, config("{question}"), "--rows", "3")
+    assert (code, out.split(" (")[0]) == (ExitCode.OK, "equal: 3 requests of 3 rows")
+
+
+def test_a_difference_is_shown_where_it_is(opencompass, folder, capsys, monkeypatch):
+    """A harness that somebody has changed."""
+    assert opencompass
+    from opencompass.openicl.icl_prompt_template import PromptTemplate
+
+    made = PromptTemplate.generate_item
+
+    def changed(self, entry, *arguments, **options):
+        prompt = made(self, entry, *arguments, **options)
+        return prompt.replace("or", "and") if isinstance(prompt, str) else prompt
+
+    monkeypatch.setattr(PromptTemplate, "generate_item", changed)
+    rows = {"question": ["1+1=?", "Cats or dogs?"], "answer": ["2", "both"]}
+    code, out = compared(folder, capsys, config("{question}"), rows=rows)
+    page = (Path(__file__).parents[2] / "docs" / "command.md").read_text(encoding="utf-8")
+    shown = page.partition("```text\ndifferent at ")[2].partition("```")[0]
+    assert code == ExitCode.DIFFERENT
+    assert out == f"different at {shown}".replace("promptpress 0.1.0", f"promptpress {pp.__version__}")
+
+
+def test_a_difference_within_messages(opencompass, folder, capsys, monkeypatch):
+    assert opencompass
+    from opencompass.models.base_api import APITemplateParser
+
+    made = APITemplateParser.parse_template
+
+    def changed(self, prompt, mode):
+        parsed = made(self, prompt, mode)
+        for request in parsed if isinstance(prompt, tuple) else []:
+            request[0]["prompt"] += "!"
+        return parsed
+
+    monkeypatch.setattr(APITemplateParser, "parse_template", changed)
+    code, out = compared(folder, capsys, config({"round": TURNS}), model="chat")
+    assert code == ExitCode.DIFFERENT
+    assert out.startswith("different at row 0, message 0, 'prompt', character 9 (")
+
+
+@pytest.mark.parametrize("harness", ["opencompass", "aisbench"])
+def test_a_refusal_on_one_side_is_a_difference(request, folder, capsys, harness):
+    """`end` of a dialogue beside a meta template: documented, and an error in the harness's code."""
+    request.getfixturevalue(harness)
+    value = config({"round": TURNS, "end": [{"role": "HUMAN", "prompt": "Bye."}]}, None, "PPLInferencer")
+    value["infer_cfg"]["inferencer"]["labels"] = ["x"]
+    code, out = compared(folder, capsys, value, "--dialect", harness)
+    lines = out.splitlines()
+    assert code == ExitCode.DIFFERENT
+    assert lines[0].startswith("different at row 0 (")
+    assert "Error" in lines[1]
+    assert "<|user|>Q: 1+1=?" in lines[2]
+    assert lines[3].endswith("docs/fidelity.md")
+
+
+@pytest.mark.parametrize("harness", ["opencompass", "aisbench"])
+def test_the_same_refusal_is_agreement(request, folder, capsys, harness):
+    request.getfixturevalue(harness)
+    turns = [*TURNS[:1], {"role": "TEACHER", "prompt": "{answer}"}, *TURNS[1:]]
+    code, out = compared(folder, capsys, config({"round": turns}), "--dialect", harness)
+    lines = out.splitlines()
+    assert code == ExitCode.OK
+    assert lines[0] == "both refuse row 0 (of 4 rows; equal before it: 0 requests)"
+    assert "TEACHER" in lines[1]
+    assert "TemplateError" in lines[2]
+
+
+def test_a_row_that_both_refuse(opencompass, folder, capsys):
+    """A label map without the label of an example that the third row's window reaches."""
+    assert opencompass
+    ice = {"type": "PromptTemplate", "template": {"2": "two {question}", "x{question}": "x"}}
+    retriever = {"type": "SlidingWindowRetriever", "k": 1}
+    value = config("</E>{question}", retriever, **{**EXAMPLES, "ice_template": ice})
+    code, out = compared(folder, capsys, value)
+    assert code == ExitCode.OK
+    assert out.startswith("both refuse row ")
+
+
+def test_the_dataset_as_the_harness_loads_it(opencompass, folder, capsys, monkeypatch):
+    from opencompass.datasets.gsm8k import GSM8KDataset
+
+    monkeypatch.setattr(opencompass.datasets, "GSM8KDataset", GSM8KDataset, raising=False)
+    for split, rows in (("train", 3), ("test", 5)):
+        lines = [json.dumps({"question": f"{{answer}} {n}", "answer": f"{n} #### {n}"}) for n in range(rows)]
+        (folder.path / f"{split}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    source = Path(opencompass.__file__).parent / "configs/datasets/gsm8k/gsm8k_gen_1d7fe4.py"
+    text = source.read_text(encoding="utf-8").replace("opencompass/gsm8k", str(folder.path))
+    assert main(["verify", folder.python("gsm8k.py", text), "--rows", "4"]) == ExitCode.OK
+    assert capsys.readouterr().out.startswith("equal: 4 requests of 4 rows (opencompass 0.5.4, ")
+
+
+def test_a_dataset_that_can_not_be_loaded(opencompass, folder, capsys):
+    assert opencompass
+    value = {**config("{question}"), "abbr": "nowhere", "type": "opencompass.datasets.no_such.Dataset", "path": "none"}
+    assert main(["verify", folder.json("config.json", value)]) == ExitCode.DATA
+    error = capsys.readouterr().err
+    assert "opencompass can't load the dataset 'nowhere': " in error
+    assert "--data FILE" in error
+
+
+def test_a_configuration_that_the_harness_can_not_read(opencompass, folder, capsys):
+    """`deepcopy` is a name that promptpress knows, and that the harness's reader doesn't import."""
+    assert opencompass
+    lines = ["from mmengine.config import read_base", "from copy import deepcopy"]
+    source = "\n".join([*lines, f"datasets = deepcopy([{config('{question}')!r}])"])
+    code = main(["verify", folder.python("config.py", source), "--data", folder.table("test.parquet", QUESTIONS)])
+    assert code == ExitCode.CONFIGURATION
+    assert "config.py: opencompass can't read it: RuntimeError: " in capsys.readouterr().err
+
+
+def test_what_the_harness_lacks_is_no_refusal(opencompass, folder, capsys):
+    import importlib.util
+
+    assert opencompass
+    if importlib.util.find_spec("sentence_transformers") is not None:
+        pytest.skip("sentence_transformers is installed here")
+    value = config("{question}", {"type": "TopkRetriever", "ice_num": 1})
+    code, out = compared(folder, capsys, value)
+    assert code == ExitCode.CONFIGURATION
+    assert "can't run this configuration here: No module named 'sentence_transformers'" in out

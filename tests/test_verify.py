@@ -1,0 +1,143 @@
+"""`promptpress verify`: what is said before a harness comes in, and how outcomes are compared.
+
+What it finds beside the real harnesses is in tests/harness/test_verify.py.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from promptpress.cli import main
+from promptpress.cli.errors import ConfigError, ExitCode
+from promptpress.cli.harness_course import Harness
+from promptpress.cli.outcome import Outcome, Refusal, first_difference
+from promptpress.cli.verify import rendered
+
+DATASET: dict[str, Any] = {
+    "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},
+    "infer_cfg": {
+        "prompt_template": {"type": "PromptTemplate", "template": "{question}"},
+        "retriever": {"type": "ZeroRetriever"},
+        "inferencer": {"type": "GenInferencer"},
+    },
+}
+REFUSED = Refusal(1, KeyError("role"))
+
+
+def infer(**parts: Any) -> dict[str, Any]:
+    return {**DATASET, "infer_cfg": {**DATASET["infer_cfg"], **parts}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "place", "contents"),
+    [
+        (["abc"], ["abd"], "row 0, character 2", ("'abc'", "'abd'")),
+        (["same", "a"], ["same", "ab"], "row 1, character 1", ("'a'", "'ab'")),
+        (["x" * 99 + "a"], ["x" * 99 + "b"], "row 0, character 99", (f"…{'x' * 40 + 'a'!r}", f"…{'x' * 40 + 'b'!r}")),
+        (["a" + "x" * 99], ["b" + "x" * 99], "row 0, character 0", (f"{'a' + 'x' * 39!r}…", f"{'b' + 'x' * 39!r}…")),
+        ([["s", {"prompt": "a"}]], [["s", {"prompt": "b"}]], "row 0, message 1, 'prompt', character 0", ("'a'", "'b'")),
+        ([[{"prompt": "a"}]], [[]], "row 0, message 0", ("{'prompt': 'a'}", "nothing")),
+        ([[{"role": "u"}]], [[{"role": "u", "name": "n"}]], "row 0, message 0, 'name'", ("nothing", "'n'")),
+        ([["a"]], ["a"], "row 0", ("['a']", "'a'")),
+        ([["a" * 200]], ["a"], "row 0", ("['" + "a" * 158 + "…", "'a'")),
+        ([1], [2], "row 0", ("1", "2")),
+    ],
+)
+def test_the_place_of_a_difference(one, other, place, contents):
+    found = first_difference(*(Outcome([{None: value} for value in side]) for side in (one, other)))
+    assert found is not None
+    assert (found.place, (found.one, found.other)) == (place, contents)
+    assert found.equal == one.index(next(a for a, b in zip(one, other, strict=True) if a != b))
+
+
+def test_labels_are_named_and_compared():
+    rows = [{"A": "a", "B": "b"}]
+    found = first_difference(Outcome(rows), Outcome([{"A": "a", "B": "x"}]))
+    assert (found.place, found.equal) == ("row 0, label 'B', character 0", 1)
+    found = first_difference(Outcome(rows), Outcome([{"A": "a"}]))
+    assert (found.place, found.one, found.other) == ("row 0, labels", "['A', 'B']", "['A']")
+    assert first_difference(Outcome(rows), Outcome([{"B": "b", "A": "a"}])) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "texts"),
+    [
+        (Outcome([{None: "a"}], REFUSED), Outcome([{None: "a"}, {None: "b"}]), ("KeyError: 'role'", "'b'")),
+        (Outcome([{None: "a"}]), Outcome([{None: "a"}, {None: "b"}]), ("no such row", "'b'")),
+        (Outcome([{None: "a"}]), Outcome([{None: "a"}], REFUSED), ("no such row", "KeyError: 'role'")),
+    ],
+)
+def test_an_end_on_one_side_is_a_difference(one, other, texts):
+    for first, second, wanted in ((one, other, texts), (other, one, texts[::-1])):
+        found = first_difference(first, second)
+        assert (found.place, found.one, found.other) == ("row 1", *wanted)
+
+
+def test_two_refusals_of_one_row_agree():
+    one, other = (Outcome([{None: "a"}], Refusal(1, error)) for error in (KeyError("x"), ValueError("y")))
+    assert first_difference(one, other) is None
+    assert first_difference(Outcome([], Refusal(None, KeyError())), Outcome([], Refusal(0, ValueError()))) is None
+
+
+def test_an_exception_without_words_says_where_it_was_raised():
+    def refuse():
+        assert not DATASET
+
+    with pytest.raises(AssertionError) as raised:
+        refuse()
+    bare = AssertionError().with_traceback(raised.value.__traceback__)
+    assert str(Refusal(0, bare)).startswith("AssertionError: test_verify.py, line ")
+    assert str(Refusal(0, AssertionError())) == "AssertionError"
+
+
+def test_rows_before_a_refused_one_are_rendered():
+    label_map = {"A": "a {question}", "B": "b {question}"}
+    dataset = infer(
+        ice_template={"type": "PromptTemplate", "template": label_map},
+        prompt_template={"type": "PromptTemplate", "template": "</E>{question}", "ice_token": "</E>"},
+        retriever={"type": "IndexColumn", "column": "shots", "ice_separator": "", "ice_eos_token": " "},
+    )
+    train = pa.table({"question": ["q", "r"], "answer": ["A", "none such"]})
+    samples = pa.table({"question": ["1", "2", "3"], "answer": ["A"] * 3, "shots": [[0], [], [1]]})
+    found = rendered(dataset, None, "opencompass", samples, train)
+    assert found.rows == [{None: "a q 1"}, {None: " 2"}]
+    assert (found.refusal.row, type(found.refusal.error).__name__) == (2, "RenderError")
+
+
+def test_a_configuration_that_is_refused_has_no_rows():
+    found = rendered(
+        infer(retriever={"type": "TopkRetriever"}), None, "opencompass", pa.table({"question": ["1"]}), None
+    )
+    assert (found.rows, found.refusal.row) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "said"),
+    [
+        (DATASET, ["--examples", "a.jsonl"], (ExitCode.USAGE, "--examples needs --data")),
+        (DATASET, ["--dialect", "openicl"], (ExitCode.USAGE, "invalid choice: 'openicl'")),
+        ({"prompt_template": "{q}"}, [], (ExitCode.CONFIGURATION, "needs a harness's dataset configuration")),
+        (infer(inferencer={"type": "ChatInferencer"}), [], (ExitCode.CONFIGURATION, "makes conversations")),
+    ],
+)
+def test_what_can_not_be_verified(tmp_path, capsys, value, options, said):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(value), encoding="utf-8")
+    code, message = said
+    assert main(["verify", str(path), *options]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_harness_that_is_not_installed_is_named():
+    absent = Harness("no-such-harness", "no_such_package.harness", "a.B", "a.C", templates_in_retriever=False)
+    with pytest.raises(ConfigError, match="no-such-harness, which isn't installed: pip install no-such-harness"):
+        absent.load()
+
+
+def test_a_harness_that_can_not_be_imported_says_what_it_lacks():
+    lacking = Harness("json", "json", "decoder.JSONDecoder", "decoder.JSONDecoder", templates_in_retriever=False)
+    with pytest.raises(ConfigError, match="json can't be imported: No module named "):
+        lacking.load()
