@@ -11,56 +11,27 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-BENCHES = Path(__file__).resolve().parents[2] / "benches"
-
-
-class Loader:
-    """torch's DataLoader as the inferencers use it."""
-
-    def __init__(self, datalist: Any, batch_size: int, collate_fn: Any) -> None:
-        self._items = datalist
-        self._size = batch_size
-        self._collate = collate_fn
-
-    def __iter__(self) -> Any:
-        for start in range(0, len(self._items), self._size):
-            stop = min(start + self._size, len(self._items))
-            yield self._collate([self._items[at] for at in range(start, stop)])
+TESTS = Path(__file__).resolve().parents[1]
 
 
 @cache
 def opencompass() -> SimpleNamespace:
     """OpenCompass's classes, from where they are installed."""
-    if str(BENCHES) not in sys.path:
-        sys.path.insert(0, str(BENCHES))
-    import stubs
-    from peers.bare_import import Layout
-    from peers.opencompass_import import OPENCOMPASS as BARE
+    if str(TESTS) not in sys.path:  # run from a bench
+        sys.path.insert(0, str(TESTS))
+    from harness.installed import OPENCOMPASS
 
-    stubs.ANSWERS.setdefault("torch.utils.data.DataLoader", Loader)
-    inferencers = {
-        "gen": "GenInferencer",
-        "ppl": "PPLInferencer",
-        "ll": "LLInferencer",
-        "clp": "CLPInferencer",
-        "chat": "ChatInferencer",
-    }
-    layout = Layout(
-        BARE.distribution,
-        BARE.root,
-        BARE.bare,
-        {**BARE.exports, "models": {"base": ["BaseModel", "LMTemplateParser"], "base_api": ["APITemplateParser"]}},
-        {
-            **BARE.modules,
-            **{f"openicl.icl_inferencer.icl_{key}_inferencer": [name] for key, name in inferencers.items()},
-            "openicl.icl_retriever.icl_random_retriever": ["RandomRetriever"],
-            "openicl.icl_retriever.icl_sliding_k_retriever": ["SlidingWindowRetriever"],
-            "models.base": ["BaseModel", "LMTemplateParser"],
-            "models.base_api": ["BaseAPIModel", "APITemplateParser"],
-        },
-        BARE.stand_ins,
-    )
-    return layout.load()
+    OPENCOMPASS.load()
+    from opencompass.models import base, base_api
+    from opencompass.openicl import icl_inferencer, icl_prompt_template, icl_raw_prompt_template, icl_retriever
+    from opencompass.openicl.icl_dataset_reader import DatasetReader
+    from opencompass.openicl.icl_inferencer import icl_gen_inferencer
+
+    found = SimpleNamespace(DatasetReader=DatasetReader)
+    modules = (icl_inferencer, icl_gen_inferencer, icl_retriever, icl_prompt_template, icl_raw_prompt_template, base)
+    for module in (*modules, base_api):
+        vars(found).update({name: value for name, value in vars(module).items() if isinstance(value, type)})
+    return found
 
 
 class Numbers(list[float]):

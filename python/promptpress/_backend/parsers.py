@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from promptpress._backend.prompts import Prompt, Shots
+from promptpress._backend.prompts import Prompt, Prompts, Shots
 
 
 def knowing_prompts(parse: Callable[[Any, Any, str], Any]) -> Callable[[Any, Any, str], Any]:
@@ -22,6 +22,9 @@ def knowing_prompts(parse: Callable[[Any, Any, str], Any]) -> Callable[[Any, Any
         kind = type(prompt_template)
         if kind is Prompt or kind is Shots:
             return prompt_template.source.parsed(self, parse, prompt_template, mode)
+        if kind is Prompts:
+            prompt_template = list(prompt_template)
+            kind = list
         if (kind is tuple or kind is list) and prompt_template:
             first = prompt_template[0]
             if type(first) is Prompt or type(first) is Shots:
