@@ -63,7 +63,7 @@ def model(meta_template: Any, *, api: bool, max_seq_len: int | None = None) -> A
 
     class Scripted(found.BaseAPIModel if api else found.BaseModel):  # type: ignore[misc, name-defined]
         is_api = api
-        tokenizer = Tokenizer()
+        tokenizer = None
 
         def get_token_len(self, prompt: str) -> int:
             return tokens(prompt)
@@ -84,6 +84,7 @@ def model(meta_template: Any, *, api: bool, max_seq_len: int | None = None) -> A
             return Numbers(number(one) for one in inputs)
 
     made = object.__new__(Scripted)
+    made.tokenizer = Tokenizer()
     made.received = []
     made.max_seq_len = max_seq_len
     made.meta_template = meta_template

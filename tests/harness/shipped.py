@@ -45,7 +45,7 @@ def datasets(path: Path) -> list[dict[str, Any]]:
             {key: plain(one[key]) for key in ("reader_cfg", "infer_cfg")}
             for items in lists
             for one in items
-            if isinstance(one, dict) and "infer_cfg" in one
+            if isinstance(one, dict) and "infer_cfg" in one and isinstance(one["reader_cfg"], dict)
         ]
     except CommandError:
         return []

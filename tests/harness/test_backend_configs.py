@@ -39,13 +39,16 @@ def case_of(config, kinds, model):
         **MODELS[model],
         "samples": samples,
         "examples": table(config, shots),
-        "reader": {key: config["reader_cfg"][key] for key in ("input_columns", "output_column") if key in config["reader_cfg"]},
+        "reader": {key: value for key, value in config["reader_cfg"].items() if key.endswith(("columns", "column"))},
         "inferencer": {**options, "type": kinds["inferencer"], "batch_size": 2},
     }
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+# One model after the other: each configuration with one of them, each kind of configuration with all.
+PAIRS = [(path, list(MODELS)[place % len(MODELS)]) for place, path in enumerate(FILES)]
+
+
+@pytest.mark.parametrize(("path", "model"), PAIRS, ids=lambda value: getattr(value, "stem", value))
 def test_a_shipped_configuration(opencompass, path, model):
     found = shipped(path)
     if found is None:
