@@ -19,6 +19,7 @@ from promptpress._single import harness
 from promptpress._single.text import safe_format
 from promptpress.aisbench.api_parser import APITemplateParser, request_messages
 from promptpress.aisbench.exceptions import NAMES, exception_class
+from promptpress.aisbench.bulk import backend, disable, enable
 from promptpress.aisbench.lm_parser import LMTemplateParser
 from promptpress.aisbench.mm_prompt_template import MMPromptTemplate
 from promptpress.aisbench.multi_turn_prompt_template import MultiTurnPromptTemplate
@@ -33,6 +34,9 @@ __all__ = [
     "MultiTurnPromptTemplate",
     "PromptList",
     "PromptTemplate",
+    "backend",
+    "disable",
+    "enable",
     "get_round_index",
     "is_mm_prompt",
     "register",
