@@ -21,7 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "harness"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 STAGES = ("gen-text", "gen-messages", "ppl")
 BATCH = 16
@@ -40,8 +40,8 @@ def settle() -> int:
 
 
 def prepared(stage: str, count: int) -> Any:
-    import scripted
     import workloads
+    from harness import scripted
 
     harness = scripted.opencompass()
     logging.disable(logging.WARNING)
@@ -96,7 +96,7 @@ def labelled(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -> int:
     size = 0
     nothing = SimpleNamespace(tolist=list)
 
-    def get_ppl(inputs: list[str], mask_length: Any = None) -> Any:
+    def get_ppl(inputs: list[str], mask_length: Any = None) -> Any:  # noqa: ARG001
         nonlocal size
         size += sum(map(len, inputs))
         return nothing
@@ -143,7 +143,7 @@ def main() -> None:
         times = options.samples / fewer
         assert times != 1 or with_it["size"] == without["size"]
         print(
-            f"{stage}: {with_it['seconds']:.2f} s and {with_it['memory'] / 2**20:.0f} MiB with the backend; the harness "
+            f"{stage}: {with_it['seconds']:.2f} s, {with_it['memory'] / 2**20:.0f} MiB with the backend; the harness "
             f"{without['seconds'] * times:.1f} s and {without['memory'] * times / 2**20:.0f} MiB"
             f"{'' if times == 1 else f' (scaled from {fewer:,} samples)'}: "
             f"{without['seconds'] * times / with_it['seconds']:.0f} times as fast, "

@@ -13,7 +13,7 @@ STARTUP = Path(__file__).resolve().parents[1] / "startup" / "purelib"
 HARNESS = {
     "__init__.py": "",
     "models/__init__.py": "",
-    "models/base.py": "class LMTemplateParser:\n    def parse_template(self, prompt_template, mode):\n        return mode\n",
+    "models/base.py": "class LMTemplateParser:\n    def parse_template(self, prompt, mode):\n        return mode\n",
 }
 LOOK = """
 from opencompass.models.base import LMTemplateParser
@@ -56,7 +56,7 @@ def test_and_off_otherwise(harness, environment):
 
 
 def test_processes_of_processes(harness):
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
     begin = f"import site; site.addsitedir({str(STARTUP)!r})\n"
     code = code.replace("sys.argv[1]", repr(begin + LOOK))
     assert python(code, harness, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["True", "gen"]
@@ -80,7 +80,8 @@ def test_a_harness_whose_backend_cannot_be_had_runs(harness):
     assert "opencompass is not switched on" in done.stderr
 
 
-def test_the_command_sets_the_variable(harness):
-    code = "import os, runpy, sys; sys.argv = ['run', sys.executable, '-c', 'import os; print(os.environ[\"PROMPTPRESS_BACKEND\"])']"
-    code += "; runpy.run_module('promptpress.run', run_name='__main__')"
+def test_the_command_sets_the_variable():
+    shown = "import os; print(os.environ['PROMPTPRESS_BACKEND'])"
+    code = f"import runpy, sys; sys.argv = ['run', sys.executable, '-c', {shown!r}]\n"
+    code += "runpy.run_module('promptpress.run', run_name='__main__')"
     assert python(code, STARTUP).stdout.split() == ["opencompass,aisbench"]

@@ -39,7 +39,9 @@ def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[
     if not arguments:
         raise SystemExit("usage: python -m promptpress.run COMMAND [ARGUMENT...]")
     if importlib.util.find_spec("promptpress_startup") is None:
-        raise SystemExit("promptpress.run needs promptpress to be installed in this environment: pip install promptpress")
+        raise SystemExit(
+            "promptpress.run needs promptpress to be installed in this environment: pip install promptpress"
+        )
     return list(arguments), {VARIABLE: BACKENDS, **environment}
 
 
@@ -47,7 +49,7 @@ def main() -> None:
     """Become the command that the process's own arguments say."""
     command, environment = prepared(sys.argv[1:], os.environ)
     try:
-        os.execvpe(command[0], command, environment)  # noqa: S606 - what the user asked for, without a shell
+        os.execvpe(command[0], command, environment)
     except OSError as error:
         raise SystemExit(f"{command[0]}: {error.strerror}") from None
 

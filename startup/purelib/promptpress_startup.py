@@ -1,6 +1,6 @@
 """Switches bulk backends on where the environment says so, as soon as their harness is imported.
 
-Installed beside the package with `promptpress_backend.pth`, which Python reads when it starts and which imports this where
+Installed beside the package with `promptpress_backend.pth`, which Python reads when it starts. It imports this where
 PROMPTPRESS_BACKEND is set. A harness runs its tasks in processes of their own; the variable goes with them. Until the
 harness is imported nothing else is, so other programs in the same environment start as fast as before.
 """
@@ -21,7 +21,8 @@ class Startup(MetaPathFinder):
     def __init__(self, wanted: set[str]) -> None:
         self._wanted = wanted
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
+        """Switch on what was asked for, if this is its harness; nothing is found."""
         backend = PACKAGES.get(name)
         if backend in self._wanted:
             self._wanted.discard(backend)

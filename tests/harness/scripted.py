@@ -122,8 +122,7 @@ def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:
         inferencer = built({**options, "output_json_filepath": str(folder)}, found)
         if hasattr(inferencer, "_get_cond_prob"):
             inferencer._get_cond_prob = lambda texts, places, choices: [
-                [number((text, place, choice)) for choice in choices]
-                for text, place in zip(texts, places, strict=True)
+                [number((text, place, choice)) for choice in choices] for text, place in zip(texts, places, strict=True)
             ]
         case.get("before", lambda *_: None)(inferencer, retriever, found)
         answer["returned"] = inferencer.inference(retriever, ice_template=ice, prompt_template=prompt)

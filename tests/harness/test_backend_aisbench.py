@@ -12,6 +12,8 @@ from harness.scripted import plain, tokens
 from harness.shipped import datasets, files, table
 from promptpress import aisbench as backend
 
+pytestmark = pytest.mark.usefixtures("aisbench")
+
 OPENICL = "ais_bench.benchmark.openicl."
 MODELS = {
     "text": {
@@ -38,7 +40,9 @@ def shipped(path):
     """The first dataset of a file, if its inferencer is one of these."""
     for config in datasets(path)[:1]:
         kind = config["infer_cfg"]["inferencer"]["type"].rpartition(".")[2]
-        if kind in MODULES and config["infer_cfg"].get("prompt_template", {}).get("type", "").endswith(".PromptTemplate"):
+        if kind in MODULES and config["infer_cfg"].get("prompt_template", {}).get("type", "").endswith(
+            ".PromptTemplate"
+        ):
             return config, kind
     return None
 
@@ -77,7 +81,7 @@ def data(config, kind, name):
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_shipped_configuration(aisbench, path, model):
+def test_a_shipped_configuration(path, model):
     found = shipped(path)
     if found is None:
         pytest.skip("not read as data, or of classes that are left to the harness")
@@ -86,7 +90,7 @@ def test_a_shipped_configuration(aisbench, path, model):
         assert data(*found, model) == off
 
 
-def test_many_are_compared_and_few_are_left_to_the_harness(aisbench, monkeypatch):
+def test_many_are_compared_and_few_are_left_to_the_harness(monkeypatch):
     said = []
     monkeypatch.setattr(logging.getLogger("promptpress.backend"), "warning", lambda *words: said.append(words))
     found = [one for one in map(shipped, FILES) if one is not None]

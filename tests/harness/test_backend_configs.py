@@ -8,6 +8,8 @@ import pytest
 from harness.both import MODELS, answers
 from harness.shipped import datasets, files, table
 
+pytestmark = pytest.mark.usefixtures("opencompass")
+
 COVERED = {
     "inferencer": {"GenInferencer", "PPLInferencer", "LLInferencer", "CLPInferencer", "ChatInferencer"},
     "retriever": {"ZeroRetriever", "FixKRetriever", "RandomRetriever"},
@@ -49,7 +51,7 @@ PAIRS = [(path, list(MODELS)[place % len(MODELS)]) for place, path in enumerate(
 
 
 @pytest.mark.parametrize(("path", "model"), PAIRS, ids=lambda value: getattr(value, "stem", value))
-def test_a_shipped_configuration(opencompass, path, model):
+def test_a_shipped_configuration(path, model):
     found = shipped(path)
     if found is None:
         pytest.skip("not read as data, or of classes that are left to the harness")
@@ -57,7 +59,7 @@ def test_a_shipped_configuration(opencompass, path, model):
     assert on == off
 
 
-def test_many_are_compared_and_few_are_left_to_the_harness(opencompass, caplog):
+def test_many_are_compared_and_few_are_left_to_the_harness(caplog):
     found = [one for one in map(shipped, FILES) if one is not None]
     assert len(found) >= 40
     assert {kinds["inferencer"] for _, kinds in found} >= {"GenInferencer", "PPLInferencer"}

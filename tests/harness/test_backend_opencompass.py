@@ -1,5 +1,7 @@
 """OpenCompass's real inferencers with the backend off and on: what the model gets, what is written, what is raised."""
 
+# ruff: noqa: ARG001, ARG005 - hooks are given the inferencer, the retriever and the model
+
 from __future__ import annotations
 
 import copy
@@ -14,6 +16,8 @@ from harness.scripted import plain
 from promptpress import opencompass as backend
 from promptpress._backend.prompts import Prompt, Prompts
 
+pytestmark = pytest.mark.usefixtures("opencompass")
+
 WORDS = ["What", "is {A}", "\\frac{a}{b}", "{target}", "{", "a}", "\u4e2d\u6587", "so", "on", "", "section"]
 NAMES = ["input", "A", "B", "target"]
 READER = {"input_columns": ["input", "A", "B"], "output_column": "target"}
@@ -26,7 +30,10 @@ RAW = {
     "type": "RawPromptTemplate",
     "messages": [{"role": "system", "content": "x"}, "</E>", {"role": "user", "content": "{input} {target}"}],
 }
-RAW_ICE = {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": "{A}"}, {"role": "assistant", "content": "!"}]}
+RAW_ICE = {
+    "type": "RawPromptTemplate",
+    "messages": [{"role": "user", "content": "{A}"}, {"role": "assistant", "content": "!"}],
+}
 SHOTS = {"begin": ["</E>"], "round": [*TURNS[:1], {"role": "BOT", "prompt": "X"}]}
 LABELS = {
     "type": "PromptTemplate",
@@ -76,7 +83,7 @@ def agree(one):
 @pytest.mark.parametrize("retriever", RETRIEVERS)
 @pytest.mark.parametrize("templates", TEMPLATES)
 @pytest.mark.parametrize("model", MODELS)
-def test_gen(opencompass, model, templates, retriever, max_seq_len):
+def test_gen(model, templates, retriever, max_seq_len):
     inferencer = {"max_seq_len": max_seq_len, "dump_res_length": model != "list"}
     agree(case(TEMPLATES[templates], **MODELS[model], retriever=RETRIEVERS[retriever], inferencer=inferencer))
 
@@ -86,7 +93,7 @@ def test_gen(opencompass, model, templates, retriever, max_seq_len):
 @pytest.mark.parametrize("templates", LABELLED)
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
 @pytest.mark.parametrize("kind", ["PPLInferencer", "LLInferencer"])
-def test_labels(opencompass, kind, model, templates, retriever, max_seq_len):
+def test_labels(kind, model, templates, retriever, max_seq_len):
     one = case(
         LABELLED[templates],
         **MODELS[model],
@@ -100,7 +107,7 @@ def test_labels(opencompass, kind, model, templates, retriever, max_seq_len):
 @pytest.mark.parametrize("retriever", RETRIEVERS)
 @pytest.mark.parametrize("templates", ["dialogue", "string"])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_choices(opencompass, templates, retriever, max_seq_len, side):
+def test_choices(templates, retriever, max_seq_len, side):
     one = case(
         TEMPLATES[templates],
         **MODELS["text"],
@@ -115,14 +122,14 @@ def test_choices(opencompass, templates, retriever, max_seq_len, side):
 @pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
 @pytest.mark.parametrize("templates", [{}, {"prompt_template": STRING}, {"prompt_template": DIALOGUE}, "turns"])
-def test_chats(opencompass, templates, model, mode):
+def test_chats(templates, model, mode):
     if templates == "turns":
         templates = {"prompt_template": {"type": "PromptTemplate", "template": {"round": [SYSTEM, *TURNS, "and"]}}}
     reader = {"input_columns": ["input"], "output_column": "target"} if not templates else READER
     agree(case(templates, **MODELS[model], reader=reader, inferencer={"type": "ChatInferencer", "infer_mode": mode}))
 
 
-def test_dropping_examples_happens_on_many_rows(opencompass):
+def test_dropping_examples_happens_on_many_rows():
     one = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], inferencer={"max_seq_len": 30})
     counts = [text.count("<bot>") for text in _texts(agree(one)) if text.startswith('"<s>') and text.endswith('<bot>"')]
     assert len(set(counts)) > 1
@@ -137,18 +144,18 @@ def _texts(value):
         yield value
 
 
-class Interrupted(Exception):
+class StoppedError(Exception):
     """Someone stopped the run."""
 
 
 @pytest.mark.parametrize(("first", "second"), [(False, False), (True, True), (False, True), (True, False)])
-def test_interrupted_and_resumed(opencompass, tmp_path, first, second):
+def test_interrupted_and_resumed(tmp_path, first, second):
     def stop(inferencer, retriever, model):
         generate = model.generate
 
         def once_more(inputs, max_out_len):
             if len(model.received) == 3:
-                raise Interrupted
+                raise StoppedError
             return generate(inputs, max_out_len)
 
         model.generate = once_more
@@ -166,18 +173,22 @@ def test_interrupted_and_resumed(opencompass, tmp_path, first, second):
         return found
 
     expected = go("off", False, False)
-    assert "Interrupted" in repr(expected[0])
+    assert "StoppedError" in repr(expected[0])
     assert go("on", first, second) == expected
 
 
 WRONG = {
-    "unknown role": {"prompt_template": {"type": "PromptTemplate", "template": {"round": [{"role": "CAT", "prompt": "{A}"}]}}},
+    "unknown role": {
+        "prompt_template": {"type": "PromptTemplate", "template": {"round": [{"role": "CAT", "prompt": "{A}"}]}}
+    },
     "end": {"prompt_template": {"type": "PromptTemplate", "template": {"round": [TURNS[1]], "end": [TURNS[0]]}}},
     "no ice token": {"ice_template": ICE, "prompt_template": {"type": "PromptTemplate", "template": {"round": TURNS}}},
     "no template of a label": {
         "ice_template": {"type": "PromptTemplate", "template": {"A": "</E>{input}"}, "ice_token": "</E>"},
     },
-    "a prompt that is no text": {"prompt_template": {"type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": 1}]}}},
+    "a prompt that is no text": {
+        "prompt_template": {"type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": 1}]}}
+    },
     "examples without a template": {"prompt_template": STRING},
     "nothing": {},
 }
@@ -185,12 +196,12 @@ WRONG = {
 
 @pytest.mark.parametrize("templates", WRONG)
 @pytest.mark.parametrize("model", ["text", "messages"])
-def test_what_is_wrong_raises_what_it_raised(opencompass, templates, model):
+def test_what_is_wrong_raises_what_it_raised(templates, model):
     off = agree(case(WRONG[templates], **MODELS[model], retriever=RETRIEVERS["fixed"]))
     assert "raised" in repr(off)
 
 
-def test_values_of_all_kinds(opencompass):
+def test_values_of_all_kinds():
     table = pa.table(
         {
             "input": pa.array([1.5, None, float("nan"), 1e22] * 3),
@@ -203,7 +214,7 @@ def test_values_of_all_kinds(opencompass):
     agree(case({"prompt_template": template}, **MODELS["text"], samples=table))
 
 
-def test_a_selection_of_the_dataset(opencompass):
+def test_a_selection_of_the_dataset():
     reader = {**READER, "test_range": "[::-3]", "train_range": 5}
     agree(case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], reader=reader))
 
@@ -215,17 +226,19 @@ def left_to_the_harness(one, caplog):
     return [record.getMessage() for record in caplog.records if record.name == "promptpress.backend"]
 
 
-def test_what_is_covered_says_nothing(opencompass, caplog):
+def test_what_is_covered_says_nothing(caplog):
     for templates in TEMPLATES.values():
         assert not left_to_the_harness(case(templates, **MODELS["messages"]), caplog)
 
 
-def test_subclasses_are_left_to_the_harness_and_it_is_said_once(opencompass, caplog):
+def test_subclasses_are_left_to_the_harness_and_it_is_said_once(caplog):
     def own(inferencer, retriever, model):
         inferencer.__class__ = type("Own", (type(inferencer),), {})
 
     def own_prompts(inferencer, retriever, model):
-        retriever.__class__ = type("Own", (type(retriever),), {"generate_ice": lambda self, rows, ice_template=None: ""})
+        retriever.__class__ = type(
+            "Own", (type(retriever),), {"generate_ice": lambda self, rows, ice_template=None: ""}
+        )
 
     def own_parser(inferencer, retriever, model):
         model.template_parser.__class__ = type("Own", (type(model.template_parser),), {})
@@ -240,7 +253,7 @@ def test_subclasses_are_left_to_the_harness_and_it_is_said_once(opencompass, cap
             assert not left_to_the_harness(one, caplog)
 
 
-def test_prompts_are_made_when_they_are_touched(opencompass, tmp_path):
+def test_prompts_are_made_when_they_are_touched(tmp_path):
     found = {}
 
     def look(inferencer, retriever, model):
@@ -259,7 +272,7 @@ def test_prompts_are_made_when_they_are_touched(opencompass, tmp_path):
     assert list(found["prompts"][5:1:-2]) == expected[5:1:-2]
 
 
-def test_on_and_off(opencompass):
+def test_on_and_off():
     harness = scripted.opencompass()
     own = harness.GenInferencer.get_generation_prompt_list_from_retriever_indices
     parse = harness.LMTemplateParser.parse_template
@@ -275,7 +288,7 @@ def test_on_and_off(opencompass):
     assert harness.LMTemplateParser.parse_template is parse
 
 
-def test_a_parser_changed_by_hand_is_believed(opencompass):
+def test_a_parser_changed_by_hand_is_believed():
     def change(inferencer, retriever, model):
         model.template_parser.roles = copy.deepcopy(model.template_parser.roles)
         model.template_parser.roles["HUMAN"]["begin"] = "<other>"

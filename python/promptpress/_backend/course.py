@@ -59,7 +59,7 @@ class Course:
                 raise NotCoveredError("the retriever chooses rows that the train split doesn't have")
             self._examples = rows.take(used)
         self._renderers: OrderedDict[Any, Renderer] = OrderedDict()
-        self._blocks: OrderedDict[int, Any] = OrderedDict()
+        self._blocks: OrderedDict[tuple[int, int], Any] = OrderedDict()
 
     def render(self, own: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> pa.ChunkedArray:
         """Render samples that follow one another.

@@ -9,6 +9,14 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+_PLAIN = (
+    types.is_string,
+    types.is_large_string,
+    types.is_integer,
+    types.is_floating,
+    types.is_boolean,
+    types.is_null,
+)
 _LISTS = ("Sequence", "List", "LargeList")
 _REFUSED_NAMES = ("self", "input_str")  # names of the harness's own arguments: it raises where a column has them
 
@@ -38,7 +46,7 @@ class Rows:
                 raise NotCoveredError(f"the dataset's column {name!r} isn't covered ({feature})")
         # A row has the order of the features.
         self._table: pa.Table = dataset.data.table.select(list(features))
-        indices = dataset._indices  # noqa: SLF001 - nothing public says which rows a selection has
+        indices = dataset._indices
         self._indices = None if indices is None else indices.table.column(0)
         self.count = len(dataset)
         self.schema = self._table.schema
@@ -76,11 +84,4 @@ def _is_plain(feature: Any) -> bool:
 
 
 def _is_plain_type(data_type: pa.DataType) -> bool:
-    return (
-        types.is_string(data_type)
-        or types.is_large_string(data_type)
-        or types.is_integer(data_type)
-        or types.is_floating(data_type)
-        or types.is_boolean(data_type)
-        or types.is_null(data_type)
-    )
+    return any(is_one(data_type) for is_one in _PLAIN)

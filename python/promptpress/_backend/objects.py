@@ -12,6 +12,7 @@ from pyarrow import types
 
 from promptpress.requests import to_pylist
 
+
 def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> Callable[[int], Any]:
     """The requests of a rendered block, each to be built when it is asked for.
 
@@ -29,7 +30,8 @@ def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> C
         [{'role': 'HUMAN', 'prompt': 'Hi'}]
     """
     if not types.is_nested(prompts.type):
-        return prompts.to_pylist().__getitem__
+        texts: list[Any] = prompts.to_pylist()
+        return texts.__getitem__
     array = pa.concat_arrays(prompts.chunks)
     structs = array.values
     columns = [structs.field(n) for n in range(structs.type.num_fields)]

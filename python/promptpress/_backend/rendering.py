@@ -30,8 +30,9 @@ class Block:
 class Rendering:
     """The requests of one source and one parser.
 
-    Whatever number of examples comes up is tried on the first sample that has it: the harness makes its request too, and
-    only if both are the same are others taken from blocks. So what the harness raises for a configuration it raises here.
+    Whatever number of examples comes up is tried on the first sample that has it: the harness makes its request too,
+    and only if both are the same are others taken from blocks. So what the harness raises for a configuration it raises
+    here.
 
     Args:
         course: The call.
@@ -41,9 +42,7 @@ class Rendering:
 
     __slots__ = ("_block", "_blocks", "_course", "_harness", "_key", "_kinds", "_settings")
 
-    def __init__(
-        self, course: Course, settings: dict[str, Any] | None, harness: Callable[[Prompt], Any]
-    ) -> None:
+    def __init__(self, course: Course, settings: dict[str, Any] | None, harness: Callable[[Prompt], Any]) -> None:
         self._course = course
         self._settings = settings
         self._harness = harness
@@ -57,8 +56,10 @@ class Rendering:
         block = self._block
         row = prompt.row
         shots = prompt.shots
-        if block is None or not block.start <= row < block.end or not (
-            block.common is shots or block.shots[row - block.start] == shots
+        if (
+            block is None
+            or not block.start <= row < block.end
+            or not (block.common is shots or block.shots[row - block.start] == shots)
         ):
             block = self._block_of(prompt)
             if block is None:
@@ -103,7 +104,7 @@ class Rendering:
         try:
             prompts = self._course.render(self._settings or {}, self._key, row, shots)
             block = Block(row, shots, requests_of(prompts, kind))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the harness's code is right
+        except Exception as error:
             self._give_up(length, f"rendering failed ({error})")
             return None
         self._block = self._blocks[length] = block
@@ -126,7 +127,7 @@ class Rendering:
         try:
             prompts = self._course.render(self._settings, self._key, prompt.row, [prompt.shots])
             covered = same(requests_of(prompts, kind)(0), expected)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             return self._give_up(length, f"rendering failed ({error})")
         if not covered:
             return self._give_up(length, "the harness's prompt is another")

@@ -93,7 +93,9 @@ class Run:
             token: What stands for the output column.
         """
         settings = {"mode": "gen", "inferencer": {"type": "GenInferencer", "gen_field_replace_token": token}}
-        return self._source(settings, lambda row, rows: self.generation_prompt(token, row, rows), 0, self.course.shots[0])
+        return self._source(
+            settings, lambda row, rows: self.generation_prompt(token, row, rows), 0, self.course.shots[0]
+        )
 
     def label(self, label: Any, row: int, shots: Sequence[int]) -> Source:
         """Prompts of one label.
@@ -131,12 +133,13 @@ class Run:
         """
         if template is None:
             return None
-        for place, names in cls.classes.templates.items():
-            if type(template) is loaded(*place):
-                break
-        else:
+        known = cls.classes.templates.items()
+        names = next((names for place, names in known if type(template) is loaded(*place)), None)
+        if names is None:
             raise NotCoveredError(f"the template {type(template).__name__} isn't one of those that are covered")
-        own = next((name for name, value in vars(template).items() if name.startswith("generate") and callable(value)), None)
+        own = next(
+            (name for name, value in vars(template).items() if name.startswith("generate") and callable(value)), None
+        )
         if own is not None:
             raise NotCoveredError(f"the template has a {own} of its own")
         messages = getattr(template, "messages", ())
@@ -159,7 +162,7 @@ class Run:
                 raise NotCoveredError("templates of examples differ in kind, or a label has none")
 
 
-def run_of(
+def run_of(  # noqa: PLR0917 - a call, as the harness makes it
     kind: type[Run], model: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any
 ) -> Run | None:
     """What bulk rendering needs for a call.
@@ -174,7 +177,7 @@ def run_of(
         return kind(retriever, shots, ice_template, prompt_template)
     except NotCoveredError as reason:
         fall_back(str(reason))
-    except Exception as error:  # noqa: BLE001 - whatever is odd about the harness's objects is the harness's to say
+    except Exception as error:
         fall_back(f"its objects are not as expected ({error!r})")
     return None
 

@@ -27,7 +27,7 @@ class Source:
 
     __slots__ = ("_last", "_parser_settings", "_renderings", "_settings", "build", "course", "shape")
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - all of them are needed
         self,
         course: Course,
         settings: dict[str, Any],
@@ -84,14 +84,15 @@ class Source:
         key = None if self.shape is str else (id(parser), mode)
         found = self._renderings.get(key)
         if found is None:
+            settings: dict[str, Any] | None = None
             if self.shape is str:
-                settings: dict[str, Any] | None = {"output": "text"}
-                harness = Prompt.build
-            else:
-                settings = self._parser_settings(parser, self.shape) if mode == self._settings["mode"] else None
+                settings = {"output": "text"}
+            elif mode == self._settings["mode"]:
+                settings = self._parser_settings(parser, self.shape)
 
-                def harness(prompt: Prompt) -> Any:
-                    return parse(parser, prompt.build(), mode)
+            def harness(prompt: Prompt) -> Any:
+                built = prompt.build()
+                return built if self.shape is str else parse(parser, built, mode)
 
             if settings is not None:
                 settings = {**self._settings, **settings}

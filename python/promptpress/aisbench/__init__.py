@@ -18,8 +18,8 @@ from typing import Any
 from promptpress._single import harness
 from promptpress._single.text import safe_format
 from promptpress.aisbench.api_parser import APITemplateParser, request_messages
-from promptpress.aisbench.exceptions import NAMES, exception_class
 from promptpress.aisbench.bulk import backend, disable, enable
+from promptpress.aisbench.exceptions import NAMES, exception_class
 from promptpress.aisbench.lm_parser import LMTemplateParser
 from promptpress.aisbench.mm_prompt_template import MMPromptTemplate
 from promptpress.aisbench.multi_turn_prompt_template import MultiTurnPromptTemplate

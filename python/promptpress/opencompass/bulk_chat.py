@@ -93,7 +93,7 @@ def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
                 fall_back("the harness's chat is another")
             except NotCoveredError as reason:
                 fall_back(str(reason))
-            except Exception as error:  # noqa: BLE001 - whatever it is, the harness's code is right
+            except Exception as error:
                 fall_back(f"rendering failed ({error})")
         return harness(self, ice_idx_list, retriever, prompt_template=prompt_template)
 

@@ -27,11 +27,11 @@ class ClpRetriever(BulkRetriever):
         found = self._texts.get(key)
         if found is None:
             found = self._run.ice(idx_list)
-            if isinstance(found, str) and len(self._texts) < 1024:  # noqa: PLR2004 - random choices are as many as samples
+            if isinstance(found, str) and len(self._texts) < 1024:
                 self._texts[key] = found
         return found
 
-    def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Any:
+    def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Any:  # noqa: ARG002 - the choice says it
         """The prompt of a sample: to be parsed at first, as it is once it has been shortened."""
         rows = self._run.course.shots[idx]
         if idx > self._reached:
