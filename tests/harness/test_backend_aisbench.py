@@ -7,6 +7,7 @@ import logging
 import sys
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from harness.scripted import plain, tokens
 from harness.shipped import datasets, files, table
@@ -47,7 +48,7 @@ def shipped(path):
     return None
 
 
-def data(config, kind, name):
+def data(config, kind, name, samples=None):
     """What the inferencer makes of a configuration, or what it raises."""
     from ais_bench.benchmark.models.api_models.base_api import APITemplateParser
     from ais_bench.benchmark.models.local_models.base import BaseModel, LMTemplateParser
@@ -57,7 +58,9 @@ def data(config, kind, name):
 
     infer = copy.deepcopy(config["infer_cfg"])
     shots = 1 + max([0, *infer["retriever"].get("fix_id_list", [])])
-    splits = DatasetDict(train=Dataset(table(config, shots)), test=Dataset(table(config)))
+    splits = DatasetDict(
+        train=Dataset(table(config, shots)), test=Dataset(table(config) if samples is None else samples)
+    )
     names = {key: value for key, value in config["reader_cfg"].items() if key in {"input_columns", "output_column"}}
     try:
         reader = DatasetReader(splits, **names)
@@ -100,3 +103,51 @@ def test_many_are_compared_and_few_are_left_to_the_harness(monkeypatch):
         with backend.backend():
             data(config, kind, "text")
     assert len(said) < len(found) / 10, said
+
+
+TURNS = [{"role": "HUMAN", "prompt": "Q: {question} {answer}"}, {"role": "BOT", "prompt": "{answer}", "end": "!"}]
+TURN_TEMPLATES = [
+    {"round": TURNS},
+    {
+        "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "{question}"}],
+        "round": TURNS,
+        "end": [TURNS[0]],
+    },
+    {"round": [*TURNS, "bare"]},
+    "no dialogue",
+]
+TALKS = {
+    "even": {"question": [["a", "{answer}"], ["c"]] * 300, "answer": [["1", "{question}"], ["{"]] * 300},
+    "uneven": {"question": [["a", "b"], [], ["c"]], "answer": [["1"], [], ["2", "3"]]},
+    "nulls": {"question": [["a", None], ["b"]], "answer": [["1", "2"], [None]]},
+    "no list": {"question": [["a"], None], "answer": [["1"], ["2"]]},
+    "strings": {"question": ["ab", "c"], "answer": ["1", "23"]},
+}
+
+
+@pytest.mark.parametrize("template", TURN_TEMPLATES, ids=repr)
+@pytest.mark.parametrize("talk", TALKS)
+def test_turns(talk, template):
+    infer = {
+        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": template},
+        "retriever": {"type": "ZeroRetriever"},
+        "inferencer": {"type": "MultiTurnGenInferencer"},
+    }
+    config = {"infer_cfg": infer, "reader_cfg": {"input_columns": ["question"], "output_column": "answer"}}
+    off = data(config, "MultiTurnGenInferencer", "text", pa.table(TALKS[talk]))
+    with backend.backend():
+        assert data(config, "MultiTurnGenInferencer", "text", pa.table(TALKS[talk])) == off
+
+
+def test_turns_are_covered(monkeypatch):
+    said = []
+    monkeypatch.setattr(logging.getLogger("promptpress.backend"), "warning", lambda *words: said.append(words))
+    infer = {
+        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": TURN_TEMPLATES[1]},
+        "retriever": {"type": "ZeroRetriever"},
+        "inferencer": {"type": "MultiTurnGenInferencer"},
+    }
+    config = {"infer_cfg": infer, "reader_cfg": {"input_columns": ["question"], "output_column": "answer"}}
+    with backend.backend():
+        assert "Q: a 1" in repr(data(config, "MultiTurnGenInferencer", "text", pa.table(TALKS["even"])))
+    assert said == []

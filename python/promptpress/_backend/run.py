@@ -54,7 +54,7 @@ class Run:
     classes: Classes
 
     def __init__(self, retriever: Any, shots: list[Sequence[int]], ice_template: Any, prompt_template: Any) -> None:
-        _check_retriever(self.classes, retriever)
+        check_retriever(self.classes, retriever)
         self.retriever = retriever
         self.ice_template = ice_template
         self.prompt_template = prompt_template
@@ -182,7 +182,12 @@ def run_of(  # noqa: PLR0917 - a call, as the harness makes it
     return None
 
 
-def _check_retriever(classes: Classes, retriever: Any) -> None:
+def check_retriever(classes: Classes, retriever: Any) -> None:
+    """Check that a retriever makes prompts and examples as the harness's base class does.
+
+    Raises:
+        NotCoveredError: If it doesn't.
+    """
     base = loaded(*classes.retriever)
     if base is None or not isinstance(retriever, base):
         raise NotCoveredError("the retriever isn't one of the harness's")

@@ -14,9 +14,10 @@ from promptpress._backend.retriever import BulkRetriever, Chosen
 from promptpress._backend.run import loaded, run_of
 from promptpress._backend.switch import Switch
 from promptpress.aisbench.bulk_course import API_MODEL, MODEL, AISBenchRun
+from promptpress.aisbench.bulk_turns import INFERENCER as TURNS_INFERENCER
+from promptpress.aisbench.bulk_turns import bulk_turns
 
 GEN_INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.icl_gen_inferencer"
-TURNS_INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.icl_multiturn_inferencer"
 PPL_INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.ppl_inferencer"
 
 
@@ -47,22 +48,12 @@ def bulk_data(module: str, name: str) -> Callable[[Callable[..., Any]], Callable
     return wrap
 
 
-def left_to_the_harness(harness: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that does what it did, and says so in the log."""
-
-    def get_data_list(self: Any, *arguments: Any, **others: Any) -> Any:
-        fall_back(f"{type(self).__name__} isn't covered")
-        return harness(self, *arguments, **others)
-
-    return get_data_list
-
-
 _switch = Switch(
     Patches(
         {
             GEN_INFERENCER: {"GenInferencer.get_data_list": bulk_data(GEN_INFERENCER, "GenInferencer")},
             PPL_INFERENCER: {"PPLInferencer.get_data_list": bulk_data(PPL_INFERENCER, "PPLInferencer")},
-            TURNS_INFERENCER: {"MultiTurnGenInferencer.get_data_list": left_to_the_harness},
+            TURNS_INFERENCER: {"MultiTurnGenInferencer.get_data_list": bulk_turns},
             MODEL: {"LMTemplateParser.parse_template": knowing_prompts},
             API_MODEL: {"APITemplateParser.parse_template": knowing_prompts},
         }
