@@ -87,6 +87,12 @@ def model(meta_template: Any, *, api: bool, max_seq_len: int | None = None) -> A
     made.tokenizer = Tokenizer()
     made.received = []
     made.max_seq_len = max_seq_len
+    from mmengine.config import ConfigDict
+
+    if isinstance(meta_template, list):
+        meta_template = [ConfigDict(one) for one in meta_template]
+    elif meta_template:
+        meta_template = ConfigDict(meta_template)
     made.meta_template = meta_template
     made.template_parser = (found.APITemplateParser if api else found.LMTemplateParser)(meta_template)
     return made
@@ -101,11 +107,14 @@ def dataset(samples: Any, examples: Any, reader: dict[str, Any]) -> Any:
 
 
 def built(config: dict[str, Any] | None, *arguments: Any) -> Any:
+    """An object of the harness, of the classes that its configurations are made of."""
+    from mmengine.config import ConfigDict
+
     if config is None:
         return None
-    config = dict(config)
+    config = ConfigDict(copy.deepcopy(config))
     name = str(config.pop("type"))
-    return getattr(opencompass(), name.rpartition(".")[2])(*arguments, **copy.deepcopy(config))
+    return getattr(opencompass(), name.rpartition(".")[2])(*arguments, **config)
 
 
 def run(case: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -81,6 +81,27 @@ def _places(column: pa.Array, firsts: pa.Array, length: int) -> Iterator[tuple[A
     return zip(*places, strict=True)
 
 
+def kind_of(request: Any) -> Callable[[list[Any]], Any]:
+    """What makes a list of messages into the same kind of request.
+
+    A harness copies messages of its configuration, and their class with them.
+
+    Args:
+        request: A request as the harness makes it.
+
+    Example:
+        >>> class Message(dict): ...
+        >>> type(kind_of([Message(role="user")])([{"role": "assistant"}])[0]).__name__
+        'Message'
+    """
+    kind: Callable[[list[Any]], Any] = type(request)
+    messages = {type(one) for one in request if isinstance(one, dict)} if isinstance(request, list) else set()
+    if len(messages) != 1 or messages == {dict}:
+        return kind
+    (message,) = messages
+    return lambda items: kind([message(item) if isinstance(item, dict) else item for item in items])
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two requests can't be told apart: types, values, and the order of keys.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from promptpress._backend.course import Course
 from promptpress._backend.log import fall_back
-from promptpress._backend.objects import requests_of, same
+from promptpress._backend.objects import kind_of, requests_of, same
 from promptpress._backend.prompts import Prompt
 
 FIRST_BLOCK = 32
@@ -123,7 +123,7 @@ class Rendering:
             self._kinds[length] = None
             return None
         expected = self._harness(prompt)
-        kind = type(expected)
+        kind = kind_of(expected)
         try:
             prompts = self._course.render(self._settings, self._key, prompt.row, [prompt.shots])
             covered = same(requests_of(prompts, kind)(0), expected)
