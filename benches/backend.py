@@ -114,10 +114,11 @@ def measured(stage: str, count: int, *, on: bool) -> dict[str, float]:
     run = prepared(stage, count)
     with opencompass.backend() if on else contextlib.nullcontext():
         before = settle()
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         size = run()
         seconds = time.perf_counter() - start
-    return {"seconds": seconds, "memory": peak() - before, "size": size}
+        busy = time.process_time() - busy
+    return {"seconds": seconds, "busy": busy, "memory": peak() - before, "size": size}
 
 
 def in_process(stage: str, count: int, mode: str) -> dict[str, float]:
@@ -146,7 +147,8 @@ def main() -> None:
             f"{stage}: {with_it['seconds']:.2f} s, {with_it['memory'] / 2**20:.0f} MiB with the backend; the harness "
             f"{without['seconds'] * times:.1f} s and {without['memory'] * times / 2**20:.0f} MiB"
             f"{'' if times == 1 else f' (scaled from {fewer:,} samples)'}: "
-            f"{without['seconds'] * times / with_it['seconds']:.0f} times as fast, "
+            f"{without['seconds'] * times / with_it['seconds']:.0f} times as fast "
+            f"({without['busy'] * times / with_it['busy']:.0f} times less work for the processors), "
             f"{with_it['memory'] / (without['memory'] * times):.3f} of the memory"
         )
 

@@ -15,6 +15,7 @@ from harness.both import MESSAGES, MODELS, TEXT, answers, once
 from harness.scripted import plain
 from promptpress import opencompass as backend
 from promptpress._backend.prompts import Prompt, Prompts
+from promptpress.opencompass.bulk_gen import Counter
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 
@@ -142,6 +143,47 @@ def _texts(value):
             yield from _texts(item)
     elif isinstance(value, str):
         yield value
+
+
+@pytest.mark.parametrize("max_seq_len", [0, 20, 60, 90, 1000])
+def test_the_harness_s_own_counter_is_asked_for_what_can_be_too_long(max_seq_len):
+    def own_counter(inferencer, retriever, model):
+        type(model).get_token_len = scripted.opencompass().BaseAPIModel.get_token_len
+
+    one = case(
+        TEMPLATES["dialogue"],
+        **MODELS["messages"],
+        retriever=RETRIEVERS["fixed"],
+        inferencer={"max_seq_len": max_seq_len},
+        before=own_counter,
+    )
+    agree(one)
+
+
+@pytest.mark.parametrize("model", ["text", "messages"])
+def test_messages_that_are_only_dumped(tmp_path, model):
+    dumped = []
+    for name in ("off", "on"):
+        inferencer = {"dump_only_message_path": str(tmp_path / name)}
+        one = case(TEMPLATES["dialogue"], **MODELS[model], retriever=RETRIEVERS["random"], inferencer=inferencer)
+        once(one, on=name == "on")
+        dumped.append([path.read_bytes() for path in (tmp_path / name).rglob("*.jsonl")])
+    assert dumped[0] == dumped[1]
+    assert len(dumped[0]) == 1
+
+
+def test_short_prompts_are_not_counted():
+    counted = []
+    found = scripted.model(None, api=True)
+    base = scripted.opencompass().BaseAPIModel
+    type(found).get_token_len = base.get_token_len
+    type(found).get_token_len_from_template = lambda self, prompt, mode: counted.append(prompt)
+    counter = Counter(found, 5)
+    assert counter.get_token_len_from_template("short", "gen") == 0
+    counter.get_token_len_from_template("longer", "gen")
+    type(found).get_token_len = lambda self, prompt: 100
+    Counter(found, 5).get_token_len_from_template("short", "gen")
+    assert counted == ["longer", "short"]
 
 
 class StoppedError(Exception):
