@@ -13,7 +13,6 @@ from promptpress._backend.log import fall_back
 from promptpress._backend.source import Source
 
 _RETRIEVING = ("generate_ice", "generate_label_prompt", "generate_prompt_for_generate_task")
-_PARSING = ("parse_template", "generate_from_template", "get_ppl_from_template", "get_token_len_from_template")
 
 
 @dataclass(frozen=True)
@@ -163,9 +162,24 @@ class Run:
 
 
 def run_of(  # noqa: PLR0917 - a call, as the harness makes it
-    kind: type[Run], model: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any
+    kind: type[Run],
+    model: Any,
+    asked: Sequence[str],
+    retriever: Any,
+    shots: Any,
+    ice_template: Any,
+    prompt_template: Any,
 ) -> Run | None:
     """What bulk rendering needs for a call.
+
+    Args:
+        kind: The harness.
+        model: The harness's model.
+        asked: The methods of the model that the call hands prompts to. They have to be the harness's own.
+        retriever: The harness's retriever.
+        shots: What it chose.
+        ice_template: The harness's template of examples, or None.
+        prompt_template: The harness's template of prompts, or None.
 
     Returns:
         None, after a word in the log, if it isn't covered, or if there is nothing to render.
@@ -173,7 +187,7 @@ def run_of(  # noqa: PLR0917 - a call, as the harness makes it
     if not shots:
         return None
     try:
-        _check_model(kind.classes, model)
+        _check_model(kind.classes, model, asked)
         return kind(retriever, shots, ice_template, prompt_template)
     except NotCoveredError as reason:
         fall_back(str(reason))
@@ -196,9 +210,9 @@ def check_retriever(classes: Classes, retriever: Any) -> None:
             raise NotCoveredError(f"{type(retriever).__name__} has a {name} of its own")
 
 
-def _check_model(classes: Classes, model: Any) -> None:
+def _check_model(classes: Classes, model: Any, asked: Sequence[str]) -> None:
     base = loaded(*classes.model)
-    for name in _PARSING:
+    for name in ("parse_template", *asked):
         found = getattr(type(model), name, None)
         if (found is not None and found is not getattr(base, name)) or name in getattr(model, "__dict__", ()):
             raise NotCoveredError(f"{type(model).__name__} has a {name} of its own")

@@ -21,12 +21,13 @@ GEN_INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.icl_gen_inferencer"
 PPL_INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.ppl_inferencer"
 
 
-def bulk_data(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def bulk_data(module: str, name: str, asked: tuple[str, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What wraps the `get_data_list` of a class.
 
     Args:
         module: Where it is.
         name: Its name.
+        asked: The methods of the model that it hands prompts to, beside `parse_template`.
     """
 
     def wrap(harness: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +37,7 @@ def bulk_data(module: str, name: str) -> Callable[[Callable[..., Any]], Callable
                 return harness(self, retriever, *rest, **others)
             chosen = Chosen(retriever)
             templates = (getattr(retriever, part, None) for part in ("ice_template", "prompt_template"))
-            run = run_of(AISBenchRun, self.model, retriever, chosen.shots, *templates)
+            run = run_of(AISBenchRun, self.model, asked, retriever, chosen.shots, *templates)
             if run is None:
                 return harness(self, chosen, *rest, **others)
             token = getattr(self, "gen_field_replace_token", None)
@@ -51,8 +52,12 @@ def bulk_data(module: str, name: str) -> Callable[[Callable[..., Any]], Callable
 _switch = Switch(
     Patches(
         {
-            GEN_INFERENCER: {"GenInferencer.get_data_list": bulk_data(GEN_INFERENCER, "GenInferencer")},
-            PPL_INFERENCER: {"PPLInferencer.get_data_list": bulk_data(PPL_INFERENCER, "PPLInferencer")},
+            GEN_INFERENCER: {"GenInferencer.get_data_list": bulk_data(GEN_INFERENCER, "GenInferencer", ())},
+            PPL_INFERENCER: {
+                "PPLInferencer.get_data_list": bulk_data(
+                    PPL_INFERENCER, "PPLInferencer", ("get_token_len_from_template",)
+                )
+            },
             TURNS_INFERENCER: {"MultiTurnGenInferencer.get_data_list": bulk_turns},
             MODEL: {"LMTemplateParser.parse_template": knowing_prompts},
             API_MODEL: {"APITemplateParser.parse_template": knowing_prompts},

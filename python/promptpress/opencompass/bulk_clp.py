@@ -50,7 +50,7 @@ def bulk_choices(harness: Callable[..., Any]) -> Callable[..., Any]:
             fall_back(f"{type(self).__name__} isn't covered")
         elif not self.model.is_api:
             chosen = Chosen(retriever)
-            run = run_of(OpenCompassRun, self.model, retriever, chosen.shots, ice_template, prompt_template)
+            run = run_of(OpenCompassRun, self.model, (), retriever, chosen.shots, ice_template, prompt_template)
             retriever = chosen if run is None else ClpRetriever(run)
         return harness(self, retriever, ice_template, prompt_template, *rest, **others)
 

@@ -70,7 +70,9 @@ def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
         if self.multiround or not isinstance(gen_field_replace_token, str):
             fall_back("prompts of several rounds, or a gen_field_replace_token that is no string")
             return by_harness(retriever)
-        run = run_of(OpenCompassRun, self.model, retriever, ice_idx_list, ice_template, prompt_template)
+        counting = () if max_seq_len is None else ("get_token_len_from_template",)
+        asked = ("generate_from_template", *counting)
+        run = run_of(OpenCompassRun, self.model, asked, retriever, ice_idx_list, ice_template, prompt_template)
         if run is None:
             return by_harness(retriever)
         source = run.generation(gen_field_replace_token)
@@ -81,7 +83,7 @@ def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
             self.model.get_token_len_from_template(source.prompt(0), mode="gen")
             return Prompts(source.prompt, range(len(ice_idx_list)))
         # The loop looks at nothing of the inferencer but its model.
-        counting = SimpleNamespace(model=Counter(self.model, max_seq_len))
-        return by_harness(BulkRetriever(run, source), counting)
+        counter = SimpleNamespace(model=Counter(self.model, max_seq_len))
+        return by_harness(BulkRetriever(run, source), counter)
 
     return get_generation_prompt_list_from_retriever_indices

@@ -13,6 +13,8 @@ from promptpress.opencompass.bulk_course import OpenCompassRun
 PPL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ppl_inferencer"
 LL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ll_inferencer"
 
+_ASKED = ("get_token_len_from_template", "get_ppl_from_template")
+
 
 def bulk_labels(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """What wraps the `inference` of a class.
@@ -32,7 +34,7 @@ def bulk_labels(module: str, name: str) -> Callable[[Callable[..., Any]], Callab
                 fall_back("normalizing_str takes prompts apart")
             else:
                 chosen = Chosen(retriever)
-                run = run_of(OpenCompassRun, self.model, retriever, chosen.shots, ice_template, prompt_template)
+                run = run_of(OpenCompassRun, self.model, _ASKED, retriever, chosen.shots, ice_template, prompt_template)
                 retriever = chosen if run is None else BulkRetriever(run)
             return harness(self, retriever, ice_template, prompt_template, *rest, **others)
 
