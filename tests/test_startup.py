@@ -85,3 +85,11 @@ def test_the_command_sets_the_variable():
     code = f"import runpy, sys; sys.argv = ['run', sys.executable, '-c', {shown!r}]\n"
     code += "runpy.run_module('promptpress.run', run_name='__main__')"
     assert python(code, STARTUP).stdout.split() == ["opencompass,aisbench"]
+
+
+def test_a_source_distribution_has_what_a_wheel_brings():
+    # Without the folder that pyproject.toml names, no wheel can be built of it.
+    cargo = (STARTUP.parents[1] / "Cargo.toml").read_text(encoding="utf-8")
+    project = (STARTUP.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'data = "{STARTUP.parent.name}"' in project
+    assert f'"{STARTUP.parent.name}/**"' in cargo
