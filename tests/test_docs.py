@@ -125,6 +125,11 @@ def check_command(words: list[str], block: Block) -> None:
     elif words[0].endswith(("python", "pytest")):
         files = [word for word in words if word.endswith(".py")]
         assert all((PROJECT / file).exists() for file in files), f"{block.place}: no such file"
+    elif words[0].startswith("PROMPTPRESS_BACKEND="):
+        startup = (PROJECT / "startup" / "purelib" / "promptpress_startup.py").read_text(encoding="utf-8")
+        assert f': "{words[0].partition("=")[2]}"' in startup, f"{block.place}: no such backend"
+    elif words[0] == "promptpress-run":
+        assert "promptpress-run = " in (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
     else:
         assert words[0] in ("pip", "cargo", ".ci/run"), f"{block.place}: nobody checks {words[0]!r}"
 

@@ -18,6 +18,7 @@ from typing import Any
 from promptpress._single import harness
 from promptpress._single.text import safe_format
 from promptpress.aisbench.api_parser import APITemplateParser, request_messages
+from promptpress.aisbench.bulk import backend, disable, enable
 from promptpress.aisbench.exceptions import NAMES, exception_class
 from promptpress.aisbench.lm_parser import LMTemplateParser
 from promptpress.aisbench.mm_prompt_template import MMPromptTemplate
@@ -33,6 +34,9 @@ __all__ = [
     "MultiTurnPromptTemplate",
     "PromptList",
     "PromptTemplate",
+    "backend",
+    "disable",
+    "enable",
     "get_round_index",
     "is_mm_prompt",
     "register",

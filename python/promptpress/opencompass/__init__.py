@@ -15,6 +15,7 @@ Example:
 from promptpress._single import harness
 from promptpress._single.text import safe_format
 from promptpress.opencompass.api_parser import APITemplateParser
+from promptpress.opencompass.bulk import backend, disable, enable
 from promptpress.opencompass.chat_parsers import APITemplateParser as ChatAPITemplateParser
 from promptpress.opencompass.chat_parsers import LMTemplateParser as ChatLMTemplateParser
 from promptpress.opencompass.chat_parsers import promptlist_to_openai
@@ -31,6 +32,9 @@ __all__ = [
     "PromptList",
     "PromptTemplate",
     "RawPromptTemplate",
+    "backend",
+    "disable",
+    "enable",
     "promptlist_to_openai",
     "register",
     "safe_format",

@@ -1,0 +1,115 @@
+"""One call of an inferencer: its samples, the examples of each, and what prompts are made of."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress._backend.dataset import NotCoveredError, Rows
+from promptpress.renderer import Renderer
+
+_KEPT_RENDERERS = 32
+_KEPT_BLOCKS = 64
+_SHOTS = "promptpress shots"
+
+
+class Course:
+    """What the prompts of one call have in common.
+
+    Args:
+        samples: The dataset whose rows are samples.
+        examples: The dataset whose rows are examples.
+        shots: For each sample the numbers of its examples. The list is looked into again later: the harness shortens
+            its items.
+        settings: Arguments of `Renderer` that hold for all prompts, without a retriever.
+        joints: `ice_separator` and `ice_eos_token` of the retriever.
+
+    Raises:
+        NotCoveredError: If the datasets or the examples' numbers aren't covered.
+    """
+
+    def __init__(
+        self,
+        samples: Any,
+        examples: Any,
+        shots: list[Sequence[int]],
+        settings: dict[str, Any],
+        joints: dict[str, Any],
+    ) -> None:
+        self.samples = Rows(samples)
+        self.shots = shots
+        self._settings = settings
+        self._joints = joints
+        if len(shots) != self.samples.count:
+            raise NotCoveredError("the retriever chooses for more or fewer samples than there are")
+        if _SHOTS in self.samples.schema.names:
+            raise NotCoveredError(f"the dataset has a column {_SHOTS!r}")
+        # Many samples share one list.
+        lists = {id(rows): rows for rows in shots}.values()
+        used = sorted(set(chain.from_iterable(lists)))
+        self._places = {row: place for place, row in enumerate(used)}
+        self._examples: pa.Table | None = None
+        if used:
+            rows = Rows(examples)
+            if not all(type(row) is int and 0 <= row < rows.count for row in used):
+                raise NotCoveredError("the retriever chooses rows that the train split doesn't have")
+            self._examples = rows.take(used)
+        self._renderers: OrderedDict[Any, Renderer] = OrderedDict()
+        self._blocks: OrderedDict[tuple[int, int], Any] = OrderedDict()
+
+    def render(self, own: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> pa.ChunkedArray:
+        """Render samples that follow one another.
+
+        Args:
+            own: Further arguments of `Renderer`.
+            key: What tells these arguments from others.
+            start: The first sample.
+            shots: The examples of each.
+
+        Returns:
+            The prompts.
+        """
+        table = self.samples.slice(start, start + len(shots))
+        first = shots[0]
+        if shots.count(first) == len(shots):
+            renderer = self._renderer(own, (key, tuple(first)), self._fixed(first))
+        else:
+            column = pa.array([[self._places[row] for row in rows] for rows in shots], pa.list_(pa.int64()))
+            table = table.append_column(_SHOTS, column)
+            renderer = self._renderer(own, (key, None), {"type": "IndexColumn", "column": _SHOTS, **self._joints})
+        return renderer.render(table)["prompt"]
+
+    def _fixed(self, rows: Sequence[int]) -> dict[str, Any]:
+        if not rows:
+            return {"type": "ZeroRetriever", "ice_eos_token": self._joints["ice_eos_token"]}
+        return {"type": "FixKRetriever", "fix_id_list": [self._places[row] for row in rows], **self._joints}
+
+    def _renderer(self, own: dict[str, Any], key: Any, retriever: dict[str, Any]) -> Renderer:
+        found = self._renderers.get(key)
+        if found is None:
+            examples = None if retriever["type"] == "ZeroRetriever" else self._examples
+            found = Renderer(**self._settings, **own, retriever=retriever, examples=examples)
+            self._renderers[key] = found
+            if len(self._renderers) > _KEPT_RENDERERS:
+                self._renderers.popitem(last=False)
+        else:
+            self._renderers.move_to_end(key)
+        return found
+
+    def keep(self, owner: Any, length: int) -> None:
+        """Remember that a rendering stored a block, and have the oldest block of all let go.
+
+        Args:
+            owner: What holds the block; its `drop` is called with `length` in the end.
+            length: Which of its blocks.
+        """
+        place = (id(owner), length)
+        self._blocks[place] = owner
+        self._blocks.move_to_end(place)
+        if len(self._blocks) > _KEPT_BLOCKS:
+            (_, oldest), other = self._blocks.popitem(last=False)
+            other.drop(oldest)

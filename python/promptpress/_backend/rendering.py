@@ -1,0 +1,139 @@
+"""Prompts of one template for one parser, rendered a block of samples at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from promptpress._backend.course import Course
+from promptpress._backend.log import fall_back
+from promptpress._backend.objects import kind_of, requests_of, same
+from promptpress._backend.prompts import Prompt
+
+FIRST_BLOCK = 32
+LARGEST_BLOCK = 1024
+
+
+class Block:
+    """Rendered samples that follow one another."""
+
+    __slots__ = ("common", "end", "request", "shots", "start")
+
+    def __init__(self, start: int, shots: list[Sequence[int]], request: Callable[[int], Any]) -> None:
+        self.start = start
+        self.end = start + len(shots)
+        self.shots = shots
+        self.common = shots[0] if shots.count(shots[0]) == len(shots) else None
+        self.request = request
+
+
+class Rendering:
+    """The requests of one source and one parser.
+
+    Whatever number of examples comes up is tried on the first sample that has it: the harness makes its request too,
+    and only if both are the same are others taken from blocks. So what the harness raises for a configuration it raises
+    here.
+
+    Args:
+        course: The call.
+        settings: Arguments of `Renderer` beside the course's; None: everything is made by the harness's code.
+        harness: The harness's own request for a prompt.
+    """
+
+    __slots__ = ("_block", "_blocks", "_course", "_harness", "_key", "_kinds", "_settings")
+
+    def __init__(self, course: Course, settings: dict[str, Any] | None, harness: Callable[[Prompt], Any]) -> None:
+        self._course = course
+        self._settings = settings
+        self._harness = harness
+        self._key = object()
+        self._kinds: dict[int, Any] = {}  # by the number of examples: the class of a request, None if not covered
+        self._block: Block | None = None
+        self._blocks: dict[int, Block] = {}
+
+    def request(self, prompt: Prompt) -> Any:
+        """What the parser makes of a prompt."""
+        block = self._block
+        row = prompt.row
+        shots = prompt.shots
+        if (
+            block is None
+            or not block.start <= row < block.end
+            or not (block.common is shots or block.shots[row - block.start] == shots)
+        ):
+            block = self._block_of(prompt)
+            if block is None:
+                return self._harness(prompt)
+        return block.request(row - block.start)
+
+    def requests(self, prompts: Sequence[Prompt]) -> list[Any]:
+        """What the parser makes of several prompts."""
+        block = self._block
+        first = prompts[0].row
+        if block is not None and block.common is not None and block.start <= first:
+            common, at = block.common, first
+            for prompt in prompts:
+                if prompt.row != at or prompt.shots is not common:
+                    break
+                at += 1
+            else:
+                if at <= block.end:
+                    request, start = block.request, block.start
+                    return [request(row - start) for row in range(first, at)]
+        return [self.request(prompt) for prompt in prompts]
+
+    def _block_of(self, prompt: Prompt) -> Block | None:
+        row, length = prompt.row, len(prompt.shots)
+        known = self._blocks.get(length)
+        if known is not None and known.start <= row < known.end and known.shots[row - known.start] == prompt.shots:
+            self._block = known
+            return known
+        kind = self._kinds[length] if length in self._kinds else self._kind(prompt)
+        if kind is None:
+            return None
+        # Who reads on gets larger blocks; who jumps gets small ones.
+        size = FIRST_BLOCK
+        if known is not None and known.end == row:
+            size = min(2 * (known.end - known.start), LARGEST_BLOCK)
+        del known
+        self._block = None
+        self._blocks.pop(length, None)
+        shots = [prompt.shots]
+        for others in self._course.shots[row + 1 : row + size]:
+            shots.append(others if len(others) <= length else others[:length])
+        try:
+            prompts = self._course.render(self._settings or {}, self._key, row, shots)
+            block = Block(row, shots, requests_of(prompts, kind))
+        except Exception as error:
+            self._give_up(length, f"rendering failed ({error})")
+            return None
+        self._block = self._blocks[length] = block
+        self._course.keep(self, length)
+        return block
+
+    def drop(self, length: int) -> None:
+        """Let go the block of so many examples."""
+        if self._blocks.pop(length, None) is self._block:
+            self._block = None
+
+    def _kind(self, prompt: Prompt) -> Any:
+        """Try one prompt; the class of its request if both ways give the same."""
+        length = len(prompt.shots)
+        if self._settings is None:
+            self._kinds[length] = None
+            return None
+        expected = self._harness(prompt)
+        kind = kind_of(expected)
+        try:
+            prompts = self._course.render(self._settings, self._key, prompt.row, [prompt.shots])
+            covered = same(requests_of(prompts, kind)(0), expected)
+        except Exception as error:
+            return self._give_up(length, f"rendering failed ({error})")
+        if not covered:
+            return self._give_up(length, "the harness's prompt is another")
+        self._kinds[length] = kind
+        return kind
+
+    def _give_up(self, length: int, reason: str) -> None:
+        fall_back(reason)
+        self._kinds[length] = None

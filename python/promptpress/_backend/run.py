@@ -1,0 +1,221 @@
+"""A harness's objects, looked at: what of them bulk rendering covers, and what it needs of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from promptpress._backend.course import Course
+from promptpress._backend.dataset import NotCoveredError
+from promptpress._backend.log import fall_back
+from promptpress._backend.source import Source
+
+_RETRIEVING = ("generate_ice", "generate_label_prompt", "generate_prompt_for_generate_task")
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Where a harness has its classes, as `(module, name)`; which attributes of a template say what it is."""
+
+    dialect: str
+    retriever: tuple[str, str]
+    model: tuple[str, str]
+    lm_parser: tuple[str, str]
+    api_parser: tuple[str, str]
+    templates: dict[tuple[str, str], tuple[str, ...]]
+
+    def parsers(self) -> tuple[type, ...]:
+        """The harness's parsers, as far as they are loaded."""
+        found = loaded(*self.lm_parser), loaded(*self.api_parser)
+        return tuple(one for one in found if one is not None)
+
+
+def loaded(module: str, name: str) -> Any:
+    """A class of the harness, or None where it isn't loaded."""
+    return getattr(sys.modules.get(module), name, None)
+
+
+class Run:
+    """One call of an inferencer.
+
+    Args:
+        retriever: The harness's retriever.
+        shots: What it chose.
+        ice_template: The harness's template of examples, or None.
+        prompt_template: The harness's template of prompts, or None.
+
+    Raises:
+        NotCoveredError: If the harness's own code is needed for some of these.
+    """
+
+    classes: Classes
+
+    def __init__(self, retriever: Any, shots: list[Sequence[int]], ice_template: Any, prompt_template: Any) -> None:
+        check_retriever(self.classes, retriever)
+        self.retriever = retriever
+        self.ice_template = ice_template
+        self.prompt_template = prompt_template
+        reader = retriever.dataset_reader
+        settings = {
+            "prompt_template": self.template(prompt_template),
+            "ice_template": self.template(ice_template),
+            "reader": {"input_columns": list(reader.input_columns), "output_column": reader.output_column},
+            "dialect": self.classes.dialect,
+        }
+        joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
+        if any(shots):
+            self._check_examples(shots)
+        self.course = Course(retriever.test_ds, retriever.index_ds, shots, settings, joints)
+
+    def ice(self, rows: Sequence[int]) -> Any:
+        """The harness's own examples."""
+        raise NotImplementedError
+
+    def joined(self, stand_in: Any, rows: Sequence[int], items: Any) -> Any:
+        """What the harness's own joining makes of examples that a stand-in for its retriever holds."""
+        raise NotImplementedError
+
+    def generation_prompt(self, token: str, row: int, rows: Sequence[int]) -> Any:
+        """The harness's own prompt of a generation task."""
+        raise NotImplementedError
+
+    def label_prompt(self, label: Any, row: int, rows: Sequence[int]) -> Any:
+        """The harness's own prompt of a label."""
+        raise NotImplementedError
+
+    def generation(self, token: str) -> Source:
+        """Prompts of a generation task.
+
+        Args:
+            token: What stands for the output column.
+        """
+        settings = {"mode": "gen", "inferencer": {"type": "GenInferencer", "gen_field_replace_token": token}}
+        return self._source(
+            settings, lambda row, rows: self.generation_prompt(token, row, rows), 0, self.course.shots[0]
+        )
+
+    def label(self, label: Any, row: int, shots: Sequence[int]) -> Source:
+        """Prompts of one label.
+
+        Args:
+            label: The label.
+            row: The sample to look at first.
+            shots: Its examples.
+        """
+        settings = {"mode": "ppl", "labels": [label]}
+        return self._source(settings, lambda row, rows: self.label_prompt(label, row, rows), row, shots)
+
+    def _source(self, settings: dict[str, Any], build: Callable[..., Any], row: int, shots: Sequence[int]) -> Source:
+        return Source(self.course, settings, build, self._parser_settings, row, shots)
+
+    def _parser_settings(self, parser: Any, shape: type) -> dict[str, Any] | None:
+        """Arguments of `Renderer` for a parser and a class of prompts; None if they aren't covered."""
+        if type(parser) not in self.classes.parsers() or "parse_template" in vars(parser):
+            return None
+        meta = parser.meta_template
+        to_messages = type(parser) is loaded(*self.classes.api_parser)
+        if shape is list:
+            messages = {"output": "messages", "meta_template": meta if isinstance(meta, list) else None}
+            return messages if to_messages else None
+        if not meta:
+            return {"output": "text"}
+        return {"output": "messages" if to_messages else "text", "meta_template": meta}
+
+    @classmethod
+    def template(cls, template: Any) -> dict[str, Any] | None:
+        """A template as its configuration.
+
+        Raises:
+            NotCoveredError: If it isn't one of the harness's that are covered, or has been changed.
+        """
+        if template is None:
+            return None
+        known = cls.classes.templates.items()
+        names = next((names for place, names in known if type(template) is loaded(*place)), None)
+        if names is None:
+            raise NotCoveredError(f"the template {type(template).__name__} isn't one of those that are covered")
+        own = next(
+            (name for name, value in vars(template).items() if name.startswith("generate") and callable(value)), None
+        )
+        if own is not None:
+            raise NotCoveredError(f"the template has a {own} of its own")
+        messages = getattr(template, "messages", ())
+        if any(isinstance(one, dict) and "expand_column" in one for one in messages):
+            raise NotCoveredError("messages are expanded from a column")
+        return {"type": type(template).__name__, **{name: getattr(template, name) for name in names}}
+
+    def _check_examples(self, shots: list[Sequence[int]]) -> None:
+        """Leave to the harness what it will raise somewhere between the first sample and the last."""
+        column = self.retriever.dataset_reader.output_column
+        if self.ice_template is None or column not in self.retriever.index_ds.column_names:
+            raise NotCoveredError("examples without a template, or without an output column")
+        template = getattr(self.ice_template, "template", None)
+        if isinstance(template, dict) and self.ice_template.prompt_type == "origin":
+            kinds = {type(one) for one in template.values()}
+            lists = {id(rows): rows for rows in shots}.values()
+            used = {row for rows in lists for row in rows}
+            labels = {self.retriever.index_ds[row][column] for row in used}
+            if len(kinds) > 1 or not labels <= template.keys():
+                raise NotCoveredError("templates of examples differ in kind, or a label has none")
+
+
+def run_of(  # noqa: PLR0917 - a call, as the harness makes it
+    kind: type[Run],
+    model: Any,
+    asked: Sequence[str],
+    retriever: Any,
+    shots: Any,
+    ice_template: Any,
+    prompt_template: Any,
+) -> Run | None:
+    """What bulk rendering needs for a call.
+
+    Args:
+        kind: The harness.
+        model: The harness's model.
+        asked: The methods of the model that the call hands prompts to. They have to be the harness's own.
+        retriever: The harness's retriever.
+        shots: What it chose.
+        ice_template: The harness's template of examples, or None.
+        prompt_template: The harness's template of prompts, or None.
+
+    Returns:
+        None, after a word in the log, if it isn't covered, or if there is nothing to render.
+    """
+    if not shots:
+        return None
+    try:
+        _check_model(kind.classes, model, asked)
+        return kind(retriever, shots, ice_template, prompt_template)
+    except NotCoveredError as reason:
+        fall_back(str(reason))
+    except Exception as error:
+        fall_back(f"its objects are not as expected ({error!r})")
+    return None
+
+
+def check_retriever(classes: Classes, retriever: Any) -> None:
+    """Check that a retriever makes prompts and examples as the harness's base class does.
+
+    Raises:
+        NotCoveredError: If it doesn't.
+    """
+    base = loaded(*classes.retriever)
+    if base is None or not isinstance(retriever, base):
+        raise NotCoveredError("the retriever isn't one of the harness's")
+    for name in _RETRIEVING:
+        if getattr(type(retriever), name) is not getattr(base, name) or name in vars(retriever):
+            raise NotCoveredError(f"{type(retriever).__name__} has a {name} of its own")
+
+
+def _check_model(classes: Classes, model: Any, asked: Sequence[str]) -> None:
+    base = loaded(*classes.model)
+    for name in ("parse_template", *asked):
+        found = getattr(type(model), name, None)
+        if (found is not None and found is not getattr(base, name)) or name in getattr(model, "__dict__", ()):
+            raise NotCoveredError(f"{type(model).__name__} has a {name} of its own")
+    parser = getattr(model, "template_parser", None)
+    if parser is not None and type(parser) not in classes.parsers():
+        raise NotCoveredError(f"the parser {type(parser).__name__} isn't one of the harness's")

@@ -1,0 +1,45 @@
+"""AISBench's classes, and how its retriever is asked for prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from promptpress._backend.run import Classes, Run, loaded
+
+_OPENICL = "ais_bench.benchmark.openicl."
+MODEL = "ais_bench.benchmark.models.local_models.base"
+API_MODEL = "ais_bench.benchmark.models.api_models.base_api"
+
+
+class AISBenchRun(Run):
+    """One call of an inferencer, whose retriever has the templates."""
+
+    classes = Classes(
+        dialect="aisbench",
+        retriever=(_OPENICL + "icl_retriever.icl_base_retriever", "BaseRetriever"),
+        model=(MODEL, "BaseModel"),
+        lm_parser=(MODEL, "LMTemplateParser"),
+        api_parser=(API_MODEL, "APITemplateParser"),
+        templates={
+            (_OPENICL + "icl_prompt_template.icl_prompt_template", "PromptTemplate"): (
+                "template",
+                "ice_token",
+                "sep_token",
+            ),
+        },
+    )
+
+    def ice(self, rows: Sequence[int]) -> Any:  # noqa: D102
+        return self.retriever.generate_ice(rows)
+
+    def joined(self, stand_in: Any, rows: Sequence[int], items: Any) -> Any:  # noqa: D102
+        stand_in = SimpleNamespace(**vars(stand_in), ice_template=items)
+        return loaded(*self.classes.retriever).generate_ice(stand_in, rows)
+
+    def generation_prompt(self, token: str, row: int, rows: Sequence[int]) -> Any:  # noqa: D102
+        return self.retriever.generate_prompt_for_generate_task(row, self.ice(rows), gen_field_replace_token=token)
+
+    def label_prompt(self, label: Any, row: int, rows: Sequence[int]) -> Any:  # noqa: D102
+        return self.retriever.generate_label_prompt(idx=row, ice=self.ice(rows), label=label)

@@ -1,0 +1,58 @@
+"""`python -m promptpress.run COMMAND...`: a harness's own command line with its bulk backend on.
+
+    python -m promptpress.run opencompass configs/eval.py
+
+is `PROMPTPRESS_BACKEND=opencompass,aisbench opencompass configs/eval.py`. The processes that the command starts inherit
+the variable.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+VARIABLE = "PROMPTPRESS_BACKEND"
+BACKENDS = "opencompass,aisbench"
+
+
+def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """A command and its environment.
+
+    Args:
+        arguments: The command.
+        environment: The variables as they are; a choice of backends among them is left.
+
+    Returns:
+        What to run, and with which variables.
+
+    Raises:
+        SystemExit: If there is no command, or the package isn't installed as a wheel, whose `.pth` file is needed.
+
+    Example:
+        >>> prepared([], {})
+        Traceback (most recent call last):
+        ...
+        SystemExit: usage: python -m promptpress.run COMMAND [ARGUMENT...]
+    """
+    if not arguments:
+        raise SystemExit("usage: python -m promptpress.run COMMAND [ARGUMENT...]")
+    if importlib.util.find_spec("promptpress_startup") is None:
+        raise SystemExit(
+            "promptpress.run needs promptpress to be installed in this environment: pip install promptpress"
+        )
+    return list(arguments), {VARIABLE: BACKENDS, **environment}
+
+
+def main() -> None:
+    """Become the command that the process's own arguments say."""
+    command, environment = prepared(sys.argv[1:], os.environ)
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:
+        raise SystemExit(f"{command[0]}: {error.strerror}") from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""A harness's shipped dataset configurations, and small tables that fit them."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from promptpress.cli.config_file import read_config
+from promptpress.cli.errors import CommandError
+from promptpress.cli.python_config.values import Opaque, Symbol
+
+ROWS = 7
+TEXTS = ("What is {0}?", "", "f{{{0}}} \\frac{{a}}{{b}}", "\u4e2d\u6587 and a longer text, of several words", "x")
+
+
+def folder(package: str) -> Path | None:
+    """Where a package lies, without importing it."""
+    try:
+        found = importlib.util.find_spec(package.partition(".")[0])
+    except ModuleNotFoundError:
+        return None
+    if found is None or not found.submodule_search_locations:
+        return None
+    return Path(found.submodule_search_locations[0], *package.split(".")[1:])
+
+
+def files(package: str, below: str, modes: tuple[str, ...], each: int = 1) -> Iterator[Path]:
+    """A few files of each folder of configurations, the same ones every time."""
+    root = folder(package)
+    for one in sorted(root.joinpath(below).iterdir()) if root is not None else ():
+        for mode in modes:
+            yield from sorted(one.glob(f"*_{mode}*.py"))[:each]
+
+
+def datasets(path: Path) -> list[dict[str, Any]]:
+    """The datasets of a file, as far as it can be read without running it."""
+    try:
+        value = read_config(str(path)).value
+        lists = [item for name, item in value.items() if name.endswith("_datasets") and isinstance(item, list)]
+        return [
+            {key: plain(one[key]) for key in ("reader_cfg", "infer_cfg")}
+            for items in lists
+            for one in items
+            if isinstance(one, dict) and "infer_cfg" in one and isinstance(one["reader_cfg"], dict)
+        ]
+    except CommandError:
+        return []
+
+
+def plain(value: Any) -> Any:
+    """A configuration with names of classes in the place of classes."""
+    if isinstance(value, Symbol):
+        return value.dotted
+    if isinstance(value, Opaque):
+        raise value.refusal
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def table(config: dict[str, Any], rows: int = ROWS) -> pa.Table:
+    """Samples with every column that a configuration names."""
+    reader, infer = config["reader_cfg"], config["infer_cfg"]
+    named = reader["input_columns"]
+    names = list(named.split() if isinstance(named, str) else named)
+    names += [one for one in [reader.get("output_column")] if one]
+    names += re.findall(r"\{(\w+)\}", repr([infer.get("ice_template"), infer.get("prompt_template")]))
+    names = list(dict.fromkeys(names))
+    made = {
+        name: [TEXTS[(row + place) % len(TEXTS)].format(names[row % len(names)]) for row in range(rows)]
+        for place, name in enumerate(names)
+    }
+    labels = [*labels_of(infer.get("ice_template")), *labels_of(infer.get("prompt_template"))]
+    if labels and reader.get("output_column"):
+        made[reader["output_column"]] = [labels[row % len(labels)] for row in range(rows)]
+    return pa.table(made)
+
+
+def labels_of(template: Any) -> list[Any]:
+    """The keys of a label map."""
+    inner = template.get("template") if isinstance(template, dict) else None
+    return list(inner) if isinstance(inner, dict) and not inner.keys() <= {"begin", "round", "end"} else []

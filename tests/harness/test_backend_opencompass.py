@@ -1,0 +1,340 @@
+"""OpenCompass's real inferencers with the backend off and on: what the model gets, what is written, what is raised."""
+
+# ruff: noqa: ARG001, ARG005 - hooks are given the inferencer, the retriever and the model
+
+from __future__ import annotations
+
+import copy
+import logging
+import random
+
+import pyarrow as pa
+import pytest
+from harness import scripted
+from harness.both import MESSAGES, MODELS, TEXT, answers, once
+from harness.scripted import plain
+from promptpress import opencompass as backend
+from promptpress._backend.prompts import Prompt, Prompts
+from promptpress.opencompass.bulk_gen import Counter
+
+pytestmark = pytest.mark.usefixtures("opencompass")
+
+WORDS = ["What", "is {A}", "\\frac{a}{b}", "{target}", "{", "a}", "\u4e2d\u6587", "so", "on", "", "section"]
+NAMES = ["input", "A", "B", "target"]
+READER = {"input_columns": ["input", "A", "B"], "output_column": "target"}
+TURNS = [{"role": "HUMAN", "prompt": "Q: {input} {A}\nA: "}, {"role": "BOT", "prompt": "{target}\n"}]
+SYSTEM = {"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be brief."}
+ICE = {"type": "PromptTemplate", "template": {"round": TURNS}, "ice_token": "</E>"}
+DIALOGUE = {"type": "PromptTemplate", "template": {"begin": [SYSTEM, "</E>"], "round": TURNS}, "ice_token": "</E>"}
+STRING = {"type": "PromptTemplate", "template": "</E>Q: {input}\nA: {target}", "ice_token": "</E>"}
+RAW = {
+    "type": "RawPromptTemplate",
+    "messages": [{"role": "system", "content": "x"}, "</E>", {"role": "user", "content": "{input} {target}"}],
+}
+RAW_ICE = {
+    "type": "RawPromptTemplate",
+    "messages": [{"role": "user", "content": "{A}"}, {"role": "assistant", "content": "!"}],
+}
+SHOTS = {"begin": ["</E>"], "round": [*TURNS[:1], {"role": "BOT", "prompt": "X"}]}
+LABELS = {
+    "type": "PromptTemplate",
+    "template": {label: {**SHOTS, "round": [TURNS[0], {"role": "BOT", "prompt": label}]} for label in "AB"},
+    "ice_token": "</E>",
+}
+STRING_LABELS = {
+    "type": "PromptTemplate",
+    "template": {"A": "</E>{input} yes {A}", "B": "</E>{input} no {B}"},
+    "ice_token": "</E>",
+}
+TEMPLATES = {
+    "dialogue": {"ice_template": ICE, "prompt_template": DIALOGUE},
+    "string": {"ice_template": {"type": "PromptTemplate", "template": "{input}: {target}"}, "prompt_template": STRING},
+    "raw": {"ice_template": RAW_ICE, "prompt_template": RAW},
+    "ice alone": {"ice_template": STRING},
+}
+LABELLED = {
+    "dialogues": {"ice_template": ICE, "prompt_template": LABELS},
+    "strings": {"ice_template": {"type": "PromptTemplate", "template": STRING_LABELS["template"], "ice_token": "</E>"}},
+}
+RETRIEVERS = {
+    "zero": {"type": "ZeroRetriever"},
+    "fixed": {"type": "FixKRetriever", "fix_id_list": [4, 0, 2]},
+    "random": {"type": "RandomRetriever", "ice_num": 2},
+}
+
+
+def samples(count=45, seed=0):
+    chance = random.Random(seed)
+    texts = [[" ".join(chance.choices(WORDS, k=chance.randrange(12))) for _ in range(count)] for _ in NAMES[:-1]]
+    return pa.table([*map(pa.array, texts), pa.array([chance.choice("AB") for _ in range(count)])], names=NAMES)
+
+
+def case(templates, **others):
+    base = {"samples": samples(), "examples": samples(6, 1), "reader": READER, **templates, **others}
+    return {**base, "inferencer": {"type": "GenInferencer", "batch_size": 4, **others.get("inferencer", {})}}
+
+
+def agree(one):
+    off, on = answers(one)
+    assert on == off
+    return off
+
+
+@pytest.mark.parametrize("max_seq_len", [None, 30])
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+@pytest.mark.parametrize("templates", TEMPLATES)
+@pytest.mark.parametrize("model", MODELS)
+def test_gen(model, templates, retriever, max_seq_len):
+    inferencer = {"max_seq_len": max_seq_len, "dump_res_length": model != "list"}
+    agree(case(TEMPLATES[templates], **MODELS[model], retriever=RETRIEVERS[retriever], inferencer=inferencer))
+
+
+@pytest.mark.parametrize("max_seq_len", [None, 30])
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+@pytest.mark.parametrize("templates", LABELLED)
+@pytest.mark.parametrize("model", ["text", "lines", "messages"])
+@pytest.mark.parametrize("kind", ["PPLInferencer", "LLInferencer"])
+def test_labels(kind, model, templates, retriever, max_seq_len):
+    one = case(
+        LABELLED[templates],
+        **MODELS[model],
+        retriever=RETRIEVERS[retriever],
+        inferencer={"type": kind, "max_seq_len": max_seq_len},
+    )
+    agree({**one, "samples": one["samples"].append_column("cont", one["samples"]["input"])})
+
+
+@pytest.mark.parametrize("max_seq_len", [None, 30])
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+@pytest.mark.parametrize("templates", ["dialogue", "string"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_choices(templates, retriever, max_seq_len, side):
+    one = case(
+        TEMPLATES[templates],
+        **MODELS["text"],
+        retriever=RETRIEVERS[retriever],
+        inferencer={"type": "CLPInferencer", "max_seq_len": max_seq_len},
+        before=lambda inferencer, retriever, model: setattr(model.tokenizer, "padding_side", side),
+    )
+    choices = pa.array([["A", "B"]] * len(one["samples"]))
+    agree({**one, "samples": one["samples"].append_column("choices", choices)})
+
+
+@pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
+@pytest.mark.parametrize("model", ["text", "lines", "messages"])
+@pytest.mark.parametrize("templates", [{}, {"prompt_template": STRING}, {"prompt_template": DIALOGUE}, "turns"])
+def test_chats(templates, model, mode):
+    if templates == "turns":
+        templates = {"prompt_template": {"type": "PromptTemplate", "template": {"round": [SYSTEM, *TURNS, "and"]}}}
+    reader = {"input_columns": ["input"], "output_column": "target"} if not templates else READER
+    agree(case(templates, **MODELS[model], reader=reader, inferencer={"type": "ChatInferencer", "infer_mode": mode}))
+
+
+def test_dropping_examples_happens_on_many_rows():
+    one = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], inferencer={"max_seq_len": 30})
+    counts = [text.count("<bot>") for text in _texts(agree(one)) if text.startswith('"<s>') and text.endswith('<bot>"')]
+    assert len(set(counts)) > 1
+    assert sum(count < 4 for count in counts) > len(counts) / 2
+
+
+def _texts(value):
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+@pytest.mark.parametrize("max_seq_len", [0, 20, 60, 90, 1000])
+def test_the_harness_s_own_counter_is_asked_for_what_can_be_too_long(max_seq_len):
+    def own_counter(inferencer, retriever, model):
+        type(model).get_token_len = scripted.opencompass().BaseAPIModel.get_token_len
+
+    one = case(
+        TEMPLATES["dialogue"],
+        **MODELS["messages"],
+        retriever=RETRIEVERS["fixed"],
+        inferencer={"max_seq_len": max_seq_len},
+        before=own_counter,
+    )
+    agree(one)
+
+
+@pytest.mark.parametrize("model", ["text", "messages"])
+def test_messages_that_are_only_dumped(tmp_path, model):
+    dumped = []
+    for name in ("off", "on"):
+        inferencer = {"dump_only_message_path": str(tmp_path / name)}
+        one = case(TEMPLATES["dialogue"], **MODELS[model], retriever=RETRIEVERS["random"], inferencer=inferencer)
+        once(one, on=name == "on")
+        dumped.append([path.read_bytes() for path in (tmp_path / name).rglob("*.jsonl")])
+    assert dumped[0] == dumped[1]
+    assert len(dumped[0]) == 1
+
+
+def test_short_prompts_are_not_counted():
+    counted = []
+    found = scripted.model(None, api=True)
+    base = scripted.opencompass().BaseAPIModel
+    type(found).get_token_len = base.get_token_len
+    type(found).get_token_len_from_template = lambda self, prompt, mode: counted.append(prompt)
+    counter = Counter(found, 5)
+    assert counter.get_token_len_from_template("short", "gen") == 0
+    counter.get_token_len_from_template("longer", "gen")
+    type(found).get_token_len = lambda self, prompt: 100
+    Counter(found, 5).get_token_len_from_template("short", "gen")
+    assert counted == ["longer", "short"]
+
+
+class StoppedError(Exception):
+    """Someone stopped the run."""
+
+
+@pytest.mark.parametrize(("first", "second"), [(False, False), (True, True), (False, True), (True, False)])
+def test_interrupted_and_resumed(tmp_path, first, second):
+    def stop(inferencer, retriever, model):
+        generate = model.generate
+
+        def once_more(inputs, max_out_len):
+            if len(model.received) == 3:
+                raise StoppedError
+            return generate(inputs, max_out_len)
+
+        model.generate = once_more
+
+    def go(name, on_first, on_second):
+        one = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"])
+        found = []
+        for on, options in ((on_first, {"before": stop}), (on_second, {})):
+            (tmp_path / name).mkdir(exist_ok=True)
+            if on:
+                with backend.backend():
+                    found.append(plain(scripted.run({**one, **options}, tmp_path / name)))
+            else:
+                found.append(plain(scripted.run({**one, **options}, tmp_path / name)))
+        return found
+
+    expected = go("off", False, False)
+    assert "StoppedError" in repr(expected[0])
+    assert go("on", first, second) == expected
+
+
+WRONG = {
+    "unknown role": {
+        "prompt_template": {"type": "PromptTemplate", "template": {"round": [{"role": "CAT", "prompt": "{A}"}]}}
+    },
+    "end": {"prompt_template": {"type": "PromptTemplate", "template": {"round": [TURNS[1]], "end": [TURNS[0]]}}},
+    "no ice token": {"ice_template": ICE, "prompt_template": {"type": "PromptTemplate", "template": {"round": TURNS}}},
+    "no template of a label": {
+        "ice_template": {"type": "PromptTemplate", "template": {"A": "</E>{input}"}, "ice_token": "</E>"},
+    },
+    "a prompt that is no text": {
+        "prompt_template": {"type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": 1}]}}
+    },
+    "examples without a template": {"prompt_template": STRING},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("templates", WRONG)
+@pytest.mark.parametrize("model", ["text", "messages"])
+def test_what_is_wrong_raises_what_it_raised(templates, model):
+    off = agree(case(WRONG[templates], **MODELS[model], retriever=RETRIEVERS["fixed"]))
+    assert "raised" in repr(off)
+
+
+def test_values_of_all_kinds():
+    table = pa.table(
+        {
+            "input": pa.array([1.5, None, float("nan"), 1e22] * 3),
+            "A": pa.array([[1, 2], [], None, [None]] * 3),
+            "B": pa.array([{"x": 1, "y": "z"}, None, {"x": None, "y": "'"}, {"x": 2, "y": ""}] * 3),
+            "target": pa.array([True, False, None, True] * 3),
+        }
+    )
+    template = {"type": "PromptTemplate", "template": "{input}{A}{B}{target}{unknown}"}
+    agree(case({"prompt_template": template}, **MODELS["text"], samples=table))
+
+
+def test_a_selection_of_the_dataset():
+    reader = {**READER, "test_range": "[::-3]", "train_range": 5}
+    agree(case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], reader=reader))
+
+
+def left_to_the_harness(one, caplog):
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "promptpress.backend"):
+        agree(one)
+    return [record.getMessage() for record in caplog.records if record.name == "promptpress.backend"]
+
+
+def test_what_is_covered_says_nothing(caplog):
+    for templates in TEMPLATES.values():
+        assert not left_to_the_harness(case(templates, **MODELS["messages"]), caplog)
+
+
+def test_subclasses_are_left_to_the_harness_and_it_is_said_once(caplog):
+    def own(inferencer, retriever, model):
+        inferencer.__class__ = type("Own", (type(inferencer),), {})
+
+    def own_prompts(inferencer, retriever, model):
+        retriever.__class__ = type(
+            "Own", (type(retriever),), {"generate_ice": lambda self, rows, ice_template=None: ""}
+        )
+
+    def own_parser(inferencer, retriever, model):
+        model.template_parser.__class__ = type("Own", (type(model.template_parser),), {})
+
+    def own_model(inferencer, retriever, model):
+        model.parse_template = lambda prompts, mode: [f"{mode} {prompt}" for prompt in prompts]
+
+    for before in (own, own_prompts, own_parser, own_model):
+        one = case(TEMPLATES["dialogue"], **MODELS["text"], before=before)
+        with backend.backend():
+            assert len(left_to_the_harness(one, caplog)) == 1
+            assert not left_to_the_harness(one, caplog)
+
+
+def test_prompts_are_made_when_they_are_touched(tmp_path):
+    found = {}
+
+    def look(inferencer, retriever, model):
+        found["prompts"] = inferencer.get_generation_prompt_list_from_retriever_indices(
+            retriever.retrieve(), retriever, "", prompt_template=scripted.built(STRING)
+        )
+
+    one = case({"prompt_template": STRING}, **MODELS["text"], before=look)
+    scripted.run(one, tmp_path / "off")
+    expected = found["prompts"]
+    with backend.backend():
+        scripted.run(one, tmp_path / "on")
+    assert type(found["prompts"]) is Prompts
+    assert type(found["prompts"][3]) is Prompt
+    assert list(found["prompts"]) == expected
+    assert list(found["prompts"][5:1:-2]) == expected[5:1:-2]
+
+
+def test_on_and_off():
+    harness = scripted.opencompass()
+    own = harness.GenInferencer.get_generation_prompt_list_from_retriever_indices
+    parse = harness.LMTemplateParser.parse_template
+    backend.enable()
+    backend.enable()
+    assert harness.GenInferencer.get_generation_prompt_list_from_retriever_indices is not own
+    with backend.backend():
+        pass
+    assert harness.LMTemplateParser.parse_template is not parse
+    backend.disable()
+    backend.disable()
+    assert harness.GenInferencer.get_generation_prompt_list_from_retriever_indices is own
+    assert harness.LMTemplateParser.parse_template is parse
+
+
+def test_a_parser_changed_by_hand_is_believed():
+    def change(inferencer, retriever, model):
+        model.template_parser.roles = copy.deepcopy(model.template_parser.roles)
+        model.template_parser.roles["HUMAN"]["begin"] = "<other>"
+
+    agree(case(TEMPLATES["dialogue"], **MODELS["text"], before=change))
+    assert "<other>" not in repr((TEXT, MESSAGES))
+    assert once(case(TEMPLATES["dialogue"], **MODELS["text"]), on=True)

@@ -1,0 +1,95 @@
+"""PROMPTPRESS_BACKEND: what a Python process does that starts with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STARTUP = Path(__file__).resolve().parents[1] / "startup" / "purelib"
+HARNESS = {
+    "__init__.py": "",
+    "models/__init__.py": "",
+    "models/base.py": "class LMTemplateParser:\n    def parse_template(self, prompt, mode):\n        return mode\n",
+}
+LOOK = """
+from opencompass.models.base import LMTemplateParser
+print(hasattr(LMTemplateParser.parse_template, "__wrapped__"), LMTemplateParser().parse_template("x", "gen"))
+"""
+
+
+@pytest.fixture
+def harness(tmp_path):
+    """A package with the name of a harness, and one method of it."""
+    for name, text in HARNESS.items():
+        path = tmp_path / "opencompass" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def python(code, path, **environment):
+    """What a process prints that has read the path file, as it does where the wheel is installed."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PROMPTPRESS_BACKEND"}
+    places = os.pathsep.join([str(path), *[place for place in sys.path if place]])
+    begin = f"import site; site.addsitedir({str(STARTUP)!r})\n"
+    return subprocess.run(
+        [sys.executable, "-c", begin + code],
+        env={**inherited, "PYTHONPATH": places, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+@pytest.mark.parametrize("asked", ["opencompass", "aisbench, opencompass"])
+def test_the_backend_is_on_where_it_was_asked_for(harness, asked):
+    assert python(LOOK, harness, PROMPTPRESS_BACKEND=asked).stdout.split() == ["True", "gen"]
+
+
+@pytest.mark.parametrize("environment", [{}, {"PROMPTPRESS_BACKEND": ""}, {"PROMPTPRESS_BACKEND": "aisbench"}])
+def test_and_off_otherwise(harness, environment):
+    assert python(LOOK, harness, **environment).stdout.split() == ["False", "gen"]
+
+
+def test_processes_of_processes(harness):
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
+    begin = f"import site; site.addsitedir({str(STARTUP)!r})\n"
+    code = code.replace("sys.argv[1]", repr(begin + LOOK))
+    assert python(code, harness, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["True", "gen"]
+
+
+def test_nothing_is_imported_before_a_harness_is(harness):
+    code = "import sys; print('promptpress' in sys.modules, 'pyarrow' in sys.modules)"
+    assert python(code, harness, PROMPTPRESS_BACKEND="opencompass").stdout.split() == ["False", "False"]
+
+
+def test_an_unknown_backend_is_named_and_nothing_fails(harness):
+    done = python(LOOK, harness, PROMPTPRESS_BACKEND="lm_eval")
+    assert done.stdout.split() == ["False", "gen"]
+    assert "no backend lm_eval; there are opencompass, aisbench" in done.stderr
+
+
+def test_a_harness_whose_backend_cannot_be_had_runs(harness):
+    code = "import sys; sys.modules['promptpress'] = None\n" + LOOK
+    done = python(code, harness, PROMPTPRESS_BACKEND="opencompass")
+    assert done.stdout.split() == ["False", "gen"]
+    assert "opencompass is not switched on" in done.stderr
+
+
+def test_the_command_sets_the_variable():
+    shown = "import os; print(os.environ['PROMPTPRESS_BACKEND'])"
+    code = f"import runpy, sys; sys.argv = ['run', sys.executable, '-c', {shown!r}]\n"
+    code += "runpy.run_module('promptpress.run', run_name='__main__')"
+    assert python(code, STARTUP).stdout.split() == ["opencompass,aisbench"]
+
+
+def test_a_source_distribution_has_what_a_wheel_brings():
+    # Without the folder that pyproject.toml names, no wheel can be built of it.
+    cargo = (STARTUP.parents[1] / "Cargo.toml").read_text(encoding="utf-8")
+    project = (STARTUP.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'data = "{STARTUP.parent.name}"' in project
+    assert f'"{STARTUP.parent.name}/**"' in cargo
