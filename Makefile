@@ -27,7 +27,7 @@ endef
 
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
-CHECKED := python tests benches examples
+CHECKED := python tests benches examples startup
 
 # pyo3 looks for the interpreter on each build; one for all spares building it anew.
 export PYO3_PYTHON = $(abspath $(BIN)/python)

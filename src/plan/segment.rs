@@ -264,8 +264,8 @@ fn field(column: usize, columns: &Columns, unit: &Text) -> Work {
     Work { seg: Seg::Lit(by.clone(), origin), sealed: columns.substitution == Substitution::SinglePass }
 }
 
-/// Bytes behind the last literal, so that it too can be copied in steps of this many.
-pub const SPARE: usize = 64;
+/// Bytes behind the last literal, so that it too can be copied in steps, which reach so far at most.
+pub const SPARE: usize = 512;
 
 /// One step of a row's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

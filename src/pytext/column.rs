@@ -263,6 +263,29 @@ impl TextColumn {
         }
     }
 
+    /// Where the texts lie, for string views into them: None where nulls are printed, values are picked, or a view can't
+    /// reach all bytes.
+    pub fn buffers(&self) -> Option<Vec<Buffer>> {
+        match (&self.nulls, &self.layout) {
+            (None, Layout::Plain(slices)) => slices.buffers(),
+            _ => None,
+        }
+    }
+
+    /// The view of row `row`, if the [`buffers`](Self::buffers) stand behind `base` others. An inline view for a column
+    /// without any.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    #[inline]
+    pub fn view(&self, row: usize, base: u32) -> u128 {
+        match &self.layout {
+            Layout::Plain(slices) => slices.view(row, base),
+            _ => 0,
+        }
+    }
+
     /// Offsets and bytes of all texts, where nothing stands between a row and them: no null, no dictionary, no view.
     pub fn plain(&self) -> Option<(Offsets<'_>, &[u8])> {
         match (&self.nulls, &self.layout) {

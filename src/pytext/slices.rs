@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::builder::make_view;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait};
@@ -170,6 +171,31 @@ impl Slices {
 }
 
 impl Slices {
+    /// The buffers that string views into these slices need; None where a view can't reach all of their bytes.
+    pub(super) fn buffers(&self) -> Option<Vec<Buffer>> {
+        let buffers = match self {
+            Self::Narrow { data, .. } | Self::Wide { data, .. } => vec![data.clone()],
+            Self::Views { buffers, .. } => buffers.to_vec(),
+            Self::Fixed { .. } => return None,
+        };
+        buffers.iter().all(|buffer| i32::try_from(buffer.len()).is_ok()).then_some(buffers)
+    }
+
+    /// The view of row `row` of slices that were checked, if their buffers stand behind `base` others.
+    #[inline]
+    pub(super) fn view(&self, row: usize, base: u32) -> u128 {
+        let at = |start: usize| make_view(self.get(row), base, start as u32);
+        match self {
+            Self::Narrow { offsets, .. } => at(offsets[row] as usize),
+            Self::Wide { offsets, .. } => at(offsets[row] as usize),
+            Self::Views { views, .. } => {
+                let view = &views[row * VIEW..(row + 1) * VIEW];
+                make_view(self.get(row), base + word(view, 8) as u32, word(view, 12) as u32)
+            }
+            Self::Fixed { .. } => make_view(self.get(row), base, 0),
+        }
+    }
+
     /// Whether offsets are in order and lead into the bytes; views aren't looked at.
     pub(super) fn in_order(&self) -> bool {
         fn fine<O: OffsetSizeTrait>(offsets: &[O], data: &[u8]) -> bool {

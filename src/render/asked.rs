@@ -27,8 +27,9 @@ pub(super) struct Asked {
 impl Asked {
     /// No requests yet, of samples from row `start` on, among whose texts there are `texts` that lie side by side.
     pub fn new(start: usize, texts: usize) -> Self {
-        let shots = Shots { bounds: Vec::new(), examples: (0..texts as u32).collect() };
-        Self { samples: Vec::new(), turns: Vec::new(), plans: Vec::new(), shots, start }
+        let shots = Shots { bounds: Vec::with_capacity(texts), examples: (0..texts as u32).collect() };
+        let (samples, turns) = (Vec::with_capacity(texts), Vec::with_capacity(texts));
+        Self { samples, turns, plans: Vec::with_capacity(texts), shots, start }
     }
 
     /// Ask for turn `turn` of a sample by a plan, with texts that lie side by side and then others.

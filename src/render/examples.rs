@@ -166,7 +166,10 @@ impl Parts {
         kinds: impl Iterator<Item = Option<usize>>,
         tokens: &Tokens,
     ) -> Result<Self> {
-        let plan = |programs| Arc::new(Plan { request: Request::List(Vec::new()), programs });
+        let plan = |programs: Vec<Program>| {
+            let programs = programs.into_iter().map(Arc::new).collect();
+            Arc::new(Plan { request: Request::List(Vec::new()), programs })
+        };
         let mut all: Vec<Arc<Plan>> = forms.into_iter().map(plan).collect();
         all.push(plan(Vec::new()));
         let none = all.len() - 1;

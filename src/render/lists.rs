@@ -1,5 +1,7 @@
 //! Lists of messages as Arrow: `list<struct<...>>`, or one JSON string a request.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,12 +11,13 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::batch::Batch;
+use super::borrowed::Borrowed;
 use super::engine::Texts;
 use super::infer::{build, structs};
 use super::json;
 use super::media::Shown;
 use super::message_type::{MessageType, element_type};
-use super::planner::Plans;
+use super::planner::{Plan, Plans};
 use super::scalar::{readable, value_at};
 use super::strings::{Block, limit};
 use crate::error::{Error, Result};
@@ -53,6 +56,9 @@ enum Said {
 /// A batch's columns, for [`Message::Expand`].
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
 
+/// What slices of a table have in common: the same constants in as many rows, by key and number of rows.
+pub type Shared = RefCell<HashMap<(Arc<str>, usize), ArrayRef>>;
+
 /// Puts the messages of some requests together.
 pub struct Assembly<'a> {
     config: &'a Config,
@@ -66,6 +72,7 @@ pub struct Assembly<'a> {
     /// The key of a message's parts, and which `prompt_mm` of the template they are.
     part_keys: Vec<Option<(Arc<str>, usize)>>,
     shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
+    borrowed: Option<&'a Borrowed<'a>>,
     expansions: Vec<Expansion>,
     meta_roles: Vec<Option<String>>,
     first_meta: usize,
@@ -83,6 +90,7 @@ impl<'a> Assembly<'a> {
         rows: Range<usize>,
         texts: Texts,
         shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
+        borrowed: Option<&'a Borrowed<'a>>,
         column: Lookup,
     ) -> Result<Self> {
         let mut out = Self {
@@ -95,6 +103,7 @@ impl<'a> Assembly<'a> {
             text_keys: Vec::new(),
             part_keys: Vec::new(),
             shown,
+            borrowed,
             expansions: Vec::new(),
             meta_roles: Vec::new(),
             first_meta: 0,
@@ -149,16 +158,75 @@ impl<'a> Assembly<'a> {
         Ok(out)
     }
 
+    /// Whether string views can show the contents of these messages where they lie.
+    pub fn can_borrow(config: &Config, plans: &Plans, of: &MessageType) -> bool {
+        let one_text = |message: &Message| match message {
+            Message::Dict(keys) => {
+                keys.iter().any(|(key, slot)| matches!(slot, Slot::Text(_)) && of.texts.contains(key))
+            }
+            Message::Bare(_) => true,
+            Message::Expand { .. } => false,
+        };
+        let every = |plan: &Arc<Plan>| match &plan.request {
+            Request::List(messages) => messages.iter().all(one_text),
+            Request::Text(_) | Request::Parts(_) => false,
+        };
+        config.layout == Layout::StringView && of.texts.len() == 1 && of.parts.is_none() && plans.all.iter().all(every)
+    }
+
+    /// [`Self::array`] where every row has the same messages but for what they say.
+    fn periodic(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+        let rows = self.rows.len();
+        let count = |plan: &Arc<Plan>| if let Request::List(messages) = &plan.request { messages.len() } else { 0 };
+        let lengths: Vec<usize> = self.plans.all.iter().map(count).collect();
+        let Some(total) = self.consts.len().checked_mul(rows).filter(|total| i32::try_from(*total).is_ok()) else {
+            return Err(too_many(self.consts.len(), rows));
+        };
+        let mut columns = Vec::with_capacity(of.fields.len());
+        for (name, data_type) in &of.fields {
+            if of.texts.contains(name) {
+                columns.push(match self.borrowed {
+                    Some(borrowed) => borrowed.array(&self.block, self.rows.start, rows),
+                    None => {
+                        let said: Vec<bool> = self.text_keys.iter().map(|k| k.as_deref() == Some(name)).collect();
+                        let nulls = || (0..rows).flat_map(|_| said.iter().copied()).collect::<NullBuffer>();
+                        self.block.array(self.config.layout, said.contains(&false).then(nulls))
+                    }
+                });
+                continue;
+            }
+            let known = shared.borrow().get(&(name.clone(), rows)).cloned();
+            columns.push(match known {
+                Some(array) => array,
+                None => {
+                    let ids = UInt32Array::from_iter_values((0..rows).flat_map(|_| 0..self.consts.len() as u32));
+                    let Some(array) = self.constants(name, data_type, &ids)? else { return Ok(None) };
+                    shared.borrow_mut().insert((name.clone(), rows), array.clone());
+                    array
+                }
+            });
+        }
+        let lengths = (0..rows).flat_map(|_| lengths.iter().copied());
+        Ok(Some(lists(of, lengths, columns, total)?))
+    }
+
     /// `list<struct<...>>`, one list a request; None where some strings pass what one array can hold.
     ///
     /// # Errors
     ///
     /// `RenderError` for a message that the type can't hold.
-    pub fn array(&self, of: &MessageType) -> Result<Option<ArrayRef>> {
+    pub fn array(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+        let fixed = |plan: &Arc<Plan>| match &plan.request {
+            Request::List(messages) => !messages.iter().any(|m| matches!(m, Message::Expand { .. })),
+            Request::Text(_) | Request::Parts(_) => false,
+        };
+        if self.plans.each.is_none() && of.parts.is_none() && self.plans.all.iter().all(fixed) {
+            return self.periodic(of, shared);
+        }
         let (lengths, refs, extra) = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
-            return Err(Error::render(format!("{total} messages don't fit one batch; render fewer rows at once")));
+            return Err(too_many(total, 1));
         }
         let is_static = refs.iter().all(|r| matches!((r.fields, r.text), (From::Const(_), Said::Static(_))));
         let layout = self.config.layout;
@@ -180,11 +248,7 @@ impl<'a> Assembly<'a> {
             };
             columns.push(array);
         }
-        let fields = of.struct_fields();
-        let messages = structs(fields.clone(), columns, None, refs.len())?;
-        let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
-        let list = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), messages, None);
-        Ok(Some(Arc::new(list.map_err(|e| Error::render(e.to_string()))?)))
+        Ok(Some(lists(of, lengths, columns, refs.len())?))
     }
 
     /// One JSON string a request; None where they pass what one array can hold.
@@ -454,6 +518,23 @@ impl<'a> Assembly<'a> {
         self.block.array(layout, nulls)
     }
 
+    /// What each message of the configuration has under a key.
+    fn known(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
+        let none = Value::None;
+        let constant = |keys: &Vec<(Arc<str>, Value)>| keys.iter().position(|(k, _)| &**k == name);
+        let values: Vec<&Value> =
+            self.consts.iter().map(|keys| constant(keys).map_or(&none, |at| &keys[at].1)).collect();
+        build(&values, data_type)
+    }
+
+    /// What these messages of the configuration have under a key; None where it passes what one array can hold.
+    fn constants(&self, name: &str, data_type: &DataType, ids: &UInt32Array) -> Result<Option<ArrayRef>> {
+        match arrow_select::take::take(&self.known(name, data_type)?, ids, None) {
+            Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
+            taken => taken.map(Some).map_err(|e| Error::render(e.to_string())),
+        }
+    }
+
     fn field(
         &self,
         name: &str,
@@ -462,19 +543,12 @@ impl<'a> Assembly<'a> {
         refs: &[Ref],
         extra: &[String],
     ) -> Result<Option<ArrayRef>> {
-        let none = Value::None;
-        let constant = |keys: &Vec<(Arc<str>, Value)>| keys.iter().position(|(k, _)| &**k == name);
-        let values: Vec<&Value> =
-            self.consts.iter().map(|keys| constant(keys).map_or(&none, |at| &keys[at].1)).collect();
-        let consts = build(&values, data_type)?;
         if self.expansions.is_empty() && !is_text {
             let ids: UInt32Array =
                 refs.iter().map(|r| if let From::Const(id) = r.fields { Some(id) } else { None }).collect();
-            return match arrow_select::take::take(&consts, &ids, None) {
-                Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
-                taken => taken.map(Some).map_err(|e| Error::render(e.to_string())),
-            };
+            return self.constants(name, data_type, &ids);
         }
+        let consts = self.known(name, data_type)?;
         let cast = |array: &ArrayRef| {
             if array.data_type() == data_type { Ok(array.clone()) } else { arrow_cast::cast(array, data_type) }
                 .map_err(|e| Error::render(format!("{name:?} of a message: {e}")))
@@ -515,6 +589,24 @@ impl<'a> Assembly<'a> {
             woven => woven.map(Some).map_err(|e| Error::render(e.to_string())),
         }
     }
+}
+
+fn too_many(messages: usize, rows: usize) -> Error {
+    Error::render(format!("{} messages don't fit one batch; render fewer rows at once", messages * rows))
+}
+
+/// Messages of these fields, as many as `lengths` say in each list.
+fn lists(
+    of: &MessageType,
+    lengths: impl IntoIterator<Item = usize>,
+    columns: Vec<ArrayRef>,
+    total: usize,
+) -> Result<ArrayRef> {
+    let fields = of.struct_fields();
+    let messages = structs(fields.clone(), columns, None, total)?;
+    let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
+    let list = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), messages, None);
+    Ok(Arc::new(list.map_err(|e| Error::render(e.to_string()))?))
 }
 
 impl Expansion {

@@ -2,6 +2,7 @@
 
 mod asked;
 mod batch;
+mod borrowed;
 mod chat;
 mod copy;
 mod engine;

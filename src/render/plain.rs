@@ -49,7 +49,7 @@ struct Column {
 ///
 /// What the host stops it with.
 pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
-    let programs: Vec<&Program> = plans.all.iter().flat_map(|plan| &plan.programs).collect();
+    let programs: Vec<&Program> = plans.all.iter().flat_map(|plan| &plan.programs).map(|p| &**p).collect();
     let plain = |program: &&Program| !program.always && program.guards.is_empty() && program.examples.is_empty();
     if plans.each.is_some() || programs.is_empty() || !programs.iter().all(plain) {
         return Ok(Attempt::No);

@@ -14,26 +14,26 @@ pub struct Plan {
     /// What it renders.
     pub request: Request,
     /// One program a text: the text itself, or one for each message that the configuration holds.
-    pub programs: Vec<Program>,
+    pub programs: Vec<Arc<Program>>,
 }
 
 impl Plan {
     /// Bind a request.
     pub fn new(request: Request, columns: &Columns) -> Self {
         let programs = match &request {
-            Request::Text(pieces) => vec![Program::new(pieces, columns)],
+            Request::Text(pieces) => vec![Arc::new(Program::new(pieces, columns))],
             Request::Parts(_) => Vec::new(),
             Request::List(messages) => messages
                 .iter()
                 .filter_map(|message| match message {
                     Message::Expand { .. } => None,
-                    Message::Bare(pieces) => Some(Program::new(pieces, columns)),
+                    Message::Bare(pieces) => Some(Arc::new(Program::new(pieces, columns))),
                     Message::Dict(keys) => {
                         let text = keys.iter().find_map(|(_, slot)| match slot {
                             Slot::Text(pieces) => Some(pieces),
                             Slot::Const(_) | Slot::Parts(_) => None,
                         });
-                        Some(Program::new(text.map_or(&[][..], |pieces| pieces), columns))
+                        Some(Arc::new(Program::new(text.map_or(&[][..], |pieces| pieces), columns)))
                     }
                 })
                 .collect(),

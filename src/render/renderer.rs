@@ -7,9 +7,10 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::Schema;
 
 use super::batch::{Batch, Host, names};
+use super::borrowed::Borrowed;
 use super::engine::{Shots, texts};
 use super::examples::{Examples, Parts};
-use super::lists::{Assembly, text_json};
+use super::lists::{Assembly, Shared, text_json};
 use super::media::Shown;
 use super::message_type::MessageType;
 use super::outcome::Outcome;
@@ -37,6 +38,8 @@ pub(super) struct Emit<'a> {
     pub(super) turns: Option<Int64Array>,
     /// The media of the samples.
     pub(super) shown: Option<&'a Shown<'a>>,
+    /// What all slices of a batch have in common.
+    pub(super) shared: &'a Shared,
     pub(super) out: &'a mut Vec<Outcome>,
 }
 
@@ -276,7 +279,7 @@ impl Renderer {
     pub fn turn(&self, batch: &RecordBatch, turn: usize, replies: &ArrayRef, host: &dyn Host) -> Result<Vec<Outcome>> {
         let bound = self.bind(&batch.schema())?;
         let message_type = self.message_type(&bound)?;
-        let mut out = Vec::new();
+        let (mut out, shared) = (Vec::new(), Shared::default());
         let mut emit = Emit {
             message_type: message_type.as_ref(),
             labels: &[None],
@@ -284,6 +287,7 @@ impl Renderer {
             samples: None,
             turns: None,
             shown: None,
+            shared: &shared,
             out: &mut out,
         };
         let replies = Some((turn, replies));
@@ -318,14 +322,14 @@ impl Renderer {
         let bound = self.bind(&schema)?;
         let message_type = self.message_type(&bound)?;
         let step = if whole { batch.num_rows().max(1) } else { (SLICE / labels.len().max(1)).max(1) };
-        let mut out = Vec::new();
+        let (mut out, shared) = (Vec::new(), Shared::default());
         let mut at = 0;
         while at < batch.num_rows() || out.is_empty() {
             host.check()?;
             let rows = step.min(batch.num_rows() - at);
             let slice = batch.slice(at, rows);
             let first = start + at;
-            self.slice(&slice, first, &bound, message_type.as_ref(), labels, state, whole, host, &mut out)
+            self.slice(&slice, first, &bound, message_type.as_ref(), labels, state, whole, host, &shared, &mut out)
                 .map_err(|e| e.shifted(first))?;
             at += rows.max(1);
         }
@@ -343,9 +347,10 @@ impl Renderer {
         state: &mut Option<Draws>,
         whole: bool,
         host: &dyn Host,
+        shared: &Shared,
         out: &mut Vec<Outcome>,
     ) -> Result<()> {
-        let mut emit = Emit { message_type, labels, whole, samples: None, turns: None, shown: None, out };
+        let mut emit = Emit { message_type, labels, whole, samples: None, turns: None, shown: None, shared, out };
         match self.config.main() {
             Template::Turns(turns) => return self.conversations(turns, batch, start, None, &mut emit, host),
             Template::Chat(chat) => return self.chats(chat, batch, start, None, &mut emit, host),
@@ -443,8 +448,12 @@ impl Renderer {
         {
             return shown.requests(range, media, values, of);
         }
-        let Some(texts) = texts(values, plans, range.clone(), shots, parts, limit(layout))? else { return Ok(None) };
         let json = self.config.output == Output::MessagesJson;
+        let borrows = |of: &&MessageType| !json && Assembly::can_borrow(&self.config, plans, of);
+        let borrowed = emit.message_type.filter(borrows).and_then(|_| Borrowed::new(plans, values));
+        let rest = borrowed.as_ref().map(|borrowed| borrowed.rest(plans));
+        let written = rest.as_ref().unwrap_or(plans);
+        let Some(texts) = texts(values, written, range.clone(), shots, parts, limit(layout))? else { return Ok(None) };
         if let Some(of) = emit.message_type {
             let schema = batch.schema_ref();
             let lookup = |name: &str| {
@@ -452,8 +461,8 @@ impl Renderer {
                 Some((schema.fields()[at].clone(), batch.column(at).clone()))
             };
             let shown = emit.shown.map(|shown| (shown, values));
-            let assembly = Assembly::new(&self.config, plans, range, texts, shown, &lookup)?;
-            return if json { assembly.json() } else { assembly.array(of) };
+            let assembly = Assembly::new(&self.config, plans, range, texts, shown, borrowed.as_ref(), &lookup)?;
+            return if json { assembly.json() } else { assembly.array(of, emit.shared) };
         }
         let block = Block::new(texts);
         if json {

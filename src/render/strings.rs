@@ -38,6 +38,17 @@ impl Block {
         self.offsets.len() - 1
     }
 
+    /// All texts, one after the other.
+    pub fn bytes(&self) -> &Buffer {
+        &self.bytes
+    }
+
+    /// The view of a text, in the first of an array's buffers.
+    #[inline]
+    pub fn view(&self, n: usize) -> u128 {
+        make_view(self.get(n), 0, self.offsets[n] as u32)
+    }
+
     /// One text.
     pub fn get(&self, n: usize) -> &[u8] {
         &self.bytes[self.offsets[n]..self.offsets[n + 1]]
@@ -67,10 +78,17 @@ impl Block {
 
     fn views(&self, nulls: Option<NullBuffer>) -> StringViewArray {
         assert!(i32::try_from(self.bytes.len()).is_ok(), "the engine keeps blocks within the layout's limit");
-        let views: ScalarBuffer<u128> =
-            self.offsets.windows(2).map(|at| make_view(&self.bytes[at[0]..at[1]], 0, at[0] as u32)).collect();
+        let views: ScalarBuffer<u128> = (0..self.len()).map(|n| self.view(n)).collect();
         // SAFETY: each view is made from the bytes that it points to, in the only buffer; those are valid UTF-8 as
         // above.
         unsafe { StringViewArray::new_unchecked(views, vec![self.bytes.clone()], nulls) }
     }
+}
+
+/// An array of string views: of rendered texts ([`Block::view`]), of literals, and of the texts of columns
+/// ([`crate::pytext::TextColumn::view`]), each into its place among `buffers`.
+pub fn views(views: Vec<u128>, buffers: Vec<Buffer>) -> ArrayRef {
+    // SAFETY: whoever makes the views (`super::borrowed`) counts the buffers in the same order as here, and makes each
+    // view from the bytes that it points to. These are texts as above; a column that views point into has been checked.
+    Arc::new(unsafe { StringViewArray::new_unchecked(ScalarBuffer::from(views), buffers, None) })
 }

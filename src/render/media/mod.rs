@@ -90,7 +90,7 @@ impl<'a> Shown<'a> {
                 let part = part.as_ref().cloned().unwrap_or(empty);
                 for own in [&part, &part.without_scheme()] {
                     let columns = columns(&own.placeholder, &others)?;
-                    let programs = vec![crate::plan::Program::new(&[Piece::new(own.text.clone())], &columns)];
+                    let programs = vec![Arc::new(crate::plan::Program::new(&[Piece::new(own.text.clone())], &columns))];
                     plans.push(Arc::new(Plan { request: Request::List(Vec::new()), programs }));
                 }
                 parts.push(part);
