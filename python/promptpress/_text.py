@@ -13,6 +13,22 @@ from promptpress.errors import render_error
 _MAX_DECIMAL_SCALE = {4: 9, 8: 18, 16: 38, 32: 76}
 """Largest scale that pyarrow prints, by the decimal's width in bytes: its largest precision."""
 
+_NATIVE = frozenset(
+    kind.id
+    for kind in (
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.bool_(),
+        pa.int32(),
+        pa.int64(),
+        pa.float32(),
+        pa.float64(),
+        pa.null(),
+    )
+)
+"""Types that nearly all columns have, and that need no closer look."""
+
 _BINARY_DIGITS = b"01" + bytes(254)
 """Turns the bytes 0 and 1 into digits."""
 
@@ -31,6 +47,8 @@ def is_native(data_type: pa.DataType) -> bool:
         digits, structs with a repeated field name or a NUL in one, and whatever holds one of these.
 
     """
+    if data_type.id in _NATIVE:
+        return True
     if isinstance(data_type, pa.BaseExtensionType) or types.is_union(data_type):
         return False
     if types.is_timestamp(data_type):

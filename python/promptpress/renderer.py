@@ -71,9 +71,10 @@ class Renderer:
 
     """
 
-    __slots__ = ("__weakref__", "_compiled", "_examples", "_settings", "_tokens")
+    __slots__ = ("__weakref__", "_compiled", "_examples", "_output", "_settings", "_tokens")
 
     _compiled: _core.Renderer | None
+    _output: tuple[pa.Schema, Sequence[str], pa.Schema] | None
     _examples: pa.Table | None
     _settings: dict[str, Any]
     _tokens: Tokens | None
@@ -127,6 +128,7 @@ class Renderer:
         object.__setattr__(self, "_examples", examples)
         object.__setattr__(self, "_tokens", tokens)
         object.__setattr__(self, "_compiled", None)
+        object.__setattr__(self, "_output", None)
 
     @property
     def _core(self) -> _core.Renderer:
@@ -186,11 +188,11 @@ class Renderer:
         schema = self._output_schema(table.schema, keep)
         self._refuse_replies()
         core_table, lower = for_core(table)
-        labels = self._core.labels_of(core_table)
+        labels = self._core.labels if self._core.label_column is None else self._core.labels_of(core_table)
         parts = self._core.render(core_table, labels, Position(), False, lower)
         times = 1 if labels is None else len(labels)
         columns: list[Any] = []
-        for column in table.select(keep).columns:
+        for column in map(table.column, keep):
             if times != 1 or parts[0][5] is not None:
                 chunks = [
                     chunk
@@ -355,6 +357,14 @@ class Renderer:
         return self._output_schema(schema, _names(keep))
 
     def _output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
+        """Return the schema of what is rendered; the last one is kept, for batch after batch has the same."""
+        known = self._output
+        if known is None or known[1] != keep or not known[0].equals(schema, check_metadata=True):
+            known = (schema, keep, self._new_output_schema(schema, keep))
+            object.__setattr__(self, "_output", known)
+        return known[2]
+
+    def _new_output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
         own = list(self._core.output_fields(core_schema(schema)))
         for n, name in enumerate(keep):
             if name not in schema.names:

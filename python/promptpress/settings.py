@@ -10,6 +10,8 @@ from promptpress.errors import template_error
 __all__ = ["canonical", "plain"]
 
 _MAX_DEPTH = 100
+_SMALL = 1 << 63
+"""Every integer below has a `repr`."""
 """Deeper than any configuration, and far from where Python's or the core's recursion ends."""
 
 _UNORDERED = ("retriever", "reader", "inferencer", "names")
@@ -36,7 +38,10 @@ def plain(value: Any, path: str) -> Any:
     [0, 1]
 
     """
-    return _plain(value, path, 0)
+    try:
+        return _simple(value, 0)
+    except _NotSimpleError:
+        return _plain(value, path, 0)
 
 
 def canonical(settings: Mapping[str, Any]) -> str:
@@ -61,6 +66,33 @@ def canonical(settings: Mapping[str, Any]) -> str:
         else:
             parts.append((name, value))
     return repr(parts)
+
+
+class _NotSimpleError(Exception):
+    """Something needs a closer look."""
+
+
+def _simple(value: Any, depth: int) -> Any:
+    """Copy dicts and lists of Python's own scalars, as nearly every configuration is made of them.
+
+    Knows no paths, which take most of the time: whatever is out of the ordinary is left to `_plain`, which says where.
+    """
+    kind = type(value)
+    if depth > _MAX_DEPTH or (kind is str and not value.isascii()):
+        raise _NotSimpleError
+    if kind is str or value is None or kind is bool or kind is float or (kind is int and -_SMALL < value < _SMALL):
+        return value
+    if kind is dict:
+        return {_simple_key(key): _simple(item, depth + 1) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [_simple(item, depth + 1) for item in value]
+    raise _NotSimpleError
+
+
+def _simple_key(key: Any) -> str:
+    if type(key) is not str or not key.isascii():
+        raise _NotSimpleError
+    return key
 
 
 def _plain(value: Any, path: str, depth: int) -> Any:  # noqa: PLR0911 - one return for each kind of value

@@ -135,7 +135,7 @@ def _foreign(schema: pa.Schema) -> list[str]:
         twice = next(name for name in names if names.count(name) > 1)
         message = f'column "{twice}": the table has two columns of this name; rename one'
         raise render_error(message, column=twice)
-    if any("\0" in name for name in names):
+    if "\0" in "".join(names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error(message)
     return [field.name for field in schema if not _text.is_native(field.type)]
@@ -161,8 +161,9 @@ def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
 
     """
     table = _aligned(table)
-    foreign = _foreign(table.schema)
-    nested = [field.name for field in table.schema if field.type.num_fields and field.name not in foreign]
+    schema = table.schema
+    foreign = _foreign(schema)
+    nested = [field.name for field in schema if field.type.num_fields and field.name not in foreign]
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
