@@ -70,7 +70,8 @@ impl Block {
         // and so all, fit `O`.
         let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
         // SAFETY: the engine writes every text whole, and a text is made of strings only: literals of `str`, fields
-        // that `TextColumn` has validated, and parts of examples, which are texts themselves. Filling column by column
+        // that `TextColumn` has validated or `super::plain` has while it copied them (it gives up what it wrote
+        // otherwise), and parts of examples, which are texts themselves. Filling column by column
         // cuts at `{name}` tokens, which are `str` too, so it cuts between characters. The last offset is the length of
         // `bytes`.
         unsafe { GenericStringArray::new_unchecked(offsets, self.bytes.clone(), nulls) }
