@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::Schema;
+use rayon::prelude::*;
 
 use super::batch::{Batch, Host, names};
 use super::borrowed::Borrowed;
@@ -322,6 +323,9 @@ impl Renderer {
         let bound = self.bind(&schema)?;
         let message_type = self.message_type(&bound)?;
         let step = if whole { batch.num_rows().max(1) } else { (SLICE / labels.len().max(1)).max(1) };
+        if matches!(self.config.main(), Template::Turns(_)) && batch.num_rows() > step {
+            return self.side_by_side(batch, start, step, &bound, message_type.as_ref(), host);
+        }
         let (mut out, shared) = (Vec::new(), Shared::default());
         let mut at = 0;
         while at < batch.num_rows() || out.is_empty() {
@@ -332,6 +336,36 @@ impl Renderer {
             self.slice(&slice, first, &bound, message_type.as_ref(), labels, state, whole, host, &shared, &mut out)
                 .map_err(|e| e.shifted(first))?;
             at += rows.max(1);
+        }
+        Ok(out)
+    }
+
+    /// [`Self::render`] of conversations, as many slices at a time as there are threads: what each asks is found out one
+    /// conversation after the other, which would leave the others idle.
+    fn side_by_side(
+        &self,
+        batch: &RecordBatch,
+        start: usize,
+        step: usize,
+        bound: &Bound,
+        message_type: Option<&MessageType>,
+        host: &dyn Host,
+    ) -> Result<Vec<Outcome>> {
+        let starts: Vec<usize> = (0..batch.num_rows()).step_by(step).collect();
+        let mut out = Vec::new();
+        for group in starts.chunks(rayon::current_num_threads().max(1)) {
+            host.check()?;
+            let render = |at: &usize| {
+                let (slice, first) = (batch.slice(*at, step.min(batch.num_rows() - at)), start + at);
+                let (mut own, shared) = (Vec::new(), Shared::default());
+                self.slice(&slice, first, bound, message_type, &[None], &mut None, false, host, &shared, &mut own)
+                    .map_err(|e| e.shifted(first))?;
+                Ok(own)
+            };
+            let made: Vec<Result<Vec<Outcome>>> = group.par_iter().map(render).collect();
+            for own in made {
+                out.extend(own?);
+            }
         }
         Ok(out)
     }
