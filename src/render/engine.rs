@@ -113,19 +113,11 @@ pub fn texts(
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
         let mut hard = Vec::new();
-        if never_hard {
-            for request in chunk.clone() {
-                let row = request / labels;
-                let shots = shots.of(row);
-                lengths.extend(bound[plans.of(request)].iter().map(|one| one.length(row, shots)));
-            }
-            return Ok(Measured { requests: chunk, lengths, hard });
-        }
         for request in chunk.clone() {
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
-                if one.is_hard(row, shots, parts) {
+                if !never_hard && one.is_hard(row, shots, parts) {
                     let text = fill::program(one.program, batch, row, shots, parts)?;
                     lengths.push(text.len());
                     hard.push((lengths.len() - 1, text));

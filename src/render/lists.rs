@@ -6,17 +6,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, StringArray, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::batch::Batch;
 use super::borrowed::Borrowed;
 use super::engine::Texts;
+use super::expansion::Expansion;
 use super::infer::{build, structs};
 use super::json;
 use super::media::Shown;
-use super::message_type::{MessageType, element_type};
+use super::message_type::MessageType;
 use super::planner::{Plan, Plans};
 use super::scalar::{readable, value_at};
 use super::strings::{Block, limit};
@@ -24,14 +25,6 @@ use crate::error::{Error, Result};
 use crate::plan::{Config, Layout, Output};
 use crate::role::{MergeMeta, Message, MetaTemplate, Request, Slot, merge_raw};
 use crate::value::Value;
-
-/// A list column that messages are expanded from.
-struct Expansion {
-    column: Arc<str>,
-    lists: LargeListArray,
-    /// Whether its elements have what a message needs.
-    complete: bool,
-}
 
 /// Where one message comes from.
 #[derive(Clone, Copy)]
@@ -180,7 +173,7 @@ impl<'a> Assembly<'a> {
         let count = |plan: &Arc<Plan>| if let Request::List(messages) = &plan.request { messages.len() } else { 0 };
         let lengths: Vec<usize> = self.plans.all.iter().map(count).collect();
         let Some(total) = self.consts.len().checked_mul(rows).filter(|total| i32::try_from(*total).is_ok()) else {
-            return Err(too_many(self.consts.len(), rows));
+            return Err(too_many(self.consts.len().saturating_mul(rows)));
         };
         let mut columns = Vec::with_capacity(of.fields.len());
         for (name, data_type) in &of.fields {
@@ -226,7 +219,7 @@ impl<'a> Assembly<'a> {
         let (lengths, refs, extra) = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
-            return Err(too_many(total, 1));
+            return Err(too_many(total));
         }
         let is_static = refs.iter().all(|r| matches!((r.fields, r.text), (From::Const(_), Said::Static(_))));
         let layout = self.config.layout;
@@ -591,8 +584,8 @@ impl<'a> Assembly<'a> {
     }
 }
 
-fn too_many(messages: usize, rows: usize) -> Error {
-    Error::render(format!("{} messages don't fit one batch; render fewer rows at once", messages * rows))
+fn too_many(messages: usize) -> Error {
+    Error::render(format!("{messages} messages don't fit one batch; render fewer rows at once"))
 }
 
 /// Messages of these fields, as many as `lengths` say in each list.
@@ -607,53 +600,4 @@ fn lists(
     let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
     let list = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), messages, None);
     Ok(Arc::new(list.map_err(|e| Error::render(e.to_string()))?))
-}
-
-impl Expansion {
-    /// The lists of a column that was checked; None if Python sees no lists in it.
-    fn new(column: &Arc<str>, array: &ArrayRef) -> Result<Option<Self>> {
-        let fault = |e: ArrowError| Error::render(e.to_string()).in_column(&**column);
-        let plain = match array.data_type() {
-            DataType::Dictionary(_, values) => &arrow_cast::cast(array, values).map_err(fault)?,
-            DataType::RunEndEncoded(_, values) => &arrow_cast::cast(array, values.data_type()).map_err(fault)?,
-            _ => array,
-        };
-        let Some(element) = element_type(plain.data_type()) else {
-            return match plain.data_type() {
-                DataType::Map(..) => Err(Error::render("expected lists of messages, found a map").in_column(&**column)),
-                _ => Ok(None),
-            };
-        };
-        let target = DataType::LargeList(Arc::new(Field::new_list_field(element.clone(), true)));
-        let lists = arrow_cast::cast(plain, &target).map_err(fault)?.as_list::<i64>().clone();
-        let complete = match &element {
-            DataType::Struct(fields) => fields.find("role").is_some() && fields.find("content").is_some(),
-            DataType::Null => true,
-            _ => false,
-        };
-        Ok(Some(Self { column: column.clone(), lists, complete }))
-    }
-}
-
-/// JSON of requests that are texts; None where they pass what one array can hold. `empty` writes that of an empty text.
-///
-/// # Errors
-///
-/// As `empty`.
-pub fn text_json(
-    block: &Block,
-    layout: Layout,
-    empty: impl Fn(usize, &mut String) -> Result<()>,
-) -> Result<Option<ArrayRef>> {
-    let (mut offsets, mut out) = (vec![0], String::new());
-    for n in 0..block.len() {
-        if block.get(n).is_empty() {
-            empty(n, &mut out)?;
-        } else {
-            json::string(&String::from_utf8_lossy(block.get(n)), &mut out);
-        }
-        offsets.push(out.len());
-    }
-    let texts = Texts { offsets, bytes: out.into_bytes().into() };
-    Ok((texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None)))
 }

@@ -7,6 +7,7 @@ mod chat;
 mod copy;
 mod engine;
 mod examples;
+mod expansion;
 mod explain;
 mod fill;
 mod findings;
@@ -25,6 +26,7 @@ mod scalar;
 mod schema;
 mod shots;
 mod strings;
+mod text_json;
 mod turns;
 mod zipped;
 

@@ -11,12 +11,13 @@ use super::batch::{Batch, Host, names};
 use super::borrowed::Borrowed;
 use super::engine::{Shots, texts};
 use super::examples::{Examples, Parts};
-use super::lists::{Assembly, Shared, text_json};
+use super::lists::{Assembly, Shared};
 use super::media::Shown;
 use super::message_type::MessageType;
 use super::outcome::Outcome;
 use super::planner::{Plan, Plans};
 use super::strings::{Block, limit};
+use super::text_json::text_json;
 use crate::error::{Error, Result};
 use crate::plan::{
     Choice, Columns, Config, Draws, ExampleForm, IceForm, Labels, Mode, Output, Substitution, labels, recipe,
