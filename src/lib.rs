@@ -2,7 +2,7 @@
 //! one sample at a time.
 //!
 //! A sample travels one way: configuration → template and role → plan → render → Arrow. Each module uses only modules
-//! named to its left: `error · value · dialect · template · role · plan · pytext · render · python`.
+//! named to its left: `error · value · threads · dialect · template · role · plan · pytext · render · python`.
 
 pub mod dialect;
 pub mod error;
@@ -13,6 +13,7 @@ mod python;
 pub mod render;
 pub mod role;
 pub mod template;
+pub mod threads;
 pub mod value;
 
 #[cfg(feature = "python")]

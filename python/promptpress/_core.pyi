@@ -13,6 +13,7 @@ __all__ = [
     "Renderer",
     "TemplateError",
     "__version__",
+    "copied",
     "fill",
     "repeated_rows",
     "set_printable",
@@ -100,4 +101,5 @@ def threads() -> int:
 
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def set_printable(bitmap: bytes) -> bool: ...
+def copied(value: Any, depth: int) -> Any: ...
 def repeated_rows(start: int, rows: int, times: int) -> pa.Array: ...

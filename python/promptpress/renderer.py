@@ -16,7 +16,7 @@ from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.model_classes import meta_template_of
-from promptpress.settings import canonical, plain
+from promptpress.settings import canonical, plain, plain_settings
 from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes, taken
 
 __all__ = ["Renderer"]
@@ -119,8 +119,7 @@ class Renderer:
         table = None if examples is None else as_table(examples)
         if isinstance(tokens, Mapping):
             tokens = dict(tokens)
-        settings = {key: plain(value, key) for key, value in settings.items()}
-        self._set(settings=settings, examples=table, tokens=tokens)
+        self._set(settings=plain_settings(settings), examples=table, tokens=tokens)
         self._core  # noqa: B018 - compiles, and so checks
 
     def _set(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from promptpress import _core
 from promptpress.errors import template_error
 
-__all__ = ["canonical", "plain"]
+__all__ = ["canonical", "plain", "plain_settings"]
 
 _MAX_DEPTH = 100
-_SMALL = 1 << 63
-"""Every integer below has a `repr`."""
 """Deeper than any configuration, and far from where Python's or the core's recursion ends."""
 
 _UNORDERED = ("retriever", "reader", "inferencer", "names")
@@ -38,10 +37,25 @@ def plain(value: Any, path: str) -> Any:
     [0, 1]
 
     """
-    try:
-        return _simple(value, 0)
-    except _NotSimpleError:
-        return _plain(value, path, 0)
+    return _plain(value, path, 0)
+
+
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn a renderer's arguments into plain data, each as `plain` does it.
+
+    Args:
+        settings: The arguments by their names, which are the paths that errors begin with.
+
+    Raises:
+        TemplateError: As `plain`.
+
+    >>> plain_settings({"mode": "gen", "labels": ("A", 1)})
+    {'mode': 'gen', 'labels': ['A', 1]}
+
+    """
+    # Paths take most of the time, and are for what is out of the ordinary.
+    copied: dict[str, Any] | None = _core.copied(settings, _MAX_DEPTH + 1)
+    return {key: plain(value, key) for key, value in settings.items()} if copied is None else copied
 
 
 def canonical(settings: Mapping[str, Any]) -> str:
@@ -66,33 +80,6 @@ def canonical(settings: Mapping[str, Any]) -> str:
         else:
             parts.append((name, value))
     return repr(parts)
-
-
-class _NotSimpleError(Exception):
-    """Something needs a closer look."""
-
-
-def _simple(value: Any, depth: int) -> Any:
-    """Copy dicts and lists of Python's own scalars, as nearly every configuration is made of them.
-
-    Knows no paths, which take most of the time: whatever is out of the ordinary is left to `_plain`, which says where.
-    """
-    kind = type(value)
-    if depth > _MAX_DEPTH or (kind is str and not value.isascii()):
-        raise _NotSimpleError
-    if kind is str or value is None or kind is bool or kind is float or (kind is int and -_SMALL < value < _SMALL):
-        return value
-    if kind is dict:
-        return {_simple_key(key): _simple(item, depth + 1) for key, item in value.items()}
-    if kind is list or kind is tuple:
-        return [_simple(item, depth + 1) for item in value]
-    raise _NotSimpleError
-
-
-def _simple_key(key: Any) -> str:
-    if type(key) is not str or not key.isascii():
-        raise _NotSimpleError
-    return key
 
 
 def _plain(value: Any, path: str, depth: int) -> Any:  # noqa: PLR0911 - one return for each kind of value

@@ -1,17 +1,25 @@
 //! Placeholders: what stands in a text for a column, and whether one could form out of values.
 
-use rayon::prelude::*;
+use memchr::memmem;
+
+use crate::threads;
 
 /// Bytes that one thread looks through at once.
 const PIECE: usize = 256 << 10;
+/// Tokens that are looked for one by one.
+const FEW: usize = 8;
 
 /// The placeholders of a table's columns, in the order in which they are replaced: `{name}`, or tokens of the
 /// configuration's own.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
     all: Vec<String>,
+    /// How each is found: what a search needs to know of it beforehand.
+    finders: Vec<memmem::Finder<'static>>,
     /// Bytes that a token begins with.
     starts: Vec<u8>,
+    /// Bytes of the longest.
+    longest: usize,
     overlap: bool,
 }
 
@@ -21,7 +29,9 @@ impl Tokens {
         let mut starts: Vec<u8> = all.iter().filter_map(|token| token.as_bytes().first().copied()).collect();
         starts.sort_unstable();
         starts.dedup();
-        let mut out = Self { all, starts, overlap: false };
+        let finders = all.iter().map(|token| memmem::Finder::new(token).into_owned()).collect();
+        let longest = all.iter().map(String::len).max().unwrap_or(0);
+        let mut out = Self { all, finders, starts, longest, overlap: false };
         out.overlap = out.may_overlap();
         out
     }
@@ -58,44 +68,79 @@ impl Tokens {
         &self.all[column]
     }
 
-    /// Where a token could begin in `bytes`.
-    fn begins<'a>(&'a self, bytes: &'a [u8]) -> Box<dyn Iterator<Item = usize> + 'a> {
-        match self.starts[..] {
-            [] => Box::new(std::iter::empty()),
-            [a] => Box::new(memchr::memchr_iter(a, bytes)),
-            [a, b] => Box::new(memchr::memchr2_iter(a, b, bytes)),
-            [a, b, c] => Box::new(memchr::memchr3_iter(a, b, c, bytes)),
-            _ => Box::new((0..bytes.len()).filter(|at| self.starts.contains(&bytes[*at]))),
+    /// The first token at or behind `from`: its place, and the first column whose it is. An empty token is none.
+    #[inline]
+    pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
+        while let Some(at) = self.begin(bytes, from) {
+            let rest = &bytes[at..];
+            let here = |token: &String| {
+                // Most are told apart by the byte after the first.
+                let second = token.len() < 2 || rest.get(1) == token.as_bytes().get(1);
+                second && !token.is_empty() && rest.starts_with(token.as_bytes())
+            };
+            if let Some(column) = self.all.iter().position(here) {
+                return Some((at, column));
+            }
+            from = at + 1;
         }
+        None
+    }
+
+    /// Where the token of a column stands in `bytes`, from left to right and none within another.
+    pub fn find_iter<'t>(&'t self, column: usize, bytes: &'t [u8]) -> impl Iterator<Item = usize> + 't {
+        self.finders[column].find_iter(bytes)
+    }
+
+    /// Where at or behind `from` a token could begin.
+    #[inline]
+    fn begin(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let rest = bytes.get(from..)?;
+        let found = match self.starts[..] {
+            [] => None,
+            [a] => memchr::memchr(a, rest),
+            [a, b] => memchr::memchr2(a, b, rest),
+            [a, b, c] => memchr::memchr3(a, b, c, rest),
+            _ => rest.iter().position(|byte| self.starts.contains(byte)),
+        };
+        Some(from + found?)
+    }
+
+    fn begins<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+        std::iter::successors(self.begin(bytes, 0), |at| self.begin(bytes, at + 1))
     }
 
     /// Whether no token could stand or begin in `bytes`: a quick look before a close one.
     pub fn none_in(&self, bytes: &[u8]) -> bool {
-        let none_begins = match self.starts[..] {
-            [only] => memchr::memchr(only, bytes).is_none(),
-            _ => self.begins(bytes).next().is_none(),
-        };
-        none_begins && !self.has_empty()
+        self.begin(bytes, 0).is_none() && !self.has_empty()
     }
 
     /// [`Self::none_in`] for long bytes, on all threads of the pool that is at work.
     pub fn none_in_long(&self, bytes: &[u8]) -> bool {
-        if bytes.len() <= PIECE || rayon::current_thread_index().is_none() {
-            return self.none_in(bytes);
-        }
         // What a token begins with is a single byte, so that pieces may be cut anywhere.
-        bytes.par_chunks(PIECE).all(|piece| self.none_in(piece))
+        threads::all(bytes.chunks(PIECE).collect(), |piece| self.none_in(piece))
     }
 
     fn has_empty(&self) -> bool {
         self.all.iter().any(String::is_empty)
     }
 
+    /// Whether no token stands in `bytes`, where that is quickly told: mathematics is full of what tokens begin with, and
+    /// a few tokens are looked for as a whole faster than each brace is looked at.
+    pub fn none_whole_in(&self, bytes: &[u8]) -> bool {
+        self.finders.len() <= FEW && self.finders.iter().all(|finder| finder.find(bytes).is_none())
+    }
+
+    /// Whether bytes end in the beginning of a token, and don't hold it whole.
+    pub fn end_in_part(&self, bytes: &[u8]) -> bool {
+        let tail = &bytes[(bytes.len() + 1).saturating_sub(self.longest).min(bytes.len())..];
+        self.begins(tail).any(|at| {
+            let part = &tail[at..];
+            self.all.iter().any(|token| token.len() > part.len() && token.as_bytes().starts_with(part))
+        })
+    }
+
     /// Whether bytes hold a whole token, or end in the beginning of one.
     pub fn could_form(&self, bytes: &[u8]) -> bool {
-        if self.none_in(bytes) {
-            return false;
-        }
         self.begins(bytes).any(|at| {
             let rest = &bytes[at..];
             // Mathematics is full of braces: most are told apart by the byte after them.
@@ -107,8 +152,7 @@ impl Tokens {
 
     /// How the tokens go on that `literal` ends in the beginning of.
     pub fn continuations(&self, literal: &[u8]) -> Vec<Box<[u8]>> {
-        let longest = self.all.iter().map(String::len).max().unwrap_or(0);
-        let tail = &literal[literal.len().saturating_sub(longest)..];
+        let tail = &literal[literal.len().saturating_sub(self.longest)..];
         let mut out = Vec::new();
         for at in self.begins(tail) {
             for token in &self.all {
@@ -125,18 +169,9 @@ impl Tokens {
     /// Where tokens stand in `text`, from left to right: first byte and column. Where they overlap, the leftmost
     /// counts, then the first column.
     pub fn placeholders(&self, text: &str) -> Vec<(usize, usize)> {
-        let mut out = Vec::new();
-        let mut free = 0;
-        for at in self.begins(text.as_bytes()) {
-            let here = |token: &String| !token.is_empty() && text.as_bytes()[at..].starts_with(token.as_bytes());
-            if at >= free
-                && let Some(column) = self.all.iter().position(here)
-            {
-                out.push((at, column));
-                free = at + self.all[column].len();
-            }
-        }
-        out
+        let next = |free: usize| self.find(text.as_bytes(), free);
+        let behind = |(at, column): &(usize, usize)| at + self.all[*column].len();
+        std::iter::successors(next(0), |found| next(behind(found))).collect()
     }
 }
 
@@ -156,6 +191,20 @@ mod tests {
         }
         for bytes in ["", "question}", r"\frac{a}{b}", "{quest}", "{Question}", "</a>", "A>"] {
             assert!(!tokens.could_form(bytes.as_bytes()), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn whole_and_unfinished_tokens_are_all_that_could_form() {
+        let tokens = tokens(&["{question}", "{a}", "</A>"]);
+        let ends =
+            ["", "{", "{a", "{a}", "{b}", "{question", "{question}", "<", "</A", "</A>", "</B>", "问", r"\frac{a"];
+        for text in
+            ends.iter().flat_map(|end| ["", "x", "{", "a}", "x{a}", "{ques"].map(|start| format!("{start}{end}")))
+        {
+            let bytes = text.as_bytes();
+            let parts = !tokens.none_whole_in(bytes) || tokens.end_in_part(bytes);
+            assert_eq!(tokens.could_form(bytes), parts, "{text}");
         }
     }
 

@@ -92,7 +92,7 @@ impl TextColumn {
     pub fn looked_through(array: &dyn Array, look: &(dyn Fn(&[u8]) -> bool + Sync)) -> Result<(Self, bool)> {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         match Slices::of(array) {
-            Some(slices) if is_string(array.data_type()) && rayon::current_thread_index().is_some() => {
+            Some(slices) if is_string(array.data_type()) => {
                 let pleased = slices.check(array.len(), nulls, None, Some(look))?;
                 Ok((Self { len: array.len(), nulls: nulls.cloned(), layout: Layout::Plain(slices) }, pleased))
             }

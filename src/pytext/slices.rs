@@ -12,9 +12,9 @@ use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
-use rayon::prelude::*;
 
 use crate::error::{Error, Result, excerpt};
+use crate::threads;
 
 /// A view's bytes stand in the view itself up to this length.
 const INLINE: usize = 12;
@@ -272,21 +272,18 @@ fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], look: Option<Look>)
     let range = data.get(first..last)?;
     let pieces = if look.is_some() { pieces(range) } else { vec![range] };
     // Most text is ASCII, which one look tells; the rest needs a closer one.
-    let see = |piece: &&[u8]| {
+    let see = |piece: &[u8]| {
         piece.chunks(NEAR).fold((true, look.is_some()), |(ascii, pleased), near| {
             (ascii && near.is_ascii(), pleased && look.is_some_and(|look| look(near)))
         })
     };
     let both = |a: (bool, bool), b: (bool, bool)| (a.0 && b.0, a.1 && b.1);
-    let (all_ascii, pleased) = match pieces[..] {
-        [piece] => see(&piece),
-        _ => pieces.par_iter().map(see).reduce(|| (true, true), both),
-    };
+    let (all_ascii, pleased) = threads::map(pieces.clone(), see).into_iter().fold((true, true), both);
     if all_ascii {
         return Some(pleased);
     }
-    let valid = |piece: &&[u8]| piece.is_ascii() || simdutf8::basic::from_utf8(piece).is_ok();
-    let all_valid = if pieces.len() > 1 { pieces.par_iter().all(valid) } else { pieces.iter().all(valid) };
+    let valid = |piece: &[u8]| piece.is_ascii() || simdutf8::basic::from_utf8(piece).is_ok();
+    let all_valid = threads::all(pieces, valid);
     // Each row is a run of whole characters if no offset stands within one.
     let whole = |offset: &O| {
         let at = offset.as_usize() - first;

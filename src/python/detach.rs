@@ -82,6 +82,19 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
 /// How often signals are looked at while the pool works.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// Rows that are rendered faster than another thread wakes up.
+const FEW: usize = 64;
+
+/// [`detached`] for `rows` rows: a few of them on the thread that asks, which looks at signals when it is back.
+pub(super) fn detached_rows<T: Send>(
+    py: Python<'_>,
+    host: &Interpreter,
+    rows: usize,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    if rows <= FEW { Ok(py.detach(work)) } else { detached(py, Some(host), work) }
+}
+
 /// Run `work` on the pool while other Python threads go on.
 ///
 /// Python handles signals on the thread that it runs on, so that thread waits here and looks; the work is told by `host`.

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3_arrow::{PyArray, PyRecordBatch, PySchema, PyTable};
 
 use super::arrow::{Interpreter, batches, export, one_batch};
-use super::detach::detached;
+use super::detach::{detached, detached_rows};
 use super::errors::to_python;
 use super::value;
 use crate::error::{Error, Result};
@@ -122,7 +122,12 @@ impl Renderer {
             Config::new(&settings, &text_of).map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
         let examples = examples.map(one_batch).transpose();
         let examples = plain(py, examples)?;
-        let made = detached(py, Some(&host), || render::Renderer::new(config, examples.as_ref(), &host))?;
+        let rows = match &config.retriever.choice {
+            Choice::Zero => 0,
+            Choice::Fixed(ids) => ids.len(),
+            _ => examples.as_ref().map_or(0, RecordBatch::num_rows),
+        };
+        let made = detached_rows(py, &host, rows, || render::Renderer::new(config, examples.as_ref(), &host))?;
         Ok(Self { core: raised(py, &host, made)? })
     }
 
@@ -143,7 +148,8 @@ impl Renderer {
             Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect::<PyResult<_>>()?,
             None => vec![None],
         };
-        let rendered = detached(py, Some(&host), || -> Result<Vec<render::Outcome>> {
+        let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.waiting());
+        let rendered = detached_rows(py, &host, rows, || -> Result<Vec<render::Outcome>> {
             let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (start, state) = &mut *position;
             let mut out = Vec::new();

@@ -40,6 +40,46 @@ pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     Ok(Value::Other(text.into()))
 }
 
+/// A copy of `value`, with tuples as lists, if it is made of Python's own dicts, lists, tuples and scalars alone, as
+/// nearly every configuration is: keys and texts are Unicode, integers have 64 bits, nothing lies more than `depth` deep.
+/// None if a closer look is needed.
+#[pyfunction]
+pub(super) fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let is_scalar = value.is_none()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.cast_exact::<PyInt>().is_ok_and(|int| int.extract::<i64>().is_ok())
+        || is_text(value);
+    if is_scalar {
+        return Ok(Some(value.clone()));
+    }
+    let Some(depth) = depth.checked_sub(1) else { return Ok(None) };
+    let list = |items: &mut dyn Iterator<Item = Bound<'py, PyAny>>| -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(items) = items.map(|item| copied(&item, depth)).collect::<PyResult<Option<Vec<_>>>>()? else {
+            return Ok(None);
+        };
+        Ok(Some(PyList::new(value.py(), items)?.into_any()))
+    };
+    if let Ok(items) = value.cast_exact::<PyList>() {
+        return list(&mut items.iter());
+    }
+    if let Ok(items) = value.cast_exact::<PyTuple>() {
+        return list(&mut items.iter());
+    }
+    let Ok(dict) = value.cast_exact::<PyDict>() else { return Ok(None) };
+    let out = PyDict::new(value.py());
+    for (key, item) in dict {
+        let Some(item) = copied(&item, depth)?.filter(|_| is_text(&key)) else { return Ok(None) };
+        out.set_item(key, item)?;
+    }
+    Ok(Some(out.into_any()))
+}
+
+/// Whether it is a string of Python's own type without lone surrogates.
+fn is_text(value: &Bound<'_, PyAny>) -> bool {
+    value.cast_exact::<PyString>().is_ok_and(|text| text.to_cow().is_ok())
+}
+
 /// A scalar as a Python object.
 pub(super) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {

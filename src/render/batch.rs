@@ -4,11 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef};
-use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::plan::Columns;
 use crate::pytext::{NONE, TextColumn, is_native};
+use crate::threads;
 
 /// What rendering asks of whoever runs it.
 pub trait Host: Sync {
@@ -170,11 +170,10 @@ impl<'a> Batch<'a> {
             {
                 return None;
             }
-            let flags: Vec<bool> = (0..self.rows)
-                .into_par_iter()
-                .with_min_len(1024)
-                .map(|row| self.columns.tokens.could_form(texts.bytes(row)))
-                .collect();
+            let flags = threads::map(threads::chunks(self.rows, 1024), |rows| -> Vec<bool> {
+                rows.map(|row| self.columns.tokens.could_form(texts.bytes(row))).collect()
+            });
+            let flags = flags.concat();
             flags.contains(&true).then_some(flags)
         });
         Ok(made.as_deref())

@@ -6,18 +6,17 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::batch::Batch;
 use super::copy::put;
 use super::examples::Parts;
-use super::fill;
+use super::fill::Filler;
 use super::pages::Bytes;
 use super::plain::{self, Attempt};
 use super::planner::{Plan, Plans};
 use super::ready::{Ready, Tables};
 use crate::error::Result;
 use crate::role::Request;
+use crate::threads;
 
 /// The texts of some requests, one after the other.
 #[derive(Debug, Default)]
@@ -62,15 +61,19 @@ pub fn hard_rows<'r>(batch: &Batch, requests: impl Iterator<Item = &'r Request>)
         .flat_map(|plan| &plan.programs)
         .map(|p| Ready::of_batch(p, batch, &none, &tables))
         .collect::<Result<_>>()?;
-    Ok((0..batch.rows).into_par_iter().filter(|row| programs.iter().any(|p| p.is_hard(*row, &[], &none))).collect())
+    let hard = |rows: Range<usize>| -> Vec<usize> {
+        rows.filter(|row| programs.iter().any(|p| p.is_hard(*row, &[], &none))).collect()
+    };
+    Ok(threads::map(threads::chunks(batch.rows, CHUNK), hard).concat())
 }
 
 /// What one chunk of requests measures.
 struct Measured {
     requests: Range<usize>,
     lengths: Vec<usize>,
-    /// Texts rendered already, by their number in the chunk, ascending.
-    hard: Vec<(usize, Vec<u8>)>,
+    /// Texts rendered already: their numbers in the chunk, ascending, and the texts one after the other.
+    hard: Vec<usize>,
+    texts: Vec<u8>,
 }
 
 /// Requests that one thread takes at a time: enough to forget the cost of taking them, few enough to share.
@@ -99,7 +102,7 @@ pub fn texts(
     columns.sort_unstable();
     columns.dedup();
     let scanned = |column: &usize| plans.all.iter().flat_map(|p| &p.programs).any(|p| p.scanned.contains(column));
-    columns.par_iter().for_each(|column| batch.prepare(*column, scanned(column)));
+    threads::map(columns, |column| batch.prepare(column, scanned(&column)));
     let labels = plans.labels;
     let requests = rows.start * labels..rows.end * labels;
     let tables = Tables::new(parts, requests.len());
@@ -112,25 +115,26 @@ pub fn texts(
     let measure = |chunk: Range<usize>| -> Result<Measured> {
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
-        let mut hard = Vec::new();
+        let (mut hard, mut texts, mut filler) = (Vec::new(), Vec::new(), Filler::default());
         for request in chunk.clone() {
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
                 if !never_hard && one.is_hard(row, shots, parts) {
-                    let text = fill::program(one.program, batch, row, shots, parts)?;
-                    lengths.push(text.len());
-                    hard.push((lengths.len() - 1, text));
+                    let start = texts.len();
+                    filler.program(one.program, batch, row, shots, parts, &mut texts)?;
+                    hard.push(lengths.len());
+                    lengths.push(texts.len() - start);
                 } else {
                     lengths.push(one.length(row, shots));
                 }
             }
         }
-        Ok(Measured { requests: chunk, lengths, hard })
+        Ok(Measured { requests: chunk, lengths, hard, texts })
     };
     let chunks: Vec<Range<usize>> =
         requests.clone().step_by(CHUNK).map(|start| start..(start + CHUNK).min(requests.end)).collect();
-    let measured: Vec<Measured> = chunks.into_par_iter().map(measure).collect::<Result<_>>()?;
+    let measured = threads::try_map(chunks, measure)?;
 
     let mut offsets = Vec::with_capacity(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1);
     offsets.push(0);
@@ -150,7 +154,7 @@ pub fn texts(
         slices.push((chunk, own));
         rest = after;
     }
-    slices.into_par_iter().for_each(|(chunk, own)| {
+    threads::map(slices, |(chunk, own)| {
         let mut at = 0;
         let mut number = 0;
         if chunk.hard.is_empty() {
@@ -164,14 +168,18 @@ pub fn texts(
             return;
         }
         let mut hard = chunk.hard.iter().peekable();
+        let mut from = 0;
         for request in chunk.requests.clone() {
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
-                at = match hard.next_if(|(n, _)| *n == number) {
-                    Some((_, text)) => put(own, at, text, 0, text.len()),
-                    None => one.write(own, at, row, shots),
-                };
+                if hard.next_if_eq(&&number).is_some() {
+                    let length = chunk.lengths[number];
+                    at = put(own, at, &chunk.texts, from, from + length);
+                    from += length;
+                } else {
+                    at = one.write(own, at, row, shots);
+                }
                 number += 1;
             }
         }

@@ -1,10 +1,10 @@
 //! The examples' texts: every row of the train split that can be chosen, rendered once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::DataType;
-use rayon::prelude::*;
 
 use super::batch::{Batch, Host, names};
 use super::engine::{self, Shots, Texts};
@@ -17,6 +17,7 @@ use crate::plan::{Columns, Config, ExampleForm, IceForm, Op, Program, Substituti
 use crate::pytext::TextColumn;
 use crate::role::{Piece, Request};
 use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
+use crate::threads;
 use crate::value::Value;
 
 /// Texts of example parts, by example and part.
@@ -116,7 +117,7 @@ impl Parts {
     ///
     /// `RenderError` for a value without text.
     pub fn of_rows(batch: &Batch, form: &[&Text]) -> Result<Self> {
-        (0..batch.columns.names.len()).into_par_iter().for_each(|column| batch.prepare(column, true));
+        threads::map((0..batch.columns.names.len()).collect(), |column| batch.prepare(column, true));
         let mut programs: Vec<Program> =
             form.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns)).collect();
         let mut columns = vec![None; programs.len()];
@@ -349,7 +350,10 @@ impl Examples {
     ) -> Result<ExampleForm> {
         let kind = self.kind(example)?;
         let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
-        let columns = self.columns.under(substitution);
+        let columns = match substitution {
+            known if known == self.columns.substitution => Cow::Borrowed(&self.columns),
+            other => Cow::Owned(self.columns.under(other)),
+        };
         let row = self.table.slice(example as usize, 1);
         let batch = Batch::new(&columns, &row, host);
         let mut failed = None;

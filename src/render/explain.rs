@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use rayon::prelude::*;
 
 use super::batch::{Batch, Host};
 use super::engine::hard_rows;
@@ -17,6 +16,7 @@ use crate::plan::{
 };
 use crate::role::{Join, Message, Piece, Request, Slot};
 use crate::template::{Media, Origin, RawItem, Source, Template};
+use crate::threads;
 use crate::value::Value;
 
 /// A stretch of one message of a request, and its origin.
@@ -158,7 +158,7 @@ impl Renderer {
             culprits.dedup();
             Ok(differs.then(|| Divergence { row: start + row, columns: culprits }))
         };
-        let found: Vec<Option<Divergence>> = candidates.into_par_iter().map(look).collect::<Result<_>>()?;
+        let found = threads::try_map(candidates, look)?;
         Ok(found.into_iter().flatten().collect())
     }
 

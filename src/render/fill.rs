@@ -1,90 +1,118 @@
-//! Filling column by column, as the harness does: the exact course for the rows where copying isn't enough.
+//! Filling the rows where copying isn't enough: value within value where that is certain, else column by column, as the
+//! harness does.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use memchr::memmem;
 
 use super::batch::Batch;
 use super::examples::Parts;
+use super::nest::Nest;
 use crate::error::Result;
 use crate::plan::{Program, Seg, Substitution, Unit};
 use crate::role::Join;
 use crate::template::{Atom, Origin, Source, Text};
 
-/// The text of a whole program in one row.
-///
-/// # Errors
-///
-/// `RenderError` for a value without text.
-pub fn program(program: &Program, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    for one in &program.units {
-        let text = unit(one, batch, row, shots, parts)?;
-        if one.join == Join::Line && !text.is_empty() {
-            out.push(b'\n');
-        }
-        out.extend_from_slice(&text);
-    }
-    Ok(out)
+/// Fills texts one after the other, in memory that it keeps.
+#[derive(Debug, Default)]
+pub struct Filler {
+    nest: Nest,
+    /// The unit at hand.
+    text: Vec<u8>,
+    /// The unit with one column more filled in.
+    next: Vec<u8>,
 }
 
-fn unit(unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) -> Result<Vec<u8>> {
-    let mut text = Vec::new();
-    if unit.is_open(batch.columns) {
-        for atom in &unit.text.atoms {
-            match atom {
-                Atom::Lit(s, _) => text.extend_from_slice(s.as_bytes()),
-                Atom::Example { slot, part } => text.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
-                Atom::Field(name) => text.extend_from_slice(batch.named(name, row)?),
+impl Filler {
+    /// Append the text of a whole program in one row to `out`.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn program(
+        &mut self,
+        program: &Program,
+        batch: &Batch,
+        row: usize,
+        shots: &[u32],
+        parts: &Parts,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        for one in &program.units {
+            let start = out.len();
+            if one.join == Join::Line {
+                out.push(b'\n');
             }
+            let text = out.len();
+            if !one.is_open(batch.columns) {
+                for seg in &one.segs {
+                    out.extend_from_slice(match seg {
+                        Seg::Lit(s, _) => s.as_bytes(),
+                        Seg::Field(column) => batch.field(*column, row)?,
+                        Seg::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
+                    });
+                }
+            } else if !self.nest.unit(one, batch, row, shots, parts, out)? {
+                self.by_columns(one, batch, row, shots, parts)?;
+                out.extend_from_slice(&self.text);
+            }
+            if out.len() == text {
+                out.truncate(start);
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of a unit into `self.text`, one column after the other.
+    fn by_columns(&mut self, unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) -> Result<()> {
+        let text = &mut self.text;
+        text.clear();
+        for atom in &unit.text.atoms {
+            text.extend_from_slice(match atom {
+                Atom::Lit(s, _) => s.as_bytes(),
+                Atom::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
+                Atom::Field(name) => batch.named(name, row)?,
+            });
         }
         for column in 0..batch.columns.tokens.len() {
-            if batch.columns.tokens.none_in(&text) {
+            if batch.columns.tokens.none_in(&self.text) {
                 break;
             }
-            if let Cow::Owned(replaced) = replace(&text, column, &unit.text, batch, row)? {
-                text = replaced;
-            }
+            self.replace(column, &unit.text, batch, row)?;
         }
-    } else {
-        for seg in &unit.segs {
-            match seg {
-                Seg::Lit(s, _) => text.extend_from_slice(s.as_bytes()),
-                Seg::Field(column) => text.extend_from_slice(batch.field(*column, row)?),
-                Seg::Example { slot, part } => text.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
-            }
-        }
+        Ok(())
     }
-    Ok(text)
+
+    /// Put the field of a column in for each of its tokens.
+    fn replace(&mut self, column: usize, unit: &Text, batch: &Batch, row: usize) -> Result<()> {
+        let Self { text, next, .. } = self;
+        let tokens = &batch.columns.tokens;
+        let mut found = whole(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
+        if found.peek().is_none() {
+            return Ok(());
+        }
+        let value = match batch.columns.fixed(column, unit) {
+            Some(by) => by.as_bytes(),
+            None => batch.field(column, row)?,
+        };
+        next.clear();
+        let mut start = 0;
+        for at in found {
+            next.extend_from_slice(&text[start..at]);
+            next.extend_from_slice(value);
+            start = at + tokens.get(column).len();
+        }
+        next.extend_from_slice(&text[start..]);
+        std::mem::swap(text, next);
+        Ok(())
+    }
 }
 
-fn replace<'t>(text: &'t [u8], column: usize, unit: &Text, batch: &Batch, row: usize) -> Result<Cow<'t, [u8]>> {
-    let token = batch.columns.tokens.get(column).as_bytes();
-    let mut found = places(text, token).peekable();
-    if found.peek().is_none() {
-        return Ok(Cow::Borrowed(text));
-    }
-    let value = match batch.columns.fixed(column, unit) {
-        Some(by) => by.as_bytes(),
-        None => batch.field(column, row)?,
-    };
-    let mut out = Vec::with_capacity(text.len() + value.len());
-    let mut start = 0;
-    for at in found {
-        out.extend_from_slice(&text[start..at]);
-        out.extend_from_slice(value);
-        start = at + token.len();
-    }
-    out.extend_from_slice(&text[start..]);
-    Ok(Cow::Owned(out))
-}
-
-/// Where a token stands in a text, from left to right and none within another.
-fn places<'t>(text: &'t [u8], token: &'t [u8]) -> impl Iterator<Item = usize> + 't {
-    // An empty token stands between characters, as in Python, not between bytes.
-    let between = |at: &usize| !token.is_empty() || text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80);
-    memmem::find_iter(text, token).filter(between)
+/// Of the places where a token stands those that count: an empty one stands between characters, as in Python, not
+/// between bytes.
+fn whole<'t>(text: &'t [u8], token: &str, found: impl Iterator<Item = usize> + 't) -> impl Iterator<Item = usize> + 't {
+    let empty = token.is_empty();
+    found.filter(move |at| !empty || text.get(*at).is_none_or(|byte| byte & 0xC0 != 0x80))
 }
 
 /// Put `value` in for every `token` of a text, as Python's `str.replace` does. None where there is no such token.
@@ -98,7 +126,7 @@ fn places<'t>(text: &'t [u8], token: &'t [u8]) -> impl Iterator<Item = usize> + 
 /// ```
 #[must_use]
 pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
-    let mut found = places(text.as_bytes(), token.as_bytes()).peekable();
+    let mut found = whole(text.as_bytes(), token, memmem::find_iter(text.as_bytes(), token)).peekable();
     found.peek()?;
     let mut out = String::with_capacity(text.len() + value.len());
     let mut start = 0;
@@ -152,6 +180,8 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
             }
         }
         now = next;
+    } else if let Some(at_once) = at_once(&now, text, batch, row, culprits)? {
+        now = at_once;
     } else {
         for column in 0..columns.tokens.len() {
             let whole = flat(&now);
@@ -166,6 +196,28 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
     }
     now.retain(|(s, _)| !s.is_empty());
     Ok(now)
+}
+
+/// All columns at once, if that is what one after the other gives: of tokens that can't share bytes none may form anew.
+/// One that forms while columns are filled in is of what stands there in the end, where it is seen.
+fn at_once(
+    now: &Traced,
+    text: &Text,
+    batch: &Batch,
+    row: usize,
+    culprits: &mut Vec<Arc<str>>,
+) -> Result<Option<Traced>> {
+    let tokens = &batch.columns.tokens;
+    if tokens.overlap() {
+        return Ok(None);
+    }
+    let (mut next, mut own) = (Traced::new(), Vec::new());
+    put(now, &tokens.placeholders(&flat(now)), text, batch, row, &mut own, &mut next)?;
+    if !tokens.placeholders(&flat(&next)).is_empty() {
+        return Ok(None);
+    }
+    culprits.extend(own.into_iter().filter(|column| !culprits.contains(column)).collect::<Vec<_>>());
+    Ok(Some(next))
 }
 
 fn flat(run: &[(String, Origin)]) -> String {

@@ -16,6 +16,7 @@ mod json;
 mod lists;
 mod media;
 mod message_type;
+mod nest;
 mod outcome;
 mod pages;
 mod plain;

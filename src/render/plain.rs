@@ -9,8 +9,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
-
 use super::batch::Batch;
 use super::engine::Texts;
 use super::examples::Parts;
@@ -20,6 +18,7 @@ use super::ready::{Lengths, Ready, Tables};
 use crate::error::Result;
 use crate::plan::{Program, Tokens};
 use crate::pytext::TextColumn;
+use crate::threads;
 
 /// Rows that one thread takes at a time.
 const CHUNK: usize = 1024;
@@ -85,7 +84,7 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let read = unread.columns.values().map(|column| column.texts.total_length(rows.clone())).sum::<usize>();
     let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.none_in(&p.literals));
     let stop = AtomicBool::new(false);
-    let fine = slices.into_par_iter().map(|(rows, own)| -> Result<bool> {
+    let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
         batch.host.check()?;
         let mut by_output = by_output;
         let mut at = 0;
@@ -104,9 +103,8 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
             }
         }
         Ok(true)
-    });
-    let fine = fine.try_reduce(|| true, |a, b| Ok(a && b))?;
-    Ok(if fine { Attempt::Texts(Texts { offsets, bytes }) } else { Attempt::No })
+    })?;
+    Ok(if fine.into_iter().all(|fine| fine) { Attempt::Texts(Texts { offsets, bytes }) } else { Attempt::No })
 }
 
 /// The columns that are read while they are copied.
@@ -137,7 +135,11 @@ impl<'a> Unread<'a> {
         self.columns.values().all(|column| {
             let Some(bytes) = column.texts.checked(rows.clone()) else { return false };
             let harmless = |row: usize| !self.tokens.could_form(column.texts.bytes(row));
-            !column.scanned || self.tokens.none_in(bytes) || rows.clone().all(harmless)
+            let unfinished = |row: usize| self.tokens.end_in_part(column.texts.bytes(row));
+            !column.scanned
+                || self.tokens.none_in(bytes)
+                || self.tokens.none_whole_in(bytes) && !rows.clone().any(unfinished)
+                || rows.clone().all(harmless)
         })
     }
 }
@@ -147,7 +149,7 @@ fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
     let each = lengths.len();
     let mut offsets = vec![0_usize; rows.len() * each + 1];
     let chunk = |n: usize| rows.start + n * CHUNK..(rows.start + (n + 1) * CHUNK).min(rows.end);
-    offsets[1..].par_chunks_mut(CHUNK * each).enumerate().for_each(|(n, own)| {
+    threads::map(offsets[1..].chunks_mut(CHUNK * each).enumerate().collect(), |(n, own)| {
         if let [lengths] = lengths {
             lengths.add(chunk(n), own);
             return;

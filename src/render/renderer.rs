@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::Schema;
-use rayon::prelude::*;
 
 use super::batch::{Batch, Host, names};
 use super::borrowed::Borrowed;
@@ -24,6 +23,7 @@ use crate::plan::{
 };
 use crate::role::Request;
 use crate::template::{ColumnTokens, PromptTemplate, Shape, Template};
+use crate::threads;
 use crate::value::Value;
 
 /// Rows that are rendered between two looks at signals, and that one output chunk holds at most.
@@ -217,6 +217,14 @@ impl Renderer {
         out
     }
 
+    /// How many examples are still to be rendered before the first samples are.
+    pub fn waiting(&self) -> usize {
+        let chosen = matches!(self.config.retriever.choice, Choice::Fixed(_) | Choice::Zero);
+        let Some(examples) = self.examples.as_ref().filter(|_| !chosen) else { return 0 };
+        let kept = self.bound.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if kept.as_ref().is_some_and(|bound| bound.parts.get().is_some()) { 0 } else { examples.total }
+    }
+
     /// Bind to a schema, or take what was bound to it last.
     pub(super) fn bind(&self, schema: &Arc<Schema>) -> Result<Arc<Bound>> {
         let mut kept = self.bound.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -356,15 +364,14 @@ impl Renderer {
         let mut out = Vec::new();
         for group in starts.chunks(rayon::current_num_threads().max(1)) {
             host.check()?;
-            let render = |at: &usize| {
-                let (slice, first) = (batch.slice(*at, step.min(batch.num_rows() - at)), start + at);
+            let render = |at: usize| {
+                let (slice, first) = (batch.slice(at, step.min(batch.num_rows() - at)), start + at);
                 let (mut own, shared) = (Vec::new(), Shared::default());
                 self.slice(&slice, first, bound, message_type, &[None], &mut None, false, host, &shared, &mut own)
                     .map_err(|e| e.shifted(first))?;
                 Ok(own)
             };
-            let made: Vec<Result<Vec<Outcome>>> = group.par_iter().map(render).collect();
-            for own in made {
+            for own in threads::map(group.to_vec(), render) {
                 out.extend(own?);
             }
         }

@@ -1,0 +1,52 @@
+//! Work side by side: on all threads of the rayon pool that the caller is at work in, and in turn where it is in none.
+//!
+//! Nothing here starts a pool. rayon's own global one would outlive a fork without its threads, and for a few rows
+//! waking another thread takes longer than the rows. Who wants threads calls from within a pool: `pool.install(...)`.
+
+use rayon::prelude::*;
+
+/// Whether there are threads to share work with.
+pub fn several() -> bool {
+    rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
+}
+
+/// What `work` makes of each item, in their order.
+///
+/// ```
+/// use promptpress::threads;
+///
+/// assert_eq!(threads::map(vec![1, 2, 3], |n| n * n), [1, 4, 9]);
+/// ```
+pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
+    if items.len() > 1 && several() {
+        items.into_par_iter().map(work).collect()
+    } else {
+        items.into_iter().map(work).collect()
+    }
+}
+
+/// [`map`] of what can fail: stops as soon as one has failed.
+///
+/// # Errors
+///
+/// One that `work` returned; the first where the work is done in turn.
+pub fn try_map<T: Send, R: Send, E: Send>(
+    items: Vec<T>,
+    work: impl Fn(T) -> Result<R, E> + Send + Sync,
+) -> Result<Vec<R>, E> {
+    if items.len() > 1 && several() {
+        items.into_par_iter().map(work).collect()
+    } else {
+        items.into_iter().map(work).collect()
+    }
+}
+
+/// Whether `what` holds of each item; stops at the first of which it doesn't.
+pub fn all<T: Send>(items: Vec<T>, what: impl Fn(T) -> bool + Send + Sync) -> bool {
+    if items.len() > 1 && several() { items.into_par_iter().all(what) } else { items.into_iter().all(what) }
+}
+
+/// The numbers from 0 to `total` in ranges of `size`.
+pub fn chunks(total: usize, size: usize) -> Vec<std::ops::Range<usize>> {
+    (0..total).step_by(size).map(|start| start..(start + size).min(total)).collect()
+}
