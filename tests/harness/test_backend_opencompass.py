@@ -120,6 +120,31 @@ def test_choices(templates, retriever, max_seq_len, side):
     agree({**one, "samples": one["samples"].append_column("choices", choices)})
 
 
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_choices_by_the_harness_s_own_calculation(torch, batch_size):
+    def calculate(inferencer, retriever, model):
+        def get_logits(texts):
+            model.received.append(("logits", list(texts)))
+            return torch.tensor([[[scripted.number((text, n)) for n in range(128)]] for text in texts]), None
+
+        del inferencer._get_cond_prob
+        model.get_logits = get_logits
+        model.batch_padding = True
+        model.tokenizer.padding_side = "left"
+
+    one = case(
+        TEMPLATES["string"],
+        **MODELS["text"],
+        retriever=RETRIEVERS["fixed"],
+        inferencer={"type": "CLPInferencer", "batch_size": batch_size},
+        before=calculate,
+    )
+    choices = pa.array([["A", "B"]] * len(one["samples"]))
+    off = agree({**one, "samples": one["samples"].append_column("choices", choices)})
+    assert "logits" in repr(off)
+    assert "raised" not in repr(off)
+
+
 @pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
 @pytest.mark.parametrize("templates", [{}, {"prompt_template": STRING}, {"prompt_template": DIALOGUE}, "turns"])
