@@ -155,6 +155,88 @@ def test_chats(templates, model, mode):
     agree(case(templates, **MODELS[model], reader=reader, inferencer={"type": "ChatInferencer", "infer_mode": mode}))
 
 
+def chats():
+    """Columns that are lists of as many strings, and columns of messages."""
+    chance = random.Random(5)
+    counts = [chance.randrange(1, 4) for _ in range(12)]
+
+    def texts(count):
+        return [" ".join(chance.choices(WORDS, k=chance.randrange(4))) for _ in range(count)]
+
+    def messages(count):
+        roles = ["system", *["user", "assistant"] * count][chance.randrange(2) :]
+        return [{"role": role, "content": text} for role, text in zip(roles, texts(len(roles)), strict=True)]
+
+    columns = {name: [texts(count) for count in counts] for name in ("asked", "hint", "said")}
+    columns["said"][3] = columns["said"][3] * 2  # one list is longer: the shorter one counts
+    columns["dialogue"] = [messages(count) for count in counts]
+    columns["even"] = [[one for one in chat if one["role"] != "system"] for chat in columns["dialogue"]]
+    columns["id"] = list(range(12))
+    columns["gold"] = texts(12)
+    return pa.table(columns)
+
+
+CHAT_READERS = {
+    "rounds": {"input_columns": ["asked"], "output_column": "said"},
+    "rounds without answers": {"input_columns": ["asked"], "output_column": None},
+    "rounds of two columns": {"input_columns": ["asked", "hint"], "output_column": "said"},
+    "messages": {"input_columns": ["dialogue"], "output_column": "gold"},
+    "messages of any name": {"input_columns": ["even"], "output_column": None},
+    "dialogue": {"input_columns": ["dialogue", "id"], "output_column": "gold"},
+}
+ROUND_TURNS = [{"role": "SYSTEM", "prompt": "Be brief."}, {"role": "HUMAN", "prompt": "Q: {asked} {hint}"}]
+ROUND = {"type": "PromptTemplate", "template": {"begin": ["and"], "round": ROUND_TURNS}}
+
+
+@pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
+@pytest.mark.parametrize("model", ["text", "lines", "messages"])
+@pytest.mark.parametrize("templates", [{}, {"prompt_template": ROUND}, {"prompt_template": STRING}])
+@pytest.mark.parametrize("reader", CHAT_READERS)
+def test_chats_of_several_rounds(reader, templates, model, mode, caplog):
+    inferencer = {"type": "ChatInferencer", "infer_mode": mode}
+    one = case(templates, **MODELS[model], reader=CHAT_READERS[reader], inferencer=inferencer, samples=chats())
+    said = left_to_the_harness(one, caplog)
+    if reader != "rounds of two columns" or templates:
+        assert not said
+
+
+def test_dialogues_for_which_the_inferencer_has_a_mode_of_its_own():
+    reader = {"input_columns": ["dialogue", "id"], "output_column": "gold"}
+    samples = chats().drop_columns(["dialogue"]).rename_columns({"even": "dialogue"})
+    inferencer = {"type": "ChatInferencer", "infer_mode": "every"}
+    off = agree(case({}, **MODELS["text"], reader=reader, inferencer=inferencer, samples=samples))
+    assert "raised" not in repr(off)
+    assert "'round'" in repr(off)
+
+
+HOLES = {
+    "a chat": {"dialogue": [[{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}], None]},
+    "a message": {"dialogue": [[{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}], [None]]},
+    "a round": {"dialogue": [["?", "and?"], ["?", None]]},
+    "all rounds": {"dialogue": [["?", "and?"], None]},
+}
+
+
+@pytest.mark.parametrize("hole", HOLES)
+def test_chats_with_holes_are_the_harness_s(hole, caplog):
+    reader = {"input_columns": ["dialogue"], "output_column": None}
+    samples = pa.table(HOLES[hole])
+    one = case({}, **MODELS["text"], reader=reader, inferencer={"type": "ChatInferencer"}, samples=samples)
+    assert left_to_the_harness(one, caplog) == [
+        "promptpress leaves prompts to the harness: a column of chats has a null"
+    ]
+
+
+@pytest.mark.parametrize("last", ["", "section", "x"])
+def test_a_chat_that_can_not_be_made_stops_the_run_before_the_first_request(last):
+    samples = pa.table({"q": ["one", "two", last], "a": ["1", "2", "3"]})
+    template = {"type": "PromptTemplate", "template": {"round": ["{q}", {"role": "BOT", "prompt": "{a}"}]}}
+    reader = {"input_columns": ["q"], "output_column": "a"}
+    one = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
+    off = agree({**one, "inferencer": {"type": "ChatInferencer"}})
+    assert ("raised" in repr(off)) == (last == "")
+
+
 def test_dropping_examples_happens_on_many_rows():
     one = case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"], inferencer={"max_seq_len": 30})
     counts = [text.count("<bot>") for text in _texts(agree(one)) if text.startswith('"<s>') and text.endswith('<bot>"')]
