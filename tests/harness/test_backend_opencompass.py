@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import logging
 import random
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -174,6 +175,74 @@ def chats():
     columns["id"] = list(range(12))
     columns["gold"] = texts(12)
     return pa.table(columns)
+
+
+EXPANDED = {
+    "alone": [{"expand_column": "dialogue"}],
+    "twice": [{"expand_column": "dialogue"}, {"expand_column": "even"}],
+    "with examples": [{"expand_column": "even"}, "</E>", {"expand_column": "dialogue"}],
+    "of no column": [{"expand_column": "nowhere"}],
+}
+
+
+@pytest.mark.parametrize("max_seq_len", [None, 8])
+@pytest.mark.parametrize("model", ["messages", "lines", "text"])
+@pytest.mark.parametrize("messages", EXPANDED)
+def test_messages_expanded_from_columns(messages, model, max_seq_len, caplog):
+    prompt = {"type": "RawPromptTemplate", "messages": EXPANDED[messages]}
+    ice = {"type": "RawPromptTemplate", "messages": [{"expand_column": "even"}]}
+    templates = {"prompt_template": prompt, **({"ice_template": ice} if messages == "with examples" else {})}
+    samples = chats()
+    one = case(
+        templates,
+        **MODELS[model],
+        retriever=RETRIEVERS["fixed" if messages == "with examples" else "zero"],
+        reader={"input_columns": ["dialogue"], "output_column": "gold"},
+        samples=samples.slice(2),
+        examples=samples.slice(0, 6),
+        inferencer={"max_seq_len": max_seq_len},
+    )
+    said = left_to_the_harness(one, caplog)
+    assert not said
+
+
+def test_lists_of_messages_that_are_empty_or_missing():
+    two = [{"role": "user", "content": "?", "name": "x"}, {"role": "assistant", "content": "{n}", "name": "y"}]
+    table = pa.table({"dialogue": [two, [], None, two[:1]] * 3, "n": range(12)})
+    for start in range(4):  # the first one is looked at by both
+        template = {"type": "RawPromptTemplate", "messages": [{"expand_column": "dialogue"}]}
+        reader = {"input_columns": ["dialogue"], "output_column": "n"}
+        one = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=table.slice(start))
+        assert "raised" not in repr(agree(one))
+
+
+LEFT = {
+    "messages of a configuration": [{"role": "user", "content": "{gold}"}, {"expand_column": "dialogue"}],
+    "the column 'gold'": [{"expand_column": "gold"}],
+    "messages in the column 'holes'": [{"expand_column": "holes"}],
+    "messages that are expanded": [{"expand_column": "dialogue"}, {"expand_column": "other"}],
+}
+
+
+@pytest.mark.parametrize("reason", LEFT)
+def test_expanded_messages_that_are_left_to_the_harness(reason, caplog):
+    holes = [[{"role": "user", "content": None}], [{"role": "user", "content": "?"}]] * 6
+    other = [[{"content": "?", "role": "user"}]] * 12
+    samples = chats().append_column("holes", pa.array(holes)).append_column("other", pa.array(other))
+    template = {"type": "RawPromptTemplate", "messages": LEFT[reason]}
+    reader = {"input_columns": ["dialogue"], "output_column": "gold"}
+    one = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=samples)
+    (said,) = left_to_the_harness(one, caplog)
+    assert said.startswith(f"promptpress leaves prompts to the harness: {reason}")
+
+
+@pytest.mark.parametrize("roles", [["system", "user"], ["user"], ["user", "system"]])
+def test_expanded_messages_beside_a_meta_template_of_messages(roles, caplog):
+    rows = [[{"role": role, "content": f"{n}"} for role in roles[: 1 + n % 2]] for n in range(6)]
+    template = {"type": "RawPromptTemplate", "messages": [{"expand_column": "q"}]}
+    reader = {"input_columns": ["q"], "output_column": None}
+    one = case({"prompt_template": template}, **MODELS["list"], reader=reader, samples=pa.table({"q": rows}))
+    assert len(left_to_the_harness(one, caplog)) == 1
 
 
 CHAT_READERS = {
@@ -361,6 +430,55 @@ def test_values_of_all_kinds():
     )
     template = {"type": "PromptTemplate", "template": "{input}{A}{B}{target}{unknown}"}
     agree(case({"prompt_template": template}, **MODELS["text"], samples=table))
+
+
+MOMENTS = {
+    "date32": [0, None, 19_000, -719_162, 2_932_896],
+    "date64": [0, None, 86_400_000],
+    "timestamp[s]": [0, None, 1_600_000_000, -1],
+    "timestamp[ms]": [0, None, 1_600_000_000_123],
+    "timestamp[us]": [0, None, 1_600_000_000_000_001],
+}
+
+
+@pytest.mark.parametrize("template", ["{input}: {when} {data} {sum}", "{input}"])
+@pytest.mark.parametrize("kind", MOMENTS)
+def test_columns_of_dates_and_bytes(kind, template, caplog):
+    values = pa.array([MOMENTS[kind][n % len(MOMENTS[kind])] for n in range(12)], pa.int64())
+    when = values.cast(pa.int32()).cast(pa.date32()) if kind == "date32" else values.view(type_of(kind))
+    table = pa.table(
+        {
+            "input": ["{when} {data}", "{sum}", "x"] * 4,  # what a template doesn't name a value may
+            "when": when,
+            "data": pa.array([b"a", b"\x00'", None] * 4),
+            "sum": pa.array([Decimal("1.10"), None, Decimal("-0.05")] * 4, pa.decimal128(9, 2)),
+            "target": ["A"] * 12,
+        }
+    )
+    reader = {"input_columns": ["input"], "output_column": "target"}
+    templates = {"prompt_template": {"type": "PromptTemplate", "template": template}}
+    one = case(templates, **MODELS["text"], samples=table, reader=reader)
+    assert not left_to_the_harness(one, caplog)
+
+
+def type_of(name):
+    from datasets import Value
+
+    return Value(name).pa_type
+
+
+FAR = {"date32": 2**31 - 1, "timestamp[s]": 2**60, "timestamp[ns]": 1_001, "timestamp[us, tz=UTC]": 0, "duration[s]": 1}
+
+
+@pytest.mark.parametrize("kind", FAR)
+def test_moments_that_python_has_not_are_left_to_the_harness(kind, caplog):
+    values = pa.array([0, FAR[kind]], pa.int64())
+    when = values.cast(pa.int32()).cast(pa.date32()) if kind == "date32" else values.view(type_of(kind))
+    templates = {"prompt_template": {"type": "PromptTemplate", "template": "{input} {when}"}}
+    reader = {"input_columns": ["input"], "output_column": None}
+    one = case(templates, **MODELS["text"], samples=pa.table({"input": ["a", "b"], "when": when}), reader=reader)
+    (said,) = left_to_the_harness(one, caplog)
+    assert "the dataset's column 'when' isn't covered" in said
 
 
 def test_a_selection_of_the_dataset():
