@@ -120,7 +120,11 @@ def test_a_configuration_that_is_refused_has_no_rows():
         (DATASET, ["--examples", "a.jsonl"], (ExitCode.USAGE, "--examples needs --data")),
         (DATASET, ["--dialect", "openicl"], (ExitCode.USAGE, "invalid choice: 'openicl'")),
         ({"prompt_template": "{q}"}, [], (ExitCode.CONFIGURATION, "needs a harness's dataset configuration")),
-        (infer(inferencer={"type": "ChatInferencer"}), [], (ExitCode.CONFIGURATION, "makes conversations")),
+        (
+            infer(inferencer={"type": "AgentInferencer"}),
+            [],
+            (ExitCode.CONFIGURATION, "conversations of AgentInferencer"),
+        ),
     ],
 )
 def test_what_can_not_be_verified(tmp_path, capsys, value, options, said):

@@ -149,7 +149,7 @@ def _has_null(column: pa.ChunkedArray) -> bool:
     """Whether values are missing: of the column, or of its lists."""
     if column.null_count:
         return True
-    return types.is_nested(column.type) and pc.list_flatten(column).null_count > 0
+    return types.is_nested(column.type) and bool(pc.list_flatten(column).null_count)
 
 
 def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
