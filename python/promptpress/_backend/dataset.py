@@ -61,6 +61,10 @@ class Rows:
             return self._table.take(self._indices.slice(start, stop - start)).combine_chunks()
         return self._table.slice(start, stop - start).combine_chunks()
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column as it is stored, with values of rows that a selection leaves out."""
+        return self._table[name]
+
     def take(self, rows: Sequence[int]) -> pa.Table:
         """Some rows, in the order given."""
         places = pa.array(rows, pa.int64())

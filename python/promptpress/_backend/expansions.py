@@ -40,7 +40,7 @@ def check_expansions(parts: list[tuple[Any, Any]]) -> None:
                     raise NotCoveredError("messages of a configuration among those that are expanded from a column")
                 keys.add(tuple(message))
             elif column in rows.schema.names:
-                keys.add(_keys(column, rows.slice(0, rows.count)[column]))
+                keys.add(_keys(column, rows.column(column)))
     if len(keys) > 1:
         raise NotCoveredError("messages that are expanded from a column, beside messages of other keys")
 
@@ -60,8 +60,17 @@ def _keys(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
         raise NotCoveredError(f"the column {name!r}, from which messages are expanded, isn't one of lists of them")
     fields = [kind.value_type.field(n) for n in range(kind.value_type.num_fields)]
     names = tuple(field.name for field in fields)
-    messages = pc.list_flatten(column)
-    missing = messages.null_count or any(pc.struct_field(messages, [n]).null_count for n in range(len(fields)))
-    if missing or not {"role", "content"} <= set(names) or not all(types.is_string(field.type) for field in fields):
+    if any(map(_has_null, column.chunks)) or not {"role", "content"} <= set(names) or not _are_strings(fields):
         raise NotCoveredError(f"messages in the column {name!r} hold something else than strings")
     return names
+
+
+def _are_strings(fields: list[pa.Field]) -> bool:
+    return all(types.is_string(field.type) for field in fields)
+
+
+def _has_null(lists: pa.Array) -> bool:
+    """Whether a message is missing, or a value of one."""
+    messages = pc.list_flatten(lists)
+    fields = range(messages.type.num_fields)
+    return bool(messages.null_count) or any(pc.struct_field(messages, [n]).null_count for n in fields)

@@ -50,8 +50,7 @@ class Chats:
             used = self._columns
         else:
             used = self._held(reader.input_columns, kinds)
-        whole = rows.slice(0, rows.count)
-        if any(_has_null(whole[name]) for name in used):
+        if any(_has_null(rows.column(name)) for name in used):
             raise NotCoveredError("a column of chats has a null")
         self._start = -1
         self._chats: list[Any] = []
@@ -149,7 +148,7 @@ def _has_null(column: pa.ChunkedArray) -> bool:
     """Whether values are missing: of the column, or of its lists."""
     if column.null_count:
         return True
-    return types.is_nested(column.type) and bool(pc.list_flatten(column).null_count)
+    return types.is_nested(column.type) and any(pc.list_flatten(chunk).null_count for chunk in column.chunks)
 
 
 def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
