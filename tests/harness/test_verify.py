@@ -171,8 +171,8 @@ TALKS = {
     "question": [["Hi.", "And {answer}?", "Bye."], ["One?"], ["", "\u4e2d"]],
     "answer": [["Hello!", "2", "So long."], ["1"], ["x{question}", ""]],
 }
-DIALOGUES = {"dialogue": [[{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}] * n for n in (1, 3)],
-             "id": [1, 2]}  # fmt: skip
+ROUND = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
+DIALOGUES = {"dialogue": [ROUND, ROUND * 3], "id": [1, 2]}
 CHATS = {
     "one round": ({"input_columns": ["question"], "output_column": "answer"}, None, QUESTIONS),
     "rounds": ({"input_columns": ["question"], "output_column": "answer"}, None, TALKS),
@@ -185,12 +185,12 @@ CHATS = {
 }
 
 
+@pytest.mark.usefixtures("opencompass")
 @pytest.mark.parametrize("inferencer", ["ChatInferencer", "ParallelChatInferencer"])
 @pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
-@pytest.mark.parametrize("model", [*MODELS, None])
-@pytest.mark.parametrize("name", CHATS)
-def test_chats(opencompass, folder, capsys, name, model, mode, inferencer):
-    assert opencompass
+@pytest.mark.parametrize("case", [(name, model) for name in CHATS for model in [*MODELS, None]])
+def test_chats(folder, capsys, case, mode, inferencer):
+    name, model = case
     reader, template, rows = CHATS[name]
     infer = {"retriever": {"type": "ZeroRetriever"}, "inferencer": {"type": inferencer, "infer_mode": mode}}
     infer |= {} if template is None else {"prompt_template": template}
@@ -223,7 +223,7 @@ def test_a_turn_that_differs_is_named(opencompass, folder, capsys, monkeypatch):
 
 def test_a_chat_that_both_refuse(opencompass, folder, capsys):
     assert opencompass
-    rows = {"dialogue": [*DIALOGUES["dialogue"], [{"role": "user", "content": "?"}]]}
+    rows = {"dialogue": [*DIALOGUES["dialogue"], ROUND[:1]]}
     reader = {"input_columns": ["dialogue"], "output_column": None}
     infer = {"retriever": {"type": "ZeroRetriever"}, "inferencer": {"type": "ChatInferencer"}}
     code, out = compared(folder, capsys, {"reader_cfg": reader, "infer_cfg": infer}, rows=rows)
@@ -231,16 +231,15 @@ def test_a_chat_that_both_refuse(opencompass, folder, capsys):
     assert out.startswith("both refuse row 2 (")
 
 
-@pytest.mark.parametrize("mode", ["every", "every_with_gt", None])
-@pytest.mark.parametrize("model", [*MODELS, None])
+@pytest.mark.parametrize("case", [(model, mode) for model in [*MODELS, None] for mode in ("every", "every_with_gt")])
 @pytest.mark.parametrize("path", ["mtbench/mtbench_gen.py", "sharegpt/sharegpt_gen.py"])
-def test_aisbench_s_dialogues_as_shipped(aisbench, folder, capsys, path, model, mode):
+def test_aisbench_s_dialogues(aisbench, folder, capsys, path, case):
+    model, mode = case
     configs = Path(aisbench.__file__).parent / "configs" / "datasets"
     text = (configs / path).read_text(encoding="utf-8")
     assert "MultiTurnGenInferencer" in text
-    if mode is not None:
-        text = re.sub(r'infer_mode="\w+"', f'infer_mode="{mode}"', text)
-        assert f'"{mode}"' in text
+    text = re.sub(r'infer_mode="\w+"', f'infer_mode="{mode}"', text)
+    assert f'"{mode}"' in text
     arguments = ["verify", folder.python("config.py", text), "--data", folder.table("test.parquet", TALKS)]
     arguments += ["--model", folder.json("model.json", MODELS[model]), "--dialect", "aisbench"] if model else []
     assert main(arguments) == ExitCode.OK
