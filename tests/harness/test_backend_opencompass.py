@@ -296,6 +296,15 @@ def test_chats_with_holes_are_the_harness_s(hole, caplog):
     ]
 
 
+def test_a_first_chat_without_rounds_shows_nothing(caplog):
+    template = {"type": "PromptTemplate", "template": {"round": ["</E>", *ROUND_TURNS]}, "ice_token": "</E>"}
+    samples = pa.table({"asked": [[], ["one"], ["two"]]})
+    reader = {"input_columns": ["asked"], "output_column": None}
+    one = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
+    said = left_to_the_harness({**one, "inferencer": {"type": "ChatInferencer"}}, caplog)
+    assert said == ["promptpress leaves prompts to the harness: the first chat is empty"]
+
+
 @pytest.mark.parametrize("last", ["", "section", "x"])
 def test_a_chat_that_can_not_be_made_stops_the_run_before_the_first_request(last):
     samples = pa.table({"q": ["one", "two", last], "a": ["1", "2", "3"]})

@@ -44,7 +44,7 @@ class Chats:
         self._input = reader.input_columns[0] if len(reader.input_columns) == 1 else None
         kinds = {name: _kind(rows.schema.field(name).type) for name in self._columns}
         self._rounds: _Rounds | None = None
-        if kinds and (set(kinds.values()) == {"text"} or set(kinds.values()) == {"texts"}):
+        if set(kinds.values()) in ({"text"}, {"texts"}):
             self._rounds = _Rounds(prompt_template, self._input, self._output)
             self._several = "texts" in kinds.values()
             used = self._columns
@@ -161,6 +161,9 @@ def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
             expected = harness(self, ice_idx_list[:1], retriever, prompt_template=prompt_template)
             try:
                 chats = Chats(retriever, prompt_template)
+                # A chat without a round doesn't show what the template makes of one.
+                if not expected[0]:
+                    raise NotCoveredError("the first chat is empty")
                 if len(ice_idx_list) == len(retriever.test_ds) and same([chats.chat(0)], expected):
                     return Prompts(chats.chat, range(len(ice_idx_list)))
                 fall_back("the harness's chat is another")
