@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 BENCH_ARGS ?=
+INSTALL_TORCH ?= yes
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -125,12 +126,15 @@ $(ENGINES_BUILT): $(ENGINES_REQUIREMENTS) $(BUILT) $(shell find python -name '*.
 	@touch $@
 
 # And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.
-$(HARNESS_REQUIREMENTS): requirements/harness.txt requirements/harness-tests.txt requirements/torch.txt
+# As root on a Debian whose Python is this one, the system's torch is installed if pip has none: make INSTALL_TORCH= if not.
+$(HARNESS_REQUIREMENTS): requirements/harness.txt requirements/harness-tests.txt requirements/torch.txt \
+                         tests/harness/system_torch.py
 	$(PYTHON) -m venv $(HARNESS)
 	$(HARNESS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/harness-tests.txt
 	$(call INSTALL_HARNESSES,$(HARNESS))
 	@$(HARNESS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
 	  -r requirements/torch.txt 2>/dev/null \
-	  || $(HARNESS)/bin/python tests/harness/system_torch.py \
-	  || echo "no CPU wheel of torch and none of the system's: stand-ins, and tests that calculate are skipped" >&2
+	  || { echo "pip finds no CPU wheel of torch here" >&2; \
+	       $(HARNESS)/bin/python tests/harness/system_torch.py $(if $(INSTALL_TORCH),--install); } \
+	  || echo "stand-ins take torch's place, and tests that calculate with it are skipped" >&2
 	@touch $@

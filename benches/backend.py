@@ -23,6 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from peers.opencompass import generation_prompts
+
 STAGES = ("gen-text", "gen-messages", "ppl")
 BATCH = 16
 
@@ -75,13 +77,7 @@ def prepared(stage: str, count: int) -> Any:
 
 def generation(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -> int:
     """GenInferencer's steps from the retriever to the parsed input."""
-    prompts = inferencer.get_generation_prompt_list_from_retriever_indices(
-        retriever.retrieve(),
-        retriever,
-        inferencer.gen_field_replace_token,
-        ice_template=ice,
-        prompt_template=prompt,
-    )
+    prompts = generation_prompts(inferencer, retriever, ice, prompt)
     prompts = list(zip(prompts, retriever.dataset_reader.dataset["test"]["target"], strict=True))
     size = 0
     for start in range(0, len(prompts), BATCH):

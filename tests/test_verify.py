@@ -14,7 +14,7 @@ from promptpress.cli import main
 from promptpress.cli.errors import ConfigError, ExitCode
 from promptpress.cli.harness_course import Harness
 from promptpress.cli.outcome import Outcome, Refusal, first_difference
-from promptpress.cli.verify import rendered
+from promptpress.cli.verify import conversed, rendered
 
 DATASET: dict[str, Any] = {
     "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},
@@ -107,6 +107,40 @@ def test_rows_before_a_refused_one_are_rendered():
     assert (found.refusal.row, type(found.refusal.error).__name__) == (2, "RenderError")
 
 
+def test_turns_are_named_and_counted():
+    rows = [{0: "a", 1: "b"}]
+    found = first_difference(Outcome(rows), Outcome([{0: "a", 1: "x"}]))
+    assert (found.place, found.equal) == ("row 0, turn 1, character 0", 1)
+    found = first_difference(Outcome(rows), Outcome([{0: "a"}]))
+    assert (found.place, found.one, found.other) == ("row 0, turns", "[0, 1]", "[0]")
+
+
+CHATS = {"reader_cfg": {"input_columns": ["q"], "output_column": "a"}}
+TALKS = pa.table({"q": [["Hi.", "And?"], ["One?"]], "a": [["Hello.", "2"], ["1"]]})
+REQUESTS = {
+    "last": [{None: "Hi.\nHello.\nAnd?"}, {None: "One?"}],
+    "every_with_gt": [{0: "Hi.", 1: "Hi.\nHello.\nAnd?"}, {0: "One?"}],
+    "every": [{0: "Hi.", 1: "Hi.\n(reply 0)\nAnd?"}, {0: "One?"}],
+}
+
+
+@pytest.mark.parametrize("mode", REQUESTS)
+def test_the_requests_of_conversations(mode):
+    config = {**CHATS, "infer_cfg": {"inferencer": {"type": "ChatInferencer", "infer_mode": mode}}}
+    found = conversed(config, None, "opencompass", TALKS, None, mode)
+    assert (found.rows, found.refusal) == (REQUESTS[mode], None)
+
+
+def test_a_conversation_that_is_refused_ends_the_rows():
+    config = {**CHATS, "infer_cfg": {"inferencer": {"type": "ChatInferencer"}}}
+    asks, says = {"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}
+    rows = pa.table({"q": [[asks, says], [asks], [asks, says]]})
+    found = conversed(config, None, "opencompass", rows, None, "last")
+    assert (found.rows, found.refusal.row) == ([{None: "?"}], 1)
+    config = {**config, "infer_cfg": {"inferencer": {"type": "ChatInferencer", "infer_mode": "first"}}}
+    assert conversed(config, None, "opencompass", rows, None, "first").refusal.row is None
+
+
 def test_a_configuration_that_is_refused_has_no_rows():
     found = rendered(
         infer(retriever={"type": "TopkRetriever"}), None, "opencompass", pa.table({"question": ["1"]}), None
@@ -120,7 +154,11 @@ def test_a_configuration_that_is_refused_has_no_rows():
         (DATASET, ["--examples", "a.jsonl"], (ExitCode.USAGE, "--examples needs --data")),
         (DATASET, ["--dialect", "openicl"], (ExitCode.USAGE, "invalid choice: 'openicl'")),
         ({"prompt_template": "{q}"}, [], (ExitCode.CONFIGURATION, "needs a harness's dataset configuration")),
-        (infer(inferencer={"type": "ChatInferencer"}), [], (ExitCode.CONFIGURATION, "makes conversations")),
+        (
+            infer(inferencer={"type": "AgentInferencer"}),
+            [],
+            (ExitCode.CONFIGURATION, "conversations of AgentInferencer"),
+        ),
     ],
 )
 def test_what_can_not_be_verified(tmp_path, capsys, value, options, said):

@@ -74,14 +74,7 @@ class OpenCompass(Peer):
         return getattr(harness(), config["type"])(*arguments, **options)
 
     def _gen(self, inferencer: Any, retriever: Any, ice: Any, prompt: Any, parser: Any) -> list[Any]:
-        prompts = inferencer.get_generation_prompt_list_from_retriever_indices(
-            retriever.retrieve(),
-            retriever,
-            inferencer.gen_field_replace_token,
-            ice_template=ice,
-            prompt_template=prompt,
-        )
-        return parsed(parser, prompts, "gen")
+        return parsed(parser, generation_prompts(inferencer, retriever, ice, prompt), "gen")
 
     def _ppl(self, retriever: Any, ice: Any, prompt: Any, parser: Any) -> list[list[Any]]:
         examples = [retriever.generate_ice(chosen, ice_template=ice) for chosen in retriever.retrieve()]
@@ -93,6 +86,17 @@ class OpenCompass(Peer):
             ]
             by_label.append(parsed(parser, prompts, "ppl"))
         return by_label
+
+
+def generation_prompts(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -> Any:
+    """What the real GenInferencer makes before it goes through them in batches."""
+    return inferencer.get_generation_prompt_list_from_retriever_indices(
+        retriever.retrieve(),
+        retriever,
+        inferencer.gen_field_replace_token,
+        ice_template=ice,
+        prompt_template=prompt,
+    )
 
 
 def parsed(parser: Any, prompts: list[Any], mode: str) -> list[Any]:

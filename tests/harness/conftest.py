@@ -67,7 +67,7 @@ def openicl() -> ModuleType:
 def torch() -> ModuleType:
     """The real torch, for what does calculate; stand-ins never count."""
     if importlib.util.find_spec("torch") is None:
-        pytest.skip("torch isn't installed (make test-harness takes a CPU wheel or the system's, where there is one)")
+        pytest.skip("torch isn't installed (make test-harness takes a CPU wheel or the system's, or says why not)")
     import torch as found
 
     if not getattr(found, "__file__", None):

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from harness.both import MODELS, answers
-from harness.shipped import datasets, files, table
+from harness.shipped import datasets, files, folder, table
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 
@@ -72,3 +72,38 @@ def test_many_are_compared_and_few_are_left_to_the_harness(caplog):
         if "leaves prompts" in caplog.text and "raised" not in repr(on)[:200]:
             left.append((caplog.text, kinds))
     assert len(left) < len(found) / 10, left
+
+
+CHAT = [{"role": "user", "content": "{dialogue}?"}, {"role": "assistant", "content": "Yes."}]
+ASKED = [*CHAT, {"role": "user", "content": "\u4e2d"}]
+MESSAGES = {
+    # the file below configs/datasets: the column of messages, or of lists of strings
+    "CLBench/clbench_llmjudge_rawprompt_gen_84a8f0": ("messages", [ASKED, CHAT[:1], ASKED]),
+    "advancedIF/advancedIF_rawprompt_gen": ("conversation_history", [ASKED, CHAT[:1], ASKED]),
+    "subjective/wildbench/wildbench_pair_judge_rawprompt": ("dialogue", [ASKED, CHAT[:1], ASKED]),
+    "subjective/wildbench/wildbench_pair_judge_new": ("dialogue", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
+    "subjective/multiround/mtbench101_judge_new": ("dialogue", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
+    "subjective/multiround/mtbench101_judge_new_rawprompt": ("dialogue", [ASKED, CHAT[:1], ASKED]),
+    "HealthBench/healthbench_gen_831613": ("prompt_trans", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
+    "teval/teval_en_gen_1ac254": ("prompt", [ASKED + CHAT[1:], CHAT, CHAT * 2]),
+    "scicode/scicode_gen_085b98": ("prompt", [["one", "{prompt}"], ["two"], ["", "x"]]),
+}
+
+
+@pytest.mark.parametrize("model", ["text", "messages"])
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_shipped_configuration_of_messages(name, model, caplog):
+    config = datasets(folder("opencompass") / "configs" / "datasets" / f"{name}.py")[0]
+    infer = config["infer_cfg"]
+    column, values = MESSAGES[name]
+    samples = table({**config, "infer_cfg": {}}, len(values))
+    if column in samples.column_names:
+        samples = samples.drop_columns([column])
+    kinds = {"inferencer": str(infer["inferencer"]["type"]).rpartition(".")[2]}
+    one = case_of({**config, "infer_cfg": {**infer, "retriever": {"type": "ZeroRetriever"}}}, kinds, model)
+    with caplog.at_level(logging.WARNING, "promptpress.backend"):
+        off, on = answers({**one, "samples": samples.append_column(column, [values])})
+    assert on == off
+    if kinds["inferencer"] == "ChatInferencer" or model == "messages":
+        assert "leaves prompts" not in caplog.text
+        assert "raised" not in repr(off)

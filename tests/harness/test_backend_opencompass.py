@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import logging
 import random
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -120,6 +121,31 @@ def test_choices(templates, retriever, max_seq_len, side):
     agree({**one, "samples": one["samples"].append_column("choices", choices)})
 
 
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_choices_by_the_harness_s_own_calculation(torch, batch_size):
+    def calculate(inferencer, retriever, model):
+        def get_logits(texts):
+            model.received.append(("logits", list(texts)))
+            return torch.tensor([[[scripted.number((text, n)) for n in range(128)]] for text in texts]), None
+
+        del inferencer._get_cond_prob
+        model.get_logits = get_logits
+        model.batch_padding = True
+        model.tokenizer.padding_side = "left"
+
+    one = case(
+        TEMPLATES["string"],
+        **MODELS["text"],
+        retriever=RETRIEVERS["fixed"],
+        inferencer={"type": "CLPInferencer", "batch_size": batch_size},
+        before=calculate,
+    )
+    choices = pa.array([["A", "B"]] * len(one["samples"]))
+    off = agree({**one, "samples": one["samples"].append_column("choices", choices)})
+    assert "logits" in repr(off)
+    assert "raised" not in repr(off)
+
+
 @pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
 @pytest.mark.parametrize("model", ["text", "lines", "messages"])
 @pytest.mark.parametrize("templates", [{}, {"prompt_template": STRING}, {"prompt_template": DIALOGUE}, "turns"])
@@ -128,6 +154,165 @@ def test_chats(templates, model, mode):
         templates = {"prompt_template": {"type": "PromptTemplate", "template": {"round": [SYSTEM, *TURNS, "and"]}}}
     reader = {"input_columns": ["input"], "output_column": "target"} if not templates else READER
     agree(case(templates, **MODELS[model], reader=reader, inferencer={"type": "ChatInferencer", "infer_mode": mode}))
+
+
+def chats():
+    """Columns that are lists of as many strings, and columns of messages."""
+    chance = random.Random(5)
+    counts = [chance.randrange(1, 4) for _ in range(12)]
+
+    def texts(count):
+        return [" ".join(chance.choices(WORDS, k=chance.randrange(4))) for _ in range(count)]
+
+    def messages(count):
+        roles = ["system", *["user", "assistant"] * count][chance.randrange(2) :]
+        return [{"role": role, "content": text} for role, text in zip(roles, texts(len(roles)), strict=True)]
+
+    columns = {name: [texts(count) for count in counts] for name in ("asked", "hint", "said")}
+    columns["said"][3] = columns["said"][3] * 2  # one list is longer: the shorter one counts
+    columns["dialogue"] = [messages(count) for count in counts]
+    columns["even"] = [[one for one in chat if one["role"] != "system"] for chat in columns["dialogue"]]
+    columns["id"] = list(range(12))
+    columns["gold"] = texts(12)
+    return pa.table(columns)
+
+
+EXPANDED = {
+    "alone": [{"expand_column": "dialogue"}],
+    "twice": [{"expand_column": "dialogue"}, {"expand_column": "even"}],
+    "with examples": [{"expand_column": "even"}, "</E>", {"expand_column": "dialogue"}],
+    "of no column": [{"expand_column": "nowhere"}],
+}
+
+
+@pytest.mark.parametrize("max_seq_len", [None, 8])
+@pytest.mark.parametrize("model", ["messages", "lines", "text"])
+@pytest.mark.parametrize("messages", EXPANDED)
+def test_messages_expanded_from_columns(messages, model, max_seq_len, caplog):
+    prompt = {"type": "RawPromptTemplate", "messages": EXPANDED[messages]}
+    ice = {"type": "RawPromptTemplate", "messages": [{"expand_column": "even"}]}
+    templates = {"prompt_template": prompt, **({"ice_template": ice} if messages == "with examples" else {})}
+    samples = chats()
+    one = case(
+        templates,
+        **MODELS[model],
+        retriever=RETRIEVERS["fixed" if messages == "with examples" else "zero"],
+        reader={"input_columns": ["dialogue"], "output_column": "gold"},
+        samples=samples.slice(2),
+        examples=samples.slice(0, 6),
+        inferencer={"max_seq_len": max_seq_len},
+    )
+    said = left_to_the_harness(one, caplog)
+    assert not said
+
+
+def test_lists_of_messages_that_are_empty_or_missing():
+    two = [{"role": "user", "content": "?", "name": "x"}, {"role": "assistant", "content": "{n}", "name": "y"}]
+    table = pa.table({"dialogue": [two, [], None, two[:1]] * 3, "n": range(12)})
+    for start in range(4):  # the first one is looked at by both
+        template = {"type": "RawPromptTemplate", "messages": [{"expand_column": "dialogue"}]}
+        reader = {"input_columns": ["dialogue"], "output_column": "n"}
+        one = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=table.slice(start))
+        assert "raised" not in repr(agree(one))
+
+
+LEFT = {
+    "messages of a configuration": [{"role": "user", "content": "{gold}"}, {"expand_column": "dialogue"}],
+    "the column 'gold'": [{"expand_column": "gold"}],
+    "messages in the column 'holes'": [{"expand_column": "holes"}],
+    "messages that are expanded": [{"expand_column": "dialogue"}, {"expand_column": "other"}],
+}
+
+
+@pytest.mark.parametrize("reason", LEFT)
+def test_expanded_messages_that_are_left_to_the_harness(reason, caplog):
+    holes = [[{"role": "user", "content": None}], [{"role": "user", "content": "?"}]] * 6
+    other = [[{"content": "?", "role": "user"}]] * 12
+    samples = chats().append_column("holes", pa.array(holes)).append_column("other", pa.array(other))
+    template = {"type": "RawPromptTemplate", "messages": LEFT[reason]}
+    reader = {"input_columns": ["dialogue"], "output_column": "gold"}
+    one = case({"prompt_template": template}, **MODELS["messages"], reader=reader, samples=samples)
+    (said,) = left_to_the_harness(one, caplog)
+    assert said.startswith(f"promptpress leaves prompts to the harness: {reason}")
+
+
+@pytest.mark.parametrize("roles", [["system", "user"], ["user"], ["user", "system"]])
+def test_expanded_messages_beside_a_meta_template_of_messages(roles, caplog):
+    rows = [[{"role": role, "content": f"{n}"} for role in roles[: 1 + n % 2]] for n in range(6)]
+    template = {"type": "RawPromptTemplate", "messages": [{"expand_column": "q"}]}
+    reader = {"input_columns": ["q"], "output_column": None}
+    one = case({"prompt_template": template}, **MODELS["list"], reader=reader, samples=pa.table({"q": rows}))
+    assert len(left_to_the_harness(one, caplog)) == 1
+
+
+CHAT_READERS = {
+    "rounds": {"input_columns": ["asked"], "output_column": "said"},
+    "rounds without answers": {"input_columns": ["asked"], "output_column": None},
+    "rounds of two columns": {"input_columns": ["asked", "hint"], "output_column": "said"},
+    "messages": {"input_columns": ["dialogue"], "output_column": "gold"},
+    "messages of any name": {"input_columns": ["even"], "output_column": None},
+    "dialogue": {"input_columns": ["dialogue", "id"], "output_column": "gold"},
+}
+ROUND_TURNS = [{"role": "SYSTEM", "prompt": "Be brief."}, {"role": "HUMAN", "prompt": "Q: {asked} {hint}"}]
+ROUND = {"type": "PromptTemplate", "template": {"begin": ["and"], "round": ROUND_TURNS}}
+
+
+@pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
+@pytest.mark.parametrize("model", ["text", "lines", "messages"])
+@pytest.mark.parametrize("templates", [{}, {"prompt_template": ROUND}, {"prompt_template": STRING}])
+@pytest.mark.parametrize("reader", CHAT_READERS)
+def test_chats_of_several_rounds(reader, templates, model, mode, caplog):
+    inferencer = {"type": "ChatInferencer", "infer_mode": mode}
+    one = case(templates, **MODELS[model], reader=CHAT_READERS[reader], inferencer=inferencer, samples=chats())
+    said = left_to_the_harness(one, caplog)
+    if reader != "rounds of two columns" or templates:
+        assert not said
+
+
+def test_dialogues_for_which_the_inferencer_has_a_mode_of_its_own():
+    reader = {"input_columns": ["dialogue", "id"], "output_column": "gold"}
+    samples = chats().drop_columns(["dialogue"]).rename_columns({"even": "dialogue"})
+    inferencer = {"type": "ChatInferencer", "infer_mode": "every"}
+    off = agree(case({}, **MODELS["text"], reader=reader, inferencer=inferencer, samples=samples))
+    assert "raised" not in repr(off)
+    assert "'round'" in repr(off)
+
+
+HOLES = {
+    "a chat": {"dialogue": [[{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}], None]},
+    "a message": {"dialogue": [[{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}], [None]]},
+    "a round": {"dialogue": [["?", "and?"], ["?", None]]},
+    "all rounds": {"dialogue": [["?", "and?"], None]},
+}
+
+
+@pytest.mark.parametrize("hole", HOLES)
+def test_chats_with_holes_are_the_harness_s(hole, caplog):
+    reader = {"input_columns": ["dialogue"], "output_column": None}
+    samples = pa.table(HOLES[hole])
+    one = case({}, **MODELS["text"], reader=reader, inferencer={"type": "ChatInferencer"}, samples=samples)
+    assert left_to_the_harness(one, caplog) == [
+        "promptpress leaves prompts to the harness: a column of chats has a null"
+    ]
+
+
+def test_a_first_chat_without_rounds_shows_nothing(caplog):
+    template = {"type": "PromptTemplate", "template": {"round": ["</E>", *ROUND_TURNS]}, "ice_token": "</E>"}
+    samples = pa.table({"asked": [[], ["one"], ["two"]]})
+    reader = {"input_columns": ["asked"], "output_column": None}
+    one = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
+    said = left_to_the_harness({**one, "inferencer": {"type": "ChatInferencer"}}, caplog)
+    assert said == ["promptpress leaves prompts to the harness: the first chat is empty"]
+
+
+@pytest.mark.parametrize("last", ["", "section", "x"])
+def test_a_chat_that_can_not_be_made_stops_the_run_before_the_first_request(last):
+    samples = pa.table({"q": ["one", "two", last], "a": ["1", "2", "3"]})
+    template = {"type": "PromptTemplate", "template": {"round": ["{q}", {"role": "BOT", "prompt": "{a}"}]}}
+    reader = {"input_columns": ["q"], "output_column": "a"}
+    one = case({"prompt_template": template}, **MODELS["text"], reader=reader, samples=samples)
+    off = agree({**one, "inferencer": {"type": "ChatInferencer"}})
+    assert ("raised" in repr(off)) == (last == "")
 
 
 def test_dropping_examples_happens_on_many_rows():
@@ -254,6 +439,55 @@ def test_values_of_all_kinds():
     )
     template = {"type": "PromptTemplate", "template": "{input}{A}{B}{target}{unknown}"}
     agree(case({"prompt_template": template}, **MODELS["text"], samples=table))
+
+
+MOMENTS = {
+    "date32": [0, None, 19_000, -719_162, 2_932_896],
+    "date64": [0, None, 86_400_000],
+    "timestamp[s]": [0, None, 1_600_000_000, -1],
+    "timestamp[ms]": [0, None, 1_600_000_000_123],
+    "timestamp[us]": [0, None, 1_600_000_000_000_001],
+}
+
+
+@pytest.mark.parametrize("template", ["{input}: {when} {data} {sum}", "{input}"])
+@pytest.mark.parametrize("kind", MOMENTS)
+def test_columns_of_dates_and_bytes(kind, template, caplog):
+    values = pa.array([MOMENTS[kind][n % len(MOMENTS[kind])] for n in range(12)], pa.int64())
+    when = values.cast(pa.int32()).cast(pa.date32()) if kind == "date32" else values.view(type_of(kind))
+    table = pa.table(
+        {
+            "input": ["{when} {data}", "{sum}", "x"] * 4,  # what a template doesn't name a value may
+            "when": when,
+            "data": pa.array([b"a", b"\x00'", None] * 4),
+            "sum": pa.array([Decimal("1.10"), None, Decimal("-0.05")] * 4, pa.decimal128(9, 2)),
+            "target": ["A"] * 12,
+        }
+    )
+    reader = {"input_columns": ["input"], "output_column": "target"}
+    templates = {"prompt_template": {"type": "PromptTemplate", "template": template}}
+    one = case(templates, **MODELS["text"], samples=table, reader=reader)
+    assert not left_to_the_harness(one, caplog)
+
+
+def type_of(name):
+    from datasets import Value
+
+    return Value(name).pa_type
+
+
+FAR = {"date32": 2**31 - 1, "timestamp[s]": 2**60, "timestamp[ns]": 1_001, "timestamp[us, tz=UTC]": 0, "duration[s]": 1}
+
+
+@pytest.mark.parametrize("kind", FAR)
+def test_moments_that_python_has_not_are_left_to_the_harness(kind, caplog):
+    values = pa.array([0, FAR[kind]], pa.int64())
+    when = values.cast(pa.int32()).cast(pa.date32()) if kind == "date32" else values.view(type_of(kind))
+    templates = {"prompt_template": {"type": "PromptTemplate", "template": "{input} {when}"}}
+    reader = {"input_columns": ["input"], "output_column": None}
+    one = case(templates, **MODELS["text"], samples=pa.table({"input": ["a", "b"], "when": when}), reader=reader)
+    (said,) = left_to_the_harness(one, caplog)
+    assert "the dataset's column 'when' isn't covered" in said
 
 
 def test_a_selection_of_the_dataset():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -164,6 +165,96 @@ def test_aisbench_as_shipped(aisbench, folder, capsys, name):
     out = capsys.readouterr().out
     assert out.startswith("equal: ")
     assert f" of {rows} rows (ais-bench-benchmark {installed.AISBENCH.pinned}, " in out
+
+
+TALKS = {
+    "question": [["Hi.", "And {answer}?", "Bye."], ["One?"], ["", "\u4e2d"]],
+    "answer": [["Hello!", "2", "So long."], ["1"], ["x{question}", ""]],
+}
+ROUND = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
+DIALOGUES = {"dialogue": [ROUND, ROUND * 3], "id": [1, 2]}
+CHATS = {
+    "one round": ({"input_columns": ["question"], "output_column": "answer"}, None, QUESTIONS),
+    "rounds": ({"input_columns": ["question"], "output_column": "answer"}, None, TALKS),
+    "rounds of a template": (
+        {"input_columns": ["question"], "output_column": "answer"},
+        {"type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": "Q: {question}"}]}},
+        TALKS,
+    ),
+    "messages": ({"input_columns": ["dialogue", "id"], "output_column": None}, None, DIALOGUES),
+}
+
+
+@pytest.mark.usefixtures("opencompass")
+@pytest.mark.parametrize("inferencer", ["ChatInferencer", "ParallelChatInferencer"])
+@pytest.mark.parametrize("mode", ["last", "every", "every_with_gt"])
+@pytest.mark.parametrize("case", [(name, model) for name in CHATS for model in [*MODELS, None]])
+def test_chats(folder, capsys, case, mode, inferencer):
+    name, model = case
+    reader, template, rows = CHATS[name]
+    infer = {"retriever": {"type": "ZeroRetriever"}, "inferencer": {"type": inferencer, "infer_mode": mode}}
+    infer |= {} if template is None else {"prompt_template": template}
+    code, out = compared(folder, capsys, {"reader_cfg": reader, "infer_cfg": infer}, rows=rows, model=model)
+    values = next(iter(rows.values()))
+    turns = {"one round": 4, "messages": 4}.get(name, 6)
+    count = len(values) if mode == "last" else turns
+    plural = "" if count == 1 else "s"
+    assert (code, out.split(" (")[0]) == (ExitCode.OK, f"equal: {count} request{plural} of {len(values)} rows")
+
+
+def test_a_turn_that_differs_is_named(opencompass, folder, capsys, monkeypatch):
+    assert opencompass
+    from opencompass.openicl.icl_inferencer.icl_chat_inferencer import ChatInferencer
+
+    own = ChatInferencer.get_chat_list
+
+    def another(self, *arguments, **options):
+        (chat,) = own(self, *arguments, **options)
+        return [[{**one, "content": one["content"].replace("Bye", "Adieu")} for one in chat]]
+
+    monkeypatch.setattr(ChatInferencer, "get_chat_list", another)
+    reader = {"input_columns": ["question"], "output_column": "answer"}
+    infer = {"retriever": {"type": "ZeroRetriever"}}
+    infer["inferencer"] = {"type": "ChatInferencer", "infer_mode": "every_with_gt"}
+    code, out = compared(folder, capsys, {"reader_cfg": reader, "infer_cfg": infer}, rows=TALKS)
+    assert code == ExitCode.DIFFERENT
+    assert out.startswith("different at row 0, turn 2, character ")
+
+
+def test_a_chat_that_both_refuse(opencompass, folder, capsys):
+    assert opencompass
+    rows = {"dialogue": [*DIALOGUES["dialogue"], ROUND[:1]]}
+    reader = {"input_columns": ["dialogue"], "output_column": None}
+    infer = {"retriever": {"type": "ZeroRetriever"}, "inferencer": {"type": "ChatInferencer"}}
+    code, out = compared(folder, capsys, {"reader_cfg": reader, "infer_cfg": infer}, rows=rows)
+    assert code == ExitCode.OK
+    assert out.startswith("both refuse row 2 (")
+
+
+@pytest.mark.parametrize("case", [(model, mode) for model in [*MODELS, None] for mode in ("every", "every_with_gt")])
+@pytest.mark.parametrize("path", ["mtbench/mtbench_gen.py", "sharegpt/sharegpt_gen.py"])
+def test_aisbench_s_dialogues(aisbench, folder, capsys, path, case):
+    model, mode = case
+    configs = Path(aisbench.__file__).parent / "configs" / "datasets"
+    text = (configs / path).read_text(encoding="utf-8")
+    assert "MultiTurnGenInferencer" in text
+    text = re.sub(r'infer_mode="\w+"', f'infer_mode="{mode}"', text)
+    assert f'"{mode}"' in text
+    arguments = ["verify", folder.python("config.py", text), "--data", folder.table("test.parquet", TALKS)]
+    arguments += ["--model", folder.json("model.json", MODELS[model]), "--dialect", "aisbench"] if model else []
+    assert main(arguments) == ExitCode.OK
+    assert capsys.readouterr().out.startswith("equal: 6 requests of 3 rows (")
+
+
+def test_the_last_turn_of_aisbench_s_dialogues_has_no_end(aisbench, folder, capsys):
+    """The harness adds its prompt list to a list; promptpress renders what was meant (docs/fidelity.md)."""
+    path = Path(aisbench.__file__).parent / "configs" / "datasets" / "mtbench" / "mtbench_gen.py"
+    text = re.sub(r'infer_mode="\w+"', 'infer_mode="last"', path.read_text(encoding="utf-8"))
+    arguments = ["verify", folder.python("config.py", text), "--data", folder.table("test.parquet", TALKS)]
+    assert main(arguments) == ExitCode.DIFFERENT
+    out = capsys.readouterr().out
+    assert "RecursionError" in out
+    assert "docs/fidelity.md" in out
 
 
 PACKAGES = {"opencompass": "opencompass.openicl", "aisbench": "ais_bench.benchmark.openicl"}

@@ -9,6 +9,7 @@ from typing import Any
 
 from promptpress._backend.course import Course
 from promptpress._backend.dataset import NotCoveredError
+from promptpress._backend.expansions import check_expansions, expands
 from promptpress._backend.log import fall_back
 from promptpress._backend.source import Source
 
@@ -64,6 +65,10 @@ class Run:
             "reader": {"input_columns": list(reader.input_columns), "output_column": reader.output_column},
             "dialect": self.classes.dialect,
         }
+        self._expands = expands(prompt_template) or expands(ice_template)
+        # Without a template of prompts that of examples makes them too.
+        filled = [(ice_template if prompt_template is None else prompt_template, retriever.test_ds)]
+        check_expansions(filled + ([(ice_template, retriever.index_ds)] if any(shots) else []))
         joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
         if any(shots):
             self._check_examples(shots)
@@ -117,6 +122,9 @@ class Run:
         meta = parser.meta_template
         to_messages = type(parser) is loaded(*self.classes.api_parser)
         if shape is list:
+            if self._expands and isinstance(meta, list):
+                fall_back("a meta template that is a list, for messages that are expanded from a column")
+                return None
             messages = {"output": "messages", "meta_template": meta if isinstance(meta, list) else None}
             return messages if to_messages else None
         if not meta:
@@ -141,9 +149,6 @@ class Run:
         )
         if own is not None:
             raise NotCoveredError(f"the template has a {own} of its own")
-        messages = getattr(template, "messages", ())
-        if any(isinstance(one, dict) and "expand_column" in one for one in messages):
-            raise NotCoveredError("messages are expanded from a column")
         return {"type": type(template).__name__, **{name: getattr(template, name) for name in names}}
 
     def _check_examples(self, shots: list[Sequence[int]]) -> None:

@@ -25,7 +25,8 @@ from promptpress.model_classes import last_part
 
 from .config_file import Config, read_config
 from .errors import ConfigError, DataError, reason
-from .outcome import Outcome, Refusal
+from .harness_chats import TURNS, asks, chats_of, dialogues_of
+from .outcome import Outcome, Refusal, plain
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ class Harness:
 
     def _prepared(
         self, infer_cfg: Mapping[str, Any], dataset: Any, settings: Mapping[str, Any]
-    ) -> tuple[list[list[int]], Callable[[int, list[int]], dict[str | None, Any]]]:
+    ) -> tuple[list[list[int]], Callable[[int, list[int]], dict[str | int | None, Any]]]:
         """Give the retriever's choice, and what makes a row's requests of its number and examples."""
         infer = copy.deepcopy(dict(infer_cfg))
         templates = {name: infer.get(name) for name in ("ice_template", "prompt_template")}
@@ -201,10 +202,17 @@ class Harness:
             return plain(parser.parse_template((prompt,), mode=mode)[0])
 
         chosen = retriever.retrieve()
+        if asks(inferencer) is not None:
+            registry = self._registry("ICL_INFERENCERS")
+            if last_part(inferencer.get("type")) == TURNS:
+                kind = registry.get(inferencer["type"])
+                return chosen, dialogues_of(kind, inferencer, parser, retriever)
+            template = given["prompt_template"]
+            return chosen, chats_of(registry.build, inferencer, parser, retriever, template)
         if mode == "gen":
             replacement = inferencer.get("gen_field_replace_token", "")
 
-            def generated(row: int, indices: list[int]) -> dict[str | None, Any]:
+            def generated(row: int, indices: list[int]) -> dict[str | int | None, Any]:
                 ice = retriever.generate_ice(indices, **for_ice)
                 return {None: parsed(retriever.generate_prompt_for_generate_task(row, ice, replacement, **given))}
 
@@ -213,7 +221,7 @@ class Harness:
         labels = retriever.get_labels(**given) if labels is None else labels
         keeps = inferencer.get("normalizing_str") is not None
 
-        def labelled(row: int, indices: list[int]) -> dict[str | None, Any]:
+        def labelled(row: int, indices: list[int]) -> dict[str | int | None, Any]:
             ice = retriever.generate_ice(indices, **for_ice)
             prompts = {n: retriever.generate_label_prompt(row, ice, n, remain_sep=keeps, **given) for n in labels}
             return {str(label): parsed(prompt) for label, prompt in prompts.items()}
@@ -242,25 +250,6 @@ def mode_of(inferencer: Mapping[str, Any]) -> str:
 
     """
     return INFERENCER_MODES.get(last_part(inferencer.get("type")), "gen")
-
-
-def plain(value: Any) -> Any:
-    """Turn a request into lists, dicts and strings, without keys that hold None, for which Arrow has no other form.
-
-    Args:
-        value: what a harness's parser gave.
-
-    Returns:
-        The same in Python's own types.
-
-    Example:
-        >>> plain([{"role": "user", "prompt": "1+1?", "name": None}])
-        [{'role': 'user', 'prompt': '1+1?'}]
-
-    """
-    if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items() if item is not None}
-    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 @contextmanager

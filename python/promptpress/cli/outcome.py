@@ -33,7 +33,7 @@ class Refusal:
 
 @dataclass
 class Outcome:
-    """The requests of the rows from the first on, by label, and what ended them early.
+    """The requests of the rows from the first on, by label or number of a turn, and what ended them early.
 
     Example:
         >>> Outcome([{None: "Q: 1+1?"}]).count
@@ -41,7 +41,7 @@ class Outcome:
 
     """
 
-    rows: list[dict[str | None, Any]] = field(default_factory=list)
+    rows: list[dict[str | int | None, Any]] = field(default_factory=list)
     refusal: Refusal | None = None
 
     @property
@@ -61,7 +61,7 @@ class Difference:
 
 
 def first_difference(one: Outcome, other: Outcome) -> Difference | None:
-    """Find the first row, label and position at which two outcomes differ.
+    """Find the first row, label or turn, and position at which two outcomes differ.
 
     Two refusals of the same row agree, whatever their words: each side has exceptions of its own. So do two refusals
     before the first row.
@@ -82,17 +82,38 @@ def first_difference(one: Outcome, other: Outcome) -> Difference | None:
     equal = 0
     for row, (left, right) in enumerate(zip(one.rows, other.rows, strict=False)):
         if left.keys() != right.keys():
-            return Difference(f"row {row}, labels", _brief(list(left)), _brief(list(right)), equal)
+            what = "turns" if any(isinstance(label, int) for label in (*left, *right)) else "labels"
+            return Difference(f"row {row}, {what}", _brief(list(left)), _brief(list(right)), equal)
         for label in left:
             found = _differing(left[label], right[label])
             if found is not None:
-                where = [f"row {row}", *([] if label is None else [f"label {label!r}"]), *found[0]]
+                named = f"turn {label}" if isinstance(label, int) else f"label {label!r}"
+                where = [f"row {row}", *([] if label is None else [named]), *found[0]]
                 return Difference(", ".join(where), found[1], found[2], equal)
             equal += 1
     row = min(len(one.rows), len(other.rows))
     if len(one.rows) == len(other.rows) and (one.refusal is None) == (other.refusal is None):
         return None
     return Difference(f"row {row}", _at(one, row), _at(other, row), equal)
+
+
+def plain(value: Any) -> Any:
+    """Turn a request into lists, dicts and strings, without keys that hold None, for which Arrow has no other form.
+
+    Args:
+        value: what a harness's parser gave.
+
+    Returns:
+        The same in Python's own types.
+
+    Example:
+        >>> plain([{"role": "user", "prompt": "1+1?", "name": None}])
+        [{'role': 'user', 'prompt': '1+1?'}]
+
+    """
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items() if item is not None}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _raised_at(error: BaseException) -> str:

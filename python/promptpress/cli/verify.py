@@ -14,21 +14,19 @@ from promptpress.from_config import dialect_of, renderer_arguments
 from promptpress.model_classes import last_part
 
 from .errors import ConfigError, UsageError
-from .harness_course import HARNESSES, Harness, plain
-from .outcome import Outcome, Refusal, first_difference
+from .harness_chats import asks, by_turn, reply
+from .harness_course import HARNESSES, Harness
+from .outcome import Outcome, Refusal, first_difference, plain
 from .output_file import standard_output
 from .render import configuration
 from .samples import Samples
 
-# Their requests depend on the model's replies, or are many for one prompt.
+# Their requests depend on the model's replies, or are many for one prompt, and nothing here goes their way.
 _CONVERSATIONS = frozenset(
     {
         "AgentInferencer",
         "BFCLV3FunctionCallInferencer",
-        "ChatInferencer",
         "ChatMLInferencer",
-        "MultiTurnGenInferencer",
-        "ParallelChatInferencer",
         "ParallelChatMLInferencer",
     }
 )
@@ -58,7 +56,11 @@ def verify(arguments: Namespace) -> bool:
     theirs = _single(their_choice.dataset, arguments.config)
     loaded, samples, examples = _rows(arguments, harness, theirs)
     one = harness.run(theirs, loaded, _settings(theirs, their_model, dialect))
-    other = rendered(dataset, model, dialect, samples, examples)
+    mode = asks(dataset["infer_cfg"].get("inferencer"))
+    if mode is None:
+        other = rendered(dataset, model, dialect, samples, examples)
+    else:
+        other = conversed(dataset, model, dialect, samples, examples, mode)
     return _told(one, other, name, samples.num_rows)
 
 
@@ -69,7 +71,7 @@ def _single(dataset: Mapping[str, Any] | None, path: str) -> Mapping[str, Any]:
     inferencer = infer.get("inferencer") if isinstance(infer, Mapping) else None
     name = last_part(inferencer.get("type")) if isinstance(inferencer, Mapping) else ""
     if name in _CONVERSATIONS:
-        raise ConfigError(f"{path}: verify compares single requests, and {name} makes conversations")
+        raise ConfigError(f"{path}: verify doesn't go through the conversations of {name}")
     return dataset
 
 
@@ -154,7 +156,56 @@ def rendered(
         return Outcome(_by_row(table, rows, as_json=output is not None), refusal)
 
 
-def _by_row(table: pa.Table, rows: int, *, as_json: bool) -> list[dict[str | None, Any]]:
+def conversed(  # noqa: PLR0917 - a configuration and its rows
+    dataset: Mapping[str, Any],
+    model: Mapping[str, Any] | None,
+    dialect: str,
+    samples: pa.Table,
+    examples: pa.Table | None,
+    mode: str,
+) -> Outcome:
+    """Render rows that are conversations with promptpress, one by one: each has requests of its own number.
+
+    Args:
+        dataset: the dataset's dict.
+        model: the model's dict.
+        dialect: the harness.
+        samples: the rows.
+        examples: the rows that few-shot examples come from.
+        mode: the inferencer's `infer_mode`.
+
+    Returns:
+        The requests by turn, up to the first row that is refused.
+
+    Example:
+        >>> dataset = {"reader_cfg": {"input_columns": ["q"]}, "infer_cfg": {"inferencer": {"type": "ChatInferencer"}}}
+        >>> conversed(dataset, None, "opencompass", pa.table({"q": ["1+1"]}), None, "last").rows
+        [{None: '1+1'}]
+
+    """
+    outcome = Outcome()
+    row: int | None = None
+    try:
+        renderer = promptpress.Renderer.from_config(dataset, model, examples=examples, dialect=dialect)
+        for row in range(samples.num_rows):
+            outcome.rows.append(by_turn(_turns(renderer, samples.slice(row, 1), mode), mode))
+    except (promptpress.TemplateError, promptpress.RenderError) as error:
+        outcome.refusal = Refusal(row, error)
+    return outcome
+
+
+def _turns(renderer: promptpress.Renderer, sample: pa.Table, mode: str) -> list[Any]:
+    if mode != "every":
+        return [plain(request) for request in promptpress.to_pylist(renderer.render(sample)["prompt"])]
+    requests: list[Any] = []
+    conversation = renderer.converse(sample)
+    while conversation.requests.num_rows:
+        requests += map(plain, promptpress.to_pylist(conversation.requests["prompt"]))
+        conversation.reply([reply(len(requests) - 1)])
+    return requests
+
+
+def _by_row(table: pa.Table, rows: int, *, as_json: bool) -> list[dict[str | int | None, Any]]:
     requests = promptpress.to_pylist(table["prompt"])
     requests = [plain(json.loads(one)) for one in requests] if as_json else [_as_passed_on(one) for one in requests]
     if "label" not in table.column_names:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from promptpress._backend.dataset import NotCoveredError, Rows
@@ -22,60 +25,130 @@ _BLOCK = 512
 
 
 class Chats:
-    """Chats of one round, of columns that hold strings; each is built when it is touched.
+    """Chats of columns of strings, of lists of strings, or of messages; each is built when it is touched.
 
     Args:
         retriever: The harness's retriever.
         prompt_template: The harness's template, or None.
 
     Raises:
-        NotCoveredError: For chats of several rounds, and those that a column holds.
+        NotCoveredError: For other columns, and for nulls in them.
     """
 
     def __init__(self, retriever: Any, prompt_template: Any) -> None:
         reader = retriever.dataset_reader
-        rows = Rows(retriever.test_ds)
+        self._rows = rows = Rows(retriever.test_ds)
         wanted = [*reader.input_columns, reader.output_column]
         self._columns = [name for name in rows.schema.names if name in wanted]
-        if not self._columns or not all(types.is_string(rows.schema.field(name).type) for name in self._columns):
-            raise NotCoveredError("chats of several rounds, or of columns that aren't strings")
-        self._rows = rows
-        if any(rows.slice(0, rows.count)[name].null_count for name in self._columns):
-            raise NotCoveredError("a column of chats has a null")
         self._output = reader.output_column
         self._input = reader.input_columns[0] if len(reader.input_columns) == 1 else None
-        self._renderer = None
-        if prompt_template is not None:
-            template = OpenCompassRun.template(prompt_template)
-            if prompt_template.prompt_type == "raw_messages":
-                raise NotCoveredError("raw messages, in a chat")
-            shape = "text" if isinstance(prompt_template.template, str) else "prompt_list"
-            self._renderer = Renderer(template, output=shape, mode="gen")  # type: ignore[arg-type]
-        elif self._input is None:
-            raise NotCoveredError("a chat of several columns without a template")
+        kinds = {name: _kind(rows.schema.field(name).type) for name in self._columns}
+        self._rounds: _Rounds | None = None
+        if set(kinds.values()) in ({"text"}, {"texts"}):
+            self._rounds = _Rounds(prompt_template, self._input, self._output)
+            self._several = "texts" in kinds.values()
+            used = self._columns
+        else:
+            used = self._held(reader.input_columns, kinds)
+        if any(_has_null(rows.column(name)) for name in used):
+            raise NotCoveredError("a column of chats has a null")
         self._start = -1
         self._chats: list[Any] = []
 
-    def chat(self, row: int) -> list[dict[str, Any]]:
+    def _held(self, input_columns: Sequence[str], kinds: dict[str, str]) -> list[str]:
+        """The column that holds messages."""
+        held = self._input if self._input is not None else "dialogue" if "dialogue" in input_columns else None
+        # An empty dialogue among nothing but lists is taken for rounds, and then the inferencer's mode isn't set by it.
+        lists = self._input is None and set(kinds.values()) <= {"texts", "messages", "list"}
+        if held is None or kinds.get(held) != "messages" or lists:
+            raise NotCoveredError("chats of columns that are neither strings nor lists of strings or messages")
+        self._message_column = held
+        return [held]
+
+    def chat(self, row: int) -> Any:
         """A chat of its own: the inferencer writes into it."""
         start = row - row % _BLOCK
         if start != self._start:
             self._chats = self._block(start)
             self._start = start
-        prompt, gold = self._chats[row - start]
+        if self._rounds is None:
+            return self._chats[row - start].as_py()
+        return [message for one in self._chats[row - start] for message in self._rounds.messages(*one)]
+
+    def _block(self, start: int) -> Any:
+        table = self._rows.slice(start, min(start + _BLOCK, self._rows.count))
+        if self._rounds is None:
+            return table[self._message_column]
+        table = table.select(self._columns)
+        if not self._several:
+            return [[one] for one in self._rounds.filled(table)]
+        # A round for each place that all lists have.
+        entries = [
+            list(zip(*lists, strict=False)) for lists in zip(*(c.to_pylist() for c in table.columns), strict=True)
+        ]
+        flat = [entry for rounds in entries for entry in rounds]
+        columns = [pa.array([entry[n] for entry in flat], pa.string()) for n in range(table.num_columns)]
+        filled = iter(self._rounds.filled(pa.table(columns, names=table.column_names)))
+        return [list(islice(filled, len(rounds))) for rounds in entries]
+
+
+class _Rounds:
+    """Rounds of a question and an answer."""
+
+    def __init__(self, prompt_template: Any, question: str | None, answer: str | None) -> None:
+        self._question = question
+        self._answer = answer
+        self._renderer: Renderer | None = None
+        if prompt_template is not None:
+            template = OpenCompassRun.template(prompt_template)
+            if prompt_template.prompt_type == "raw_messages":
+                raise NotCoveredError("raw messages, in a chat")
+            shape = "text" if isinstance(prompt_template.template, str) else "prompt_list"
+            # Filled with nothing, or with the word "section", such a string has the harness fail before the first chat.
+            if shape == "prompt_list" and any("{" in one for one in _bare(prompt_template.template)):
+                raise NotCoveredError("bare strings with placeholders, in the template of a chat")
+            self._renderer = Renderer(template, output=shape, mode="gen")  # type: ignore[arg-type]
+        elif question is None:
+            raise NotCoveredError("a chat of several columns without a template")
+
+    def filled(self, table: pa.Table) -> list[tuple[Any, str]]:
+        """The prompt and the answer of each row."""
+        names = table.column_names
+        if self._renderer is not None:
+            prompts = to_pylist(self._renderer.render(table)["prompt"])
+        else:
+            prompts = table[self._question].to_pylist() if self._question in names else [None] * len(table)
+        golds = table[self._answer].to_pylist() if self._answer in names else [""] * len(table)
+        return list(zip(prompts, golds, strict=True))
+
+    def messages(self, prompt: Any, gold: str) -> list[dict[str, Any]]:
+        """The messages of a round."""
         chat = promptlist_to_openai(prompt)
         if self._renderer is None or chat[-1]["role"] != "assistant":
             chat.append({"role": "assistant", "content": gold})
         return chat
 
-    def _block(self, start: int) -> list[tuple[Any, str]]:
-        table = self._rows.slice(start, min(start + _BLOCK, self._rows.count)).select(self._columns)
-        if self._renderer is not None:
-            prompts = to_pylist(self._renderer.render(table)["prompt"])
-        else:
-            prompts = table[self._input].to_pylist() if self._input in self._columns else [None] * len(table)
-        golds = table[self._output].to_pylist() if self._output in self._columns else [""] * len(table)
-        return list(zip(prompts, golds, strict=True))
+
+def _kind(data_type: pa.DataType) -> str:
+    """What the harness sees in a column."""
+    if types.is_string(data_type) or types.is_large_string(data_type):
+        return "text"
+    if types.is_list(data_type) or types.is_large_list(data_type):
+        return {"text": "texts", "struct": "messages"}.get(_kind(data_type.value_type), "list")
+    return "struct" if types.is_struct(data_type) else "other"
+
+
+def _bare(template: Any) -> Iterator[str]:
+    """The strings of a dialogue that stand by themselves."""
+    for part in template.values() if isinstance(template, dict) else ():
+        yield from (one for one in (part if isinstance(part, (list, tuple)) else [part]) if isinstance(one, str))
+
+
+def _has_null(column: pa.ChunkedArray) -> bool:
+    """Whether values are missing: of the column, or of its lists."""
+    if column.null_count:
+        return True
+    return types.is_nested(column.type) and any(pc.list_flatten(chunk).null_count for chunk in column.chunks)
 
 
 def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,6 +161,9 @@ def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
             expected = harness(self, ice_idx_list[:1], retriever, prompt_template=prompt_template)
             try:
                 chats = Chats(retriever, prompt_template)
+                # A chat without a round doesn't show what the template makes of one.
+                if not expected[0]:
+                    raise NotCoveredError("the first chat is empty")
                 if len(ice_idx_list) == len(retriever.test_ds) and same([chats.chat(0)], expected):
                     return Prompts(chats.chat, range(len(ice_idx_list)))
                 fall_back("the harness's chat is another")
