@@ -1,4 +1,4 @@
-"""AISBench's real inferencers with the backend off and on: all that the model and the files get comes of their data."""
+"""What AISBench's real inferencers make of odd templates and samples, with the backend off and on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 from harness.scripted import plain, tokens
-from harness.shipped import datasets, files, table
+from harness.shipped import table
 from promptpress import aisbench as backend
 
 pytestmark = pytest.mark.usefixtures("aisbench")
@@ -34,18 +34,6 @@ MODULES = {
     "PPLInferencer": "icl_inferencer.ppl_inferencer",
     "MultiTurnGenInferencer": "icl_inferencer.icl_multiturn_inferencer",
 }
-FILES = list(files("ais_bench.benchmark", "configs/datasets", ("gen", "ppl"), each=2))
-
-
-def shipped(path):
-    """The first dataset of a file, if its inferencer is one of these."""
-    for config in datasets(path)[:1]:
-        kind = config["infer_cfg"]["inferencer"]["type"].rpartition(".")[2]
-        if kind in MODULES and config["infer_cfg"].get("prompt_template", {}).get("type", "").endswith(
-            ".PromptTemplate"
-        ):
-            return config, kind
-    return None
 
 
 def data(config, kind, name, samples=None):
@@ -80,29 +68,6 @@ def data(config, kind, name, samples=None):
         return plain(inferencer.get_data_list(retriever))
     except Exception as error:
         return type(error), str(error)
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_shipped_configuration(path, model):
-    found = shipped(path)
-    if found is None:
-        pytest.skip("not read as data, or of classes that are left to the harness")
-    off = data(*found, model)
-    with backend.backend():
-        assert data(*found, model) == off
-
-
-def test_many_are_compared_and_few_are_left_to_the_harness(monkeypatch):
-    said = []
-    monkeypatch.setattr(logging.getLogger("promptpress.backend"), "warning", lambda *words: said.append(words))
-    found = [one for one in map(shipped, FILES) if one is not None]
-    assert len(found) >= 20
-    assert {kind for _, kind in found} >= {"GenInferencer", "PPLInferencer"}
-    for config, kind in found:
-        with backend.backend():
-            data(config, kind, "text")
-    assert len(said) < len(found) / 10, said
 
 
 TURNS = [{"role": "HUMAN", "prompt": "Q: {question} {answer}"}, {"role": "BOT", "prompt": "{answer}", "end": "!"}]
