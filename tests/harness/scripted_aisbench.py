@@ -34,6 +34,25 @@ _INTERVALS = (
 _NAME = re.compile(r'(?<="uuid": ")[0-9a-f]+')
 _RUNNING = re.compile(r"tmp_[0-9a-f_]+\.")
 
+TEXT = {
+    "begin": "<s>",
+    "round": [
+        {"role": "HUMAN", "begin": "<u>", "end": "</u>\n"},
+        {"role": "BOT", "begin": "<b>", "end": "</b>", "generate": True},
+    ],
+    "end": "</s>",
+    "reserved_roles": [{"role": "SYSTEM", "begin": "<y>"}],
+}
+MESSAGES = {
+    "round": [{"role": "HUMAN", "api_role": "user"}, {"role": "BOT", "api_role": "assistant", "generate": True}],
+    "reserved_roles": [{"role": "SYSTEM", "api_role": "system"}],
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "text": {"parser": "text", "meta_template": TEXT},
+    "lines": {"parser": "text", "meta_template": None},
+    "messages": {"parser": "messages", "meta_template": MESSAGES},
+    "no messages": {"parser": "messages", "meta_template": None},
+}
 received: list[Any] = []
 _splits: dict[str, dict[str, pa.Table]] = {}
 _hook: list[Callable[[Any], None]] = []

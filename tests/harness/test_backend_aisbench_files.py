@@ -9,32 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from harness.scripted_aisbench import RefusedError, dataset, results, run
+from harness.scripted_aisbench import MODELS, RefusedError, dataset, results, run
 from harness.shipped import datasets, files, table, tagged_table
 from promptpress import aisbench as backend
 from promptpress._backend.course import Course
 
 pytestmark = pytest.mark.usefixtures("aisbench")
 
-TEXT = {
-    "begin": "<s>",
-    "round": [
-        {"role": "HUMAN", "begin": "<u>", "end": "</u>\n"},
-        {"role": "BOT", "begin": "<b>", "end": "</b>", "generate": True},
-    ],
-    "end": "</s>",
-    "reserved_roles": [{"role": "SYSTEM", "begin": "<y>"}],
-}
-MESSAGES = {
-    "round": [{"role": "HUMAN", "api_role": "user"}, {"role": "BOT", "api_role": "assistant", "generate": True}],
-    "reserved_roles": [{"role": "SYSTEM", "api_role": "system"}],
-}
-MODELS: dict[str, dict[str, Any]] = {
-    "text": {"parser": "text", "meta_template": TEXT},
-    "lines": {"parser": "text", "meta_template": None},
-    "messages": {"parser": "messages", "meta_template": MESSAGES},
-    "no messages": {"parser": "messages", "meta_template": None},
-}
 CONFIGS = {
     path.stem: one
     for path in files("ais_bench.benchmark", "configs/datasets", ("gen", "ppl"), each=2)
@@ -139,6 +120,18 @@ def test_perplexity(tmp_path, said, model):
     assert "raised" not in off
     assert {line["data_abbr"] for line in results(off)} == PPL.keys()
     assert said == []
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [("messages", "api"), ("no messages", "api"), ("messages", "local"), ("lines", "local")]
+)
+def test_media(tmp_path, said, rendered, model, kind):
+    off, on = answers(tmp_path, MEDIA, model, kind=kind, together=3)
+    assert on == off
+    assert "raised" not in off
+    assert {line["data_abbr"] for line in results(off)} == MEDIA.keys()
+    assert said == []
+    assert sum(rendered) == len(results(off)) + len(MEDIA)
 
 
 @pytest.mark.parametrize("mode", ["every", "every_with_gt", "last"])

@@ -67,7 +67,11 @@ class Run:
         joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
         if any(shots):
             self._check_examples(shots)
-        self.course = Course(retriever.test_ds, retriever.index_ds, shots, settings, joints)
+        self.course = self.course_of(retriever.test_ds, retriever.index_ds, shots, settings, joints)
+
+    def course_of(self, *parts: Any) -> Course:
+        """The course of the call; the arguments are `Course`'s."""
+        return Course(*parts)
 
     def ice(self, rows: Sequence[int]) -> Any:
         """The harness's own examples."""

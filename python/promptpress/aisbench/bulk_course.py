@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from promptpress._backend.course import Course
+from promptpress._backend.dataset import NotCoveredError
 from promptpress._backend.run import Classes, Run, loaded
+from promptpress.aisbench.bulk_media import JSON, MediaCourse
+from promptpress.aisbench.bulk_media import TEMPLATE as MEDIA_TEMPLATE
 
 _OPENICL = "ais_bench.benchmark.openicl."
 MODEL = "ais_bench.benchmark.models.local_models.base"
@@ -28,8 +32,23 @@ class AISBenchRun(Run):
                 "ice_token",
                 "sep_token",
             ),
+            MEDIA_TEMPLATE: ("template", "ice_token", "sep_token"),
         },
     )
+
+    def course_of(self, *parts: Any) -> Course:  # noqa: D102
+        if type(self.ice_template) is loaded(*MEDIA_TEMPLATE):
+            raise NotCoveredError("examples of a multimodal template")
+        if type(self.prompt_template) is loaded(*MEDIA_TEMPLATE):
+            return MediaCourse(self.prompt_template, *parts)
+        return super().course_of(*parts)
+
+    def _parser_settings(self, parser: Any, shape: type) -> dict[str, Any] | None:
+        settings = super()._parser_settings(parser, shape)
+        to_messages = type(parser) is loaded(*self.classes.api_parser)
+        if settings is not None and to_messages and isinstance(self.course, MediaCourse):
+            settings["output"] = JSON
+        return settings
 
     def ice(self, rows: Sequence[int]) -> Any:  # noqa: D102
         return self.retriever.generate_ice(rows)
