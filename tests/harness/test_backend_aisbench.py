@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import logging
 import sys
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("aisbench")
 OPENICL = "ais_bench.benchmark.openicl."
 MODULES = {
     "GenInferencer": "icl_inferencer.icl_gen_inferencer",
+    "LMMGenInferencer": "icl_inferencer.icl_lmm_gen_inferencer",
     "MultiTurnGenInferencer": "icl_inferencer.icl_multiturn_inferencer",
 }
 
@@ -173,6 +175,16 @@ def test_media_beside_tokens_and_columns_of_another_kind(said):
         off, on = media_both(turns, contents, **more)
         assert on == off
         assert len(said) == 1
+
+
+def test_a_subclass_that_has_the_harness_s_own_list(said):
+    importlib.import_module(OPENICL + MODULES["LMMGenInferencer"])
+    samples = pa.table({"content": SAMPLES, "answer": SAMPLES})
+    turns = {"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}
+    off, on = both(media(turns), "LMMGenInferencer", MODELS["messages"], samples)
+    assert on == off
+    assert isinstance(off[1], list)
+    assert said == []
 
 
 @settings(max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck))

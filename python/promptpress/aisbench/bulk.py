@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from promptpress._backend.parsers import knowing_prompts
@@ -44,6 +42,8 @@ def bulk_data(asked: tuple[str, ...]) -> Callable[[Callable[..., Any]], Callable
 
 
 _switch = Switch(
+    "AISBench",
+    "ais_bench",
     Patches(
         {
             GEN_INFERENCER: {"GenInferencer.get_data_list": bulk_data(())},
@@ -52,39 +52,9 @@ _switch = Switch(
             MODEL: {"LMTemplateParser.parse_template": knowing_prompts},
             API_MODEL: {"APITemplateParser.parse_template": knowing_prompts},
         }
-    )
+    ),
 )
 
-
-def enable() -> None:
-    """Have AISBench's inferencers render their prompts in bulk, in this process, from now on.
-
-    What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
-    harness's own code, and the log of `promptpress.backend` says so once for each reason. The harness may be imported
-    before or after.
-
-    Raises:
-        ImportError: If AISBench isn't installed.
-    """
-    _check_installed()
-    _switch.on()
-
-
-def disable() -> None:
-    """Have AISBench make its prompts itself again; call it between runs, not within one."""
-    _switch.off()
-
-
-def backend() -> AbstractContextManager[None]:
-    """On within a `with` block, and then as it was before.
-
-    Raises:
-        ImportError: If AISBench isn't installed.
-    """
-    _check_installed()
-    return _switch.during()
-
-
-def _check_installed() -> None:
-    if importlib.util.find_spec("ais_bench") is None:
-        raise ImportError("AISBench isn't installed", name="ais_bench")
+enable = _switch.enable
+disable = _switch.disable
+backend = _switch.backend

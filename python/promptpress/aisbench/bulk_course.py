@@ -12,7 +12,8 @@ from promptpress._backend.run import Classes, Run, loaded
 from promptpress.aisbench.bulk_media import JSON, MediaCourse
 from promptpress.aisbench.bulk_media import TEMPLATE as MEDIA_TEMPLATE
 
-_OPENICL = "ais_bench.benchmark.openicl."
+_OPENICL = "ais_bench.benchmark.openicl"
+_ATTRIBUTES = ("template", "ice_token", "sep_token")
 MODEL = "ais_bench.benchmark.models.local_models.base"
 API_MODEL = "ais_bench.benchmark.models.api_models.base_api"
 
@@ -22,24 +23,21 @@ class AISBenchRun(Run):
 
     classes = Classes(
         dialect="aisbench",
-        retriever=(_OPENICL + "icl_retriever.icl_base_retriever", "BaseRetriever"),
-        model=(MODEL, "BaseModel"),
-        lm_parser=(MODEL, "LMTemplateParser"),
-        api_parser=(API_MODEL, "APITemplateParser"),
+        openicl=_OPENICL,
+        models=MODEL,
+        api_models=API_MODEL,
         templates={
-            (_OPENICL + "icl_prompt_template.icl_prompt_template", "PromptTemplate"): (
-                "template",
-                "ice_token",
-                "sep_token",
-            ),
-            MEDIA_TEMPLATE: ("template", "ice_token", "sep_token"),
+            ("icl_prompt_template.icl_prompt_template", "PromptTemplate"): _ATTRIBUTES,
+            MEDIA_TEMPLATE: _ATTRIBUTES,
         },
     )
 
     def course_of(self, *parts: Any) -> Course:  # noqa: D102
-        if type(self.ice_template) is loaded(*MEDIA_TEMPLATE):
+        at, name = MEDIA_TEMPLATE
+        media = loaded(f"{_OPENICL}.{at}", name)
+        if type(self.ice_template) is media:
             raise NotCoveredError("examples of a multimodal template")
-        if type(self.prompt_template) is loaded(*MEDIA_TEMPLATE):
+        if type(self.prompt_template) is media:
             return MediaCourse(self.prompt_template, *parts)
         return super().course_of(*parts)
 

@@ -14,7 +14,7 @@ from promptpress._backend.course import Course
 from promptpress._backend.dataset import NotCoveredError
 from promptpress._backend.run import loaded
 
-TEMPLATE = ("ais_bench.benchmark.openicl.icl_prompt_template.icl_prompt_template_mm", "MMPromptTemplate")
+TEMPLATE = ("icl_prompt_template.icl_prompt_template_mm", "MMPromptTemplate")
 _CONTENT = "content"
 JSON = "messages_json"
 
