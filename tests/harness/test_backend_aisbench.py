@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import importlib
-import logging
 import sys
+from collections import OrderedDict
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from media_strategies import cases
 from promptpress import aisbench as backend
+from promptpress.aisbench import bulk_media
 
 pytestmark = pytest.mark.usefixtures("aisbench")
 
@@ -59,15 +60,6 @@ def both(*arguments):
     off = data(*arguments)
     with backend.backend():
         return off, data(*arguments)
-
-
-@pytest.fixture
-def said(monkeypatch):
-    """What the backend left to the harness, and why."""
-    found = []
-    logger = logging.getLogger("promptpress.backend")
-    monkeypatch.setattr(logger, "warning", lambda text, *parts: found.append(text % parts))
-    return found
 
 
 TURNS = [{"role": "HUMAN", "prompt": "Q: {question} {answer}"}, {"role": "BOT", "prompt": "{answer}", "end": "!"}]
@@ -155,7 +147,7 @@ def test_a_sample_that_the_harness_refuses(content, at):
 
 
 LEFT = {
-    "a turn that shows nothing": [{"role": "HUMAN", "prompt_mm": ORDERED}, {"role": "BOT", "prompt": "{answer}"}],
+    "entries of another class": [{"role": "HUMAN", "prompt_mm": OrderedDict(ORDERED)}],
     "a part that isn't JSON": [{"role": "HUMAN", "prompt_mm": {"text": {"type": ("text",), "text": "{question}"}}}],
     "a number that isn't one": [{"role": "HUMAN", "prompt_mm": {"text": {"n": float("nan"), "text": "{question}"}}}],
 }
@@ -175,6 +167,14 @@ def test_media_beside_tokens_and_columns_of_another_kind(said):
         off, on = media_both(turns, contents, **more)
         assert on == off
         assert len(said) == 1
+
+
+def test_large_media_come_in_small_blocks(monkeypatch, rendered):
+    monkeypatch.setattr(bulk_media, "_BLOCK_BYTES", 10 * len(SHOWN["image"]))
+    off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, [SHOWN["image"]] * 50)
+    assert on == off
+    assert max(rendered) == 9
+    assert sum(rendered) == 1 + 50
 
 
 def test_a_subclass_that_has_the_harness_s_own_list(said):

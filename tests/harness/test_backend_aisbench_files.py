@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from harness.scripted_aisbench import MODELS, RefusedError, dataset, results, run
 from harness.shipped import datasets, files, table, tagged_table
 from promptpress import aisbench as backend
-from promptpress._backend.course import Course
 
 pytestmark = pytest.mark.usefixtures("aisbench")
 
@@ -67,30 +65,6 @@ GEN = shipped("GenInferencer", "PromptTemplate")
 PPL = shipped("PPLInferencer", "PromptTemplate")
 MEDIA = shipped("GenInferencer", "MMPromptTemplate")
 TURNS = shipped("MultiTurnGenInferencer", "MultiTurnPromptTemplate")
-
-
-@pytest.fixture
-def said(monkeypatch):
-    """What the backend left to the harness, and why."""
-    found: list[str] = []
-    logger = logging.getLogger("promptpress.backend")
-    monkeypatch.setattr(logger, "warning", lambda text, *parts: found.append(text % parts))
-    return found
-
-
-@pytest.fixture
-def rendered(monkeypatch):
-    """How many prompts came out of each rendering."""
-    found: list[int] = []
-    render = Course.render
-
-    def counted(self: Course, *arguments: Any) -> Any:
-        prompts = render(self, *arguments)
-        found.append(len(prompts))
-        return prompts
-
-    monkeypatch.setattr(Course, "render", counted)
-    return found
 
 
 def test_enough_is_compared():

@@ -33,6 +33,9 @@ class Course:
         NotCoveredError: If the datasets or the examples' numbers aren't covered.
     """
 
+    largest_block = 1024
+    """How many samples are rendered at a time at most."""
+
     def __init__(
         self,
         samples: Any,

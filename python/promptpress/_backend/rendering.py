@@ -11,7 +11,6 @@ from promptpress._backend.objects import same
 from promptpress._backend.prompts import Prompt
 
 FIRST_BLOCK = 32
-LARGEST_BLOCK = 1024
 
 
 class Block:
@@ -94,7 +93,8 @@ class Rendering:
         # Who reads on gets larger blocks; who jumps gets small ones.
         size = FIRST_BLOCK
         if known is not None and known.end == row:
-            size = min(2 * (known.end - known.start), LARGEST_BLOCK)
+            size = 2 * (known.end - known.start)
+        size = min(size, self._course.largest_block)
         del known
         self._block = None
         self._blocks.pop(length, None)

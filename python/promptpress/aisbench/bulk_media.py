@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from promptpress._backend.course import Course
@@ -16,6 +17,8 @@ from promptpress._backend.run import loaded
 
 TEMPLATE = ("icl_prompt_template.icl_prompt_template_mm", "MMPromptTemplate")
 _CONTENT = "content"
+_LOOKED_AT = 32
+_BLOCK_BYTES = 1 << 24
 JSON = "messages_json"
 
 
@@ -30,22 +33,23 @@ class MediaCourse(Course):
         parts: The arguments of `Course`.
 
     Raises:
-        NotCoveredError: For templates and samples that the harness warns of one by one, or refuses.
+        NotCoveredError: For examples, for samples whose `content` is no string, and for entries that JSON doesn't hold.
     """
 
     def __init__(self, template: Any, *parts: Any) -> None:
         super().__init__(*parts)
         if template.ice_token is not None or template.sep_token is not None or any(self.shots):
             raise NotCoveredError("multimodal prompts with examples")
-        if not template.check_mm_template():
-            raise NotCoveredError("a multimodal template with turns that show nothing")
         at = self.samples.schema.get_field_index(_CONTENT)
         if at < 0 or not types.is_string(self.samples.schema.field(at).type):
             raise NotCoveredError("multimodal samples without a text 'content'")
         kinds = {type(one) for one in _dicts(template.template)}
-        if len(kinds) != 1 or not kinds <= {dict, loaded("mmengine.config", "ConfigDict")}:
-            raise NotCoveredError("entries of a multimodal template are of several classes")
-        (self._part,) = kinds
+        if len(kinds) > 1 or not kinds <= {dict, loaded("mmengine.config", "ConfigDict")}:
+            raise NotCoveredError("entries of a multimodal template are of a class of their own")
+        # A payload may be megabytes, so a block is by its size.
+        first = pc.mean(pc.binary_length(self.samples.slice(0, _LOOKED_AT)[_CONTENT])).as_py() or 0
+        self.largest_block = max(1, min(self.largest_block, _BLOCK_BYTES // (1 + int(first))))
+        self._part = kinds.pop() if kinds else dict
 
     def kind_of(self, own: dict[str, Any], request: Any) -> Callable[[Any], Any]:  # noqa: D102
         if own["output"] != JSON:
