@@ -18,6 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+from harness.both import MESSAGES, TEXT
 from harness.scripted import number, plain, tokens
 
 _API = "ais_bench.benchmark.openicl.icl_inferencer.icl_base_api_inferencer."
@@ -34,19 +35,6 @@ _INTERVALS = (
 _NAME = re.compile(r'(?<="uuid": ")[0-9a-f]+')
 _RUNNING = re.compile(r"tmp_[0-9a-f_]+\.")
 
-TEXT = {
-    "begin": "<s>",
-    "round": [
-        {"role": "HUMAN", "begin": "<u>", "end": "</u>\n"},
-        {"role": "BOT", "begin": "<b>", "end": "</b>", "generate": True},
-    ],
-    "end": "</s>",
-    "reserved_roles": [{"role": "SYSTEM", "begin": "<y>"}],
-}
-MESSAGES = {
-    "round": [{"role": "HUMAN", "api_role": "user"}, {"role": "BOT", "api_role": "assistant", "generate": True}],
-    "reserved_roles": [{"role": "SYSTEM", "api_role": "system"}],
-}
 MODELS: dict[str, dict[str, Any]] = {
     "text": {"parser": "text", "meta_template": TEXT},
     "lines": {"parser": "text", "meta_template": None},

@@ -103,7 +103,10 @@ def test_turns_are_covered(said):
 
 ORDERED = {
     "text": {"type": "text", "text": "Q: {question}"},
-    "image": {"image_url": {"url": "file://{image}", "detail": None, "scales": [0.1, 2, True]}, "type": "image_url"},
+    "image": {
+        "image_url": {"url": "file://{image}", "detail": None, "scales": [0.1, 1e22, -0.0, 2, True]},
+        "type": "image_url",
+    },
 }
 SHOWN = {
     "text": "<AIS_TEXT_START>What?<AIS_CONTENT_TAG>",
