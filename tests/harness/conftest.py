@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 from harness.installed import AISBENCH, OPENCOMPASS, OPENICL, Harness
+from promptpress._backend.course import Course
 
 HERE = Path(__file__).resolve().parent
 
@@ -72,4 +74,28 @@ def torch() -> ModuleType:
 
     if not getattr(found, "__file__", None):
         pytest.skip("torch is a stand-in: pip finds no CPU wheel and the system has no torch for this Python")
+    return found
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a backend leaves to its harness, and why; heard whatever the harness has done to logging."""
+    found: list[str] = []
+    logger = logging.getLogger("promptpress.backend")
+    monkeypatch.setattr(logger, "warning", lambda text, *parts: found.append(text % parts))
+    return found
+
+
+@pytest.fixture
+def rendered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many prompts come out of each rendering of a backend."""
+    found: list[int] = []
+    render = Course.render
+
+    def counted(self: Course, *arguments: Any) -> Any:
+        prompts = render(self, *arguments)
+        found.append(len(prompts))
+        return prompts
+
+    monkeypatch.setattr(Course, "render", counted)
     return found

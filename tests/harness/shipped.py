@@ -80,6 +80,22 @@ def table(config: dict[str, Any], rows: int = ROWS) -> pa.Table:
     return pa.table(made)
 
 
+def tagged_table(config: dict[str, Any], rows: int = ROWS) -> pa.Table:
+    """Samples of a multimodal configuration, whose `content` shows what the template has entries for."""
+    entries = [turn.get("prompt_mm", {}) for turn in config["infer_cfg"]["prompt_template"]["template"]["round"]]
+    shown = [name for name in entries[0] if all(name in others for others in entries)]
+    content = []
+    for row in range(rows):
+        names = [shown[(row + place) % len(shown)].upper() for place in range(row % 5)]
+        texts = [TEXTS[(row + place) % len(TEXTS)].format("question") for place in range(len(names))]
+        tagged = zip(names, texts, strict=True)
+        content.append("".join(f"<AIS_{name}_START>{text}<AIS_CONTENT_TAG>" for name, text in tagged))
+    samples = table(config, rows)
+    if "content" in samples.schema.names:
+        samples = samples.drop_columns("content")
+    return samples.append_column("content", pa.array(content))
+
+
 def labels_of(template: Any) -> list[Any]:
     """The keys of a label map."""
     inner = template.get("template") if isinstance(template, dict) else None

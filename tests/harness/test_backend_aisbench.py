@@ -1,108 +1,65 @@
-"""AISBench's real inferencers with the backend off and on: all that the model and the files get comes of their data."""
+"""What AISBench's real inferencers make of odd templates and samples, with the backend off and on."""
 
 from __future__ import annotations
 
 import copy
-import logging
+import importlib
 import sys
+from collections import OrderedDict
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from harness.scripted import plain, tokens
-from harness.shipped import datasets, files, table
+from harness.scripted import plain
+from harness.scripted_aisbench import MODELS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from media_strategies import cases
 from promptpress import aisbench as backend
+from promptpress.aisbench import bulk_media
 
 pytestmark = pytest.mark.usefixtures("aisbench")
 
 OPENICL = "ais_bench.benchmark.openicl."
-MODELS = {
-    "text": {
-        "begin": "<s>",
-        "round": [{"role": "HUMAN", "begin": "<u>"}, {"role": "BOT", "begin": "<b>", "generate": True}],
-        "reserved_roles": [{"role": "SYSTEM", "begin": "<y>"}],
-    },
-    "lines": None,
-    "messages": {
-        "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
-        "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
-    },
-    "no messages": None,
-}
 MODULES = {
     "GenInferencer": "icl_inferencer.icl_gen_inferencer",
-    "PPLInferencer": "icl_inferencer.ppl_inferencer",
+    "LMMGenInferencer": "icl_inferencer.icl_lmm_gen_inferencer",
     "MultiTurnGenInferencer": "icl_inferencer.icl_multiturn_inferencer",
 }
-FILES = list(files("ais_bench.benchmark", "configs/datasets", ("gen", "ppl"), each=2))
 
 
-def shipped(path):
-    """The first dataset of a file, if its inferencer is one of these."""
-    for config in datasets(path)[:1]:
-        kind = config["infer_cfg"]["inferencer"]["type"].rpartition(".")[2]
-        if kind in MODULES and config["infer_cfg"].get("prompt_template", {}).get("type", "").endswith(
-            ".PromptTemplate"
-        ):
-            return config, kind
-    return None
-
-
-def data(config, kind, name, samples=None):
+def data(config, kind, model, samples):
     """What the inferencer makes of a configuration, or what it raises."""
     from ais_bench.benchmark.models.api_models.base_api import APITemplateParser
     from ais_bench.benchmark.models.local_models.base import BaseModel, LMTemplateParser
     from ais_bench.benchmark.openicl.icl_dataset_reader import DatasetReader
     from ais_bench.benchmark.registry import ICL_RETRIEVERS
-    from datasets import Dataset, DatasetDict
+    from datasets import Dataset
 
-    infer = copy.deepcopy(config["infer_cfg"])
-    shots = 1 + max([0, *infer["retriever"].get("fix_id_list", [])])
-    splits = DatasetDict(
-        train=Dataset(table(config, shots)), test=Dataset(table(config) if samples is None else samples)
-    )
-    names = {key: value for key, value in config["reader_cfg"].items() if key in {"input_columns", "output_column"}}
+    config = copy.deepcopy(config)
     try:
-        reader = DatasetReader(splits, **names)
+        reader = DatasetReader(Dataset(samples), **config["reader_cfg"])
         dataset = SimpleNamespace(reader=reader, train=reader.dataset["train"], test=reader.dataset["test"], abbr="it")
-        templates = {key: infer[key] for key in ("ice_template", "prompt_template") if key in infer}
-        retriever = ICL_RETRIEVERS.build({**infer["retriever"], "dataset": dataset, **templates})
-        model = BaseModel("none")
-        model.template_parser = (APITemplateParser if "messages" in name else LMTemplateParser)(MODELS[name])
-        model.max_out_len = 5
-        model.get_token_len = tokens
-        cls = getattr(sys.modules[OPENICL + MODULES[kind]], kind)
-        inferencer = object.__new__(cls)
+        templates = {key: one for key, one in config["infer_cfg"].items() if key.endswith("template")}
+        retriever = ICL_RETRIEVERS.build({"type": "ZeroRetriever", "dataset": dataset, **templates})
+        built = BaseModel("none")
+        parser = APITemplateParser if model["parser"] == "messages" else LMTemplateParser
+        built.template_parser = parser(copy.deepcopy(model["meta_template"]))
+        built.max_out_len = 5
+        inferencer = object.__new__(getattr(sys.modules[OPENICL + MODULES[kind]], kind))
         inferencer.logger = retriever.logger
-        inferencer.gen_field_replace_token = ""
-        inferencer.labels = infer["inferencer"].get("labels")
-        inferencer.model = model
+        inferencer.gen_field_replace_token = "X"
+        inferencer.model = built
         return plain(inferencer.get_data_list(retriever))
     except Exception as error:
         return type(error), str(error)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_shipped_configuration(path, model):
-    found = shipped(path)
-    if found is None:
-        pytest.skip("not read as data, or of classes that are left to the harness")
-    off = data(*found, model)
+def both(*arguments):
+    """What is made without the backend, and with it."""
+    off = data(*arguments)
     with backend.backend():
-        assert data(*found, model) == off
-
-
-def test_many_are_compared_and_few_are_left_to_the_harness(monkeypatch):
-    said = []
-    monkeypatch.setattr(logging.getLogger("promptpress.backend"), "warning", lambda *words: said.append(words))
-    found = [one for one in map(shipped, FILES) if one is not None]
-    assert len(found) >= 20
-    assert {kind for _, kind in found} >= {"GenInferencer", "PPLInferencer"}
-    for config, kind in found:
-        with backend.backend():
-            data(config, kind, "text")
-    assert len(said) < len(found) / 10, said
+        return off, data(*arguments)
 
 
 TURNS = [{"role": "HUMAN", "prompt": "Q: {question} {answer}"}, {"role": "BOT", "prompt": "{answer}", "end": "!"}]
@@ -125,29 +82,127 @@ TALKS = {
 }
 
 
+def dialogue(template):
+    """A configuration of dialogues."""
+    infer = {"prompt_template": {"type": "MultiTurnPromptTemplate", "template": template}}
+    return {"infer_cfg": infer, "reader_cfg": {"input_columns": ["question"], "output_column": "answer"}}
+
+
 @pytest.mark.parametrize("template", TURN_TEMPLATES, ids=repr)
 @pytest.mark.parametrize("talk", TALKS)
 def test_turns(talk, template):
-    infer = {
-        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": template},
-        "retriever": {"type": "ZeroRetriever"},
-        "inferencer": {"type": "MultiTurnGenInferencer"},
-    }
-    config = {"infer_cfg": infer, "reader_cfg": {"input_columns": ["question"], "output_column": "answer"}}
-    off = data(config, "MultiTurnGenInferencer", "text", pa.table(TALKS[talk]))
-    with backend.backend():
-        assert data(config, "MultiTurnGenInferencer", "text", pa.table(TALKS[talk])) == off
+    off, on = both(dialogue(template), "MultiTurnGenInferencer", MODELS["text"], pa.table(TALKS[talk]))
+    assert on == off
 
 
-def test_turns_are_covered(monkeypatch):
-    said = []
-    monkeypatch.setattr(logging.getLogger("promptpress.backend"), "warning", lambda *words: said.append(words))
-    infer = {
-        "prompt_template": {"type": "MultiTurnPromptTemplate", "template": TURN_TEMPLATES[1]},
-        "retriever": {"type": "ZeroRetriever"},
-        "inferencer": {"type": "MultiTurnGenInferencer"},
-    }
-    config = {"infer_cfg": infer, "reader_cfg": {"input_columns": ["question"], "output_column": "answer"}}
-    with backend.backend():
-        assert "Q: a 1" in repr(data(config, "MultiTurnGenInferencer", "text", pa.table(TALKS["even"])))
+def test_turns_are_covered(said):
+    arguments = dialogue(TURN_TEMPLATES[1]), "MultiTurnGenInferencer", MODELS["text"], pa.table(TALKS["even"])
+    assert "Q: a 1" in repr(both(*arguments))
     assert said == []
+
+
+ORDERED = {
+    "text": {"type": "text", "text": "Q: {question}"},
+    "image": {
+        "image_url": {"url": "file://{image}", "detail": None, "scales": [0.1, 1e22, -0.0, 2, True]},
+        "type": "image_url",
+    },
+}
+SHOWN = {
+    "text": "<AIS_TEXT_START>What?<AIS_CONTENT_TAG>",
+    "image": "<AIS_IMAGE_START>a.png<AIS_CONTENT_TAG>",
+    "video": "<AIS_VIDEO_START>b.mp4<AIS_CONTENT_TAG>",
+}
+SAMPLES = [SHOWN["text"], SHOWN["image"], SHOWN["text"] + SHOWN["image"], "", "no tags"] * 20
+
+
+def media(template, **more):
+    """A multimodal configuration."""
+    infer = {"prompt_template": {"type": "MMPromptTemplate", "template": template, **more}}
+    return {"infer_cfg": infer, "reader_cfg": {"input_columns": ["content"], "output_column": "answer"}}
+
+
+def media_both(template, contents, model="messages", **more):
+    samples = pa.table({"content": contents, "answer": ["{content}"] * len(contents)})
+    return both(media(template, **more), "GenInferencer", MODELS[model], samples)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_parts_that_the_first_sample_does_not_show(said, model):
+    turn = {"role": "HUMAN", "prompt_mm": ORDERED}
+    off, on = media_both({"begin": "{answer}", "round": [turn, {**turn, "role": "BOT"}]}, SAMPLES, model)
+    assert on == off
+    assert said == []
+    assert isinstance(off[1], list)
+    if model == "messages":
+        assert off[1][1] != off[1][0]
+        assert "image_url" in repr(off)
+
+
+@pytest.mark.parametrize("content", [SHOWN["video"], None])
+@pytest.mark.parametrize("at", [0, 1, 40, -1])
+def test_a_sample_that_the_harness_refuses(content, at):
+    samples = list(SAMPLES)
+    samples[at] = content
+    off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, samples)
+    assert on == off
+    assert off[0] in {KeyError, AttributeError}
+
+
+LEFT = {
+    "entries of another class": [{"role": "HUMAN", "prompt_mm": OrderedDict(ORDERED)}],
+    "a part that isn't JSON": [{"role": "HUMAN", "prompt_mm": {"text": {"type": ("text",), "text": "{question}"}}}],
+    "a number that isn't one": [{"role": "HUMAN", "prompt_mm": {"text": {"n": float("nan"), "text": "{question}"}}}],
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_media_that_are_left_to_the_harness(said, name):
+    off, on = media_both({"round": LEFT[name]}, [SHOWN["text"]] * 3)
+    assert on == off
+    assert len(said) == 1
+
+
+def test_media_beside_tokens_and_columns_of_another_kind(said):
+    turns = {"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}
+    for contents, more in ((SAMPLES, {"sep_token": "</S>"}), ([1, 2], {})):
+        said.clear()
+        off, on = media_both(turns, contents, **more)
+        assert on == off
+        assert len(said) == 1
+
+
+def test_large_media_come_in_small_blocks(monkeypatch, rendered):
+    monkeypatch.setattr(bulk_media, "_BLOCK_BYTES", 10 * len(SHOWN["image"]))
+    off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, [SHOWN["image"]] * 50)
+    assert on == off
+    assert max(rendered) == 9
+    assert sum(rendered) == 1 + 50
+
+
+def test_a_subclass_that_has_the_harness_s_own_list(said):
+    importlib.import_module(OPENICL + MODULES["LMMGenInferencer"])
+    samples = pa.table({"content": SAMPLES, "answer": SAMPLES})
+    turns = {"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}
+    off, on = both(media(turns), "LMMGenInferencer", MODELS["messages"], samples)
+    assert on == off
+    assert isinstance(off[1], list)
+    assert said == []
+
+
+@settings(max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(cases(), st.sampled_from(["messages", "text"]), st.booleans())
+def test_random_media(case, parser, is_configured):
+    from mmengine.config import ConfigDict
+
+    template = case.config["prompt_template"]["template"]
+    meta = case.config.get("meta_template")
+    samples = pa.table({name: case.samples[name].to_pylist() for name in case.samples.schema.names})
+    config = media(ConfigDict(template) if is_configured else template)
+    off, on = both(
+        {**config, "reader_cfg": {"input_columns": ["content"], "output_column": "note"}},
+        "GenInferencer",
+        {"parser": parser, "meta_template": meta},
+        pa.concat_tables([samples] * 3),
+    )
+    assert on == off

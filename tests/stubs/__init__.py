@@ -18,8 +18,10 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
+
+from stubs.queues import Queue
 
 
 def _false(*_: Any) -> bool:
@@ -54,6 +56,20 @@ class _DataLoader:
         return len(self._batches)
 
 
+class _Session:
+    """A session of a client that sends nothing: the models that are tested with it answer by themselves."""
+
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    async def close(self) -> None:
+        return None
+
+
+def _memory() -> SimpleNamespace:
+    return SimpleNamespace(total=2**40, available=2**40, used=0)
+
+
 ANSWERS: dict[str, Any] = {
     # mmengine asks for the version to choose among functions of newer and older releases; none of them is called
     "torch.__version__": "2.0.0",
@@ -67,6 +83,12 @@ ANSWERS: dict[str, Any] = {
     "torch.utils.data.DataLoader": _DataLoader,
     # AISBench makes one when its API models are imported
     "aiohttp.ClientTimeout": _nothing,
+    # its inferencers hand a session to the model, and results to the thread that writes them
+    "aiohttp.ClientSession": _Session,
+    "aiohttp.TCPConnector": _nothing,
+    "janus.Queue": Queue,
+    # it asks whether the prompts fit into memory before it shares them
+    "psutil.virtual_memory": _memory,
 }
 
 
@@ -99,7 +121,9 @@ class _Module(ModuleType):
             raise AttributeError(name)
         if any(key.startswith(full + ".") for key in ANSWERS):
             return importlib.import_module(full)
-        return _name(self.__name__, name)
+        made = _name(self.__name__, name)
+        setattr(self, name, made)  # datasets asks for torch's names at every value that it hashes
+        return made
 
 
 class _Finder(MetaPathFinder, Loader):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress._backend.dataset import NotCoveredError, Rows
+from promptpress._backend.objects import kind_of, requests_of
 from promptpress.renderer import Renderer
 
 _KEPT_RENDERERS = 32
@@ -31,6 +32,9 @@ class Course:
     Raises:
         NotCoveredError: If the datasets or the examples' numbers aren't covered.
     """
+
+    largest_block = 1024
+    """How many samples are rendered at a time at most."""
 
     def __init__(
         self,
@@ -99,6 +103,30 @@ class Course:
         else:
             self._renderers.move_to_end(key)
         return found
+
+    def kind_of(self, own: dict[str, Any], request: Any) -> Callable[[Any], Any]:  # noqa: ARG002 - for other courses
+        """What makes rendered requests into the same kind as the harness's.
+
+        Args:
+            own: The arguments that they are rendered with.
+            request: A request as the harness makes it.
+        """
+        return kind_of(request)
+
+    def requests_of(
+        self,
+        own: dict[str, Any],  # noqa: ARG002 - for other courses
+        prompts: pa.ChunkedArray,
+        kind: Callable[[Any], Any],
+    ) -> Callable[[int], Any]:
+        """The requests of a rendered block, by their numbers.
+
+        Args:
+            own: The arguments that it was rendered with.
+            prompts: The block.
+            kind: What `kind_of` gave.
+        """
+        return requests_of(prompts, kind)
 
     def keep(self, owner: Any, length: int) -> None:
         """Remember that a rendering stored a block, and have the oldest block of all let go.

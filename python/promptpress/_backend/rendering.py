@@ -7,11 +7,10 @@ from typing import Any
 
 from promptpress._backend.course import Course
 from promptpress._backend.log import fall_back
-from promptpress._backend.objects import kind_of, requests_of, same
+from promptpress._backend.objects import same
 from promptpress._backend.prompts import Prompt
 
 FIRST_BLOCK = 32
-LARGEST_BLOCK = 1024
 
 
 class Block:
@@ -94,7 +93,8 @@ class Rendering:
         # Who reads on gets larger blocks; who jumps gets small ones.
         size = FIRST_BLOCK
         if known is not None and known.end == row:
-            size = min(2 * (known.end - known.start), LARGEST_BLOCK)
+            size = 2 * (known.end - known.start)
+        size = min(size, self._course.largest_block)
         del known
         self._block = None
         self._blocks.pop(length, None)
@@ -102,8 +102,9 @@ class Rendering:
         for others in self._course.shots[row + 1 : row + size]:
             shots.append(others if len(others) <= length else others[:length])
         try:
-            prompts = self._course.render(self._settings or {}, self._key, row, shots)
-            block = Block(row, shots, requests_of(prompts, kind))
+            settings = self._settings or {}
+            prompts = self._course.render(settings, self._key, row, shots)
+            block = Block(row, shots, self._course.requests_of(settings, prompts, kind))
         except Exception as error:
             self._give_up(length, f"rendering failed ({error})")
             return None
@@ -123,10 +124,10 @@ class Rendering:
             self._kinds[length] = None
             return None
         expected = self._harness(prompt)
-        kind = kind_of(expected)
+        kind = self._course.kind_of(self._settings, expected)
         try:
             prompts = self._course.render(self._settings, self._key, prompt.row, [prompt.shots])
-            covered = same(requests_of(prompts, kind)(0), expected)
+            covered = same(self._course.requests_of(self._settings, prompts, kind)(0), expected)
         except Exception as error:
             return self._give_up(length, f"rendering failed ({error})")
         if not covered:

@@ -18,14 +18,43 @@ _RETRIEVING = ("generate_ice", "generate_label_prompt", "generate_prompt_for_gen
 
 @dataclass(frozen=True)
 class Classes:
-    """Where a harness has its classes, as `(module, name)`; which attributes of a template say what it is."""
+    """Where a harness has its classes.
+
+    Both harnesses name them alike. A class is given as `(module, name)`.
+
+    Args:
+        dialect: The harness's dialect.
+        openicl: The package of retrievers, templates and inferencers.
+        models: The module of the base of models.
+        api_models: The module of the base of API models.
+        templates: The classes of templates, below `openicl`, and which attributes say what a template is.
+    """
 
     dialect: str
-    retriever: tuple[str, str]
-    model: tuple[str, str]
-    lm_parser: tuple[str, str]
-    api_parser: tuple[str, str]
+    openicl: str
+    models: str
+    api_models: str
     templates: dict[tuple[str, str], tuple[str, ...]]
+
+    @property
+    def retriever(self) -> tuple[str, str]:
+        """The base of retrievers."""
+        return f"{self.openicl}.icl_retriever.icl_base_retriever", "BaseRetriever"
+
+    @property
+    def model(self) -> tuple[str, str]:
+        """The base of models."""
+        return self.models, "BaseModel"
+
+    @property
+    def lm_parser(self) -> tuple[str, str]:
+        """The parser that makes texts."""
+        return self.models, "LMTemplateParser"
+
+    @property
+    def api_parser(self) -> tuple[str, str]:
+        """The parser that makes messages."""
+        return self.api_models, "APITemplateParser"
 
     def parsers(self) -> tuple[type, ...]:
         """The harness's parsers, as far as they are loaded."""
@@ -72,7 +101,11 @@ class Run:
         joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
         if any(shots):
             self._check_examples(shots)
-        self.course = Course(retriever.test_ds, retriever.index_ds, shots, settings, joints)
+        self.course = self.course_of(retriever.test_ds, retriever.index_ds, shots, settings, joints)
+
+    def course_of(self, *parts: Any) -> Course:
+        """The course of the call; the arguments are `Course`'s."""
+        return Course(*parts)
 
     def ice(self, rows: Sequence[int]) -> Any:
         """The harness's own examples."""
@@ -141,7 +174,8 @@ class Run:
         if template is None:
             return None
         known = cls.classes.templates.items()
-        names = next((names for place, names in known if type(template) is loaded(*place)), None)
+        openicl = cls.classes.openicl
+        names = next((names for (at, name), names in known if type(template) is loaded(f"{openicl}.{at}", name)), None)
         if names is None:
             raise NotCoveredError(f"the template {type(template).__name__} isn't one of those that are covered")
         own = next(

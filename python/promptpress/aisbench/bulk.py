@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
-from promptpress._backend.log import fall_back
 from promptpress._backend.parsers import knowing_prompts
 from promptpress._backend.patches import Patches
 from promptpress._backend.retriever import BulkRetriever, Chosen
-from promptpress._backend.run import loaded, run_of
+from promptpress._backend.run import run_of
 from promptpress._backend.switch import Switch
 from promptpress.aisbench.bulk_course import API_MODEL, MODEL, AISBenchRun
 from promptpress.aisbench.bulk_turns import INFERENCER as TURNS_INFERENCER
@@ -21,20 +18,15 @@ GEN_INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.icl_gen_inferencer"
 PPL_INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.ppl_inferencer"
 
 
-def bulk_data(module: str, name: str, asked: tuple[str, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What wraps the `get_data_list` of a class.
+def bulk_data(asked: tuple[str, ...]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What wraps a `get_data_list`. Subclasses that have it get the same list, whatever they do with it.
 
     Args:
-        module: Where it is.
-        name: Its name.
         asked: The methods of the model that it hands prompts to, beside `parse_template`.
     """
 
     def wrap(harness: Callable[..., Any]) -> Callable[..., Any]:
         def get_data_list(self: Any, retriever: Any, *rest: Any, **others: Any) -> Any:
-            if type(self) is not loaded(module, name):
-                fall_back(f"{type(self).__name__} isn't covered")
-                return harness(self, retriever, *rest, **others)
             chosen = Chosen(retriever)
             templates = (getattr(retriever, part, None) for part in ("ice_template", "prompt_template"))
             run = run_of(AISBenchRun, self.model, asked, retriever, chosen.shots, *templates)
@@ -50,51 +42,19 @@ def bulk_data(module: str, name: str, asked: tuple[str, ...]) -> Callable[[Calla
 
 
 _switch = Switch(
+    "AISBench",
+    "ais_bench",
     Patches(
         {
-            GEN_INFERENCER: {"GenInferencer.get_data_list": bulk_data(GEN_INFERENCER, "GenInferencer", ())},
-            PPL_INFERENCER: {
-                "PPLInferencer.get_data_list": bulk_data(
-                    PPL_INFERENCER, "PPLInferencer", ("get_token_len_from_template",)
-                )
-            },
+            GEN_INFERENCER: {"GenInferencer.get_data_list": bulk_data(())},
+            PPL_INFERENCER: {"PPLInferencer.get_data_list": bulk_data(("get_token_len_from_template",))},
             TURNS_INFERENCER: {"MultiTurnGenInferencer.get_data_list": bulk_turns},
             MODEL: {"LMTemplateParser.parse_template": knowing_prompts},
             API_MODEL: {"APITemplateParser.parse_template": knowing_prompts},
         }
-    )
+    ),
 )
 
-
-def enable() -> None:
-    """Have AISBench's inferencers render their prompts in bulk, in this process, from now on.
-
-    What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
-    harness's own code, and the log of `promptpress.backend` says so once for each reason. The harness may be imported
-    before or after.
-
-    Raises:
-        ImportError: If AISBench isn't installed.
-    """
-    _check_installed()
-    _switch.on()
-
-
-def disable() -> None:
-    """Have AISBench make its prompts itself again; call it between runs, not within one."""
-    _switch.off()
-
-
-def backend() -> AbstractContextManager[None]:
-    """On within a `with` block, and then as it was before.
-
-    Raises:
-        ImportError: If AISBench isn't installed.
-    """
-    _check_installed()
-    return _switch.during()
-
-
-def _check_installed() -> None:
-    if importlib.util.find_spec("ais_bench") is None:
-        raise ImportError("AISBench isn't installed", name="ais_bench")
+enable = _switch.enable
+disable = _switch.disable
+backend = _switch.backend

@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from promptpress._backend.course import Course
+from promptpress._backend.dataset import NotCoveredError
 from promptpress._backend.run import Classes, Run, loaded
+from promptpress.aisbench.bulk_media import JSON, MediaCourse
+from promptpress.aisbench.bulk_media import TEMPLATE as MEDIA_TEMPLATE
 
-_OPENICL = "ais_bench.benchmark.openicl."
+_OPENICL = "ais_bench.benchmark.openicl"
+_ATTRIBUTES = ("template", "ice_token", "sep_token")
 MODEL = "ais_bench.benchmark.models.local_models.base"
 API_MODEL = "ais_bench.benchmark.models.api_models.base_api"
 
@@ -18,18 +23,30 @@ class AISBenchRun(Run):
 
     classes = Classes(
         dialect="aisbench",
-        retriever=(_OPENICL + "icl_retriever.icl_base_retriever", "BaseRetriever"),
-        model=(MODEL, "BaseModel"),
-        lm_parser=(MODEL, "LMTemplateParser"),
-        api_parser=(API_MODEL, "APITemplateParser"),
+        openicl=_OPENICL,
+        models=MODEL,
+        api_models=API_MODEL,
         templates={
-            (_OPENICL + "icl_prompt_template.icl_prompt_template", "PromptTemplate"): (
-                "template",
-                "ice_token",
-                "sep_token",
-            ),
+            ("icl_prompt_template.icl_prompt_template", "PromptTemplate"): _ATTRIBUTES,
+            MEDIA_TEMPLATE: _ATTRIBUTES,
         },
     )
+
+    def course_of(self, *parts: Any) -> Course:  # noqa: D102
+        at, name = MEDIA_TEMPLATE
+        media = loaded(f"{_OPENICL}.{at}", name)
+        if type(self.ice_template) is media:
+            raise NotCoveredError("examples of a multimodal template")
+        if type(self.prompt_template) is media:
+            return MediaCourse(self.prompt_template, *parts)
+        return super().course_of(*parts)
+
+    def _parser_settings(self, parser: Any, shape: type) -> dict[str, Any] | None:
+        settings = super()._parser_settings(parser, shape)
+        to_messages = type(parser) is loaded(*self.classes.api_parser)
+        if settings is not None and to_messages and isinstance(self.course, MediaCourse):
+            settings["output"] = JSON
+        return settings
 
     def ice(self, rows: Sequence[int]) -> Any:  # noqa: D102
         return self.retriever.generate_ice(rows)

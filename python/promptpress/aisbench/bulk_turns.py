@@ -51,6 +51,8 @@ class Dialogues(Chosen):
         start, end = get_round_index(whole)
         self._before, self._after = whole[:start], whole[end:]
         self._kind = type(whole)
+        # The harness copies turns, and a running harness has them of a class of its own.
+        self._kinds = [type(item) for item in whole[start:end]]
         self._renderer = Renderer(
             {"round": list(whole[start:end])}, output="prompt_list", mode="gen", dialect="aisbench"
         )
@@ -78,8 +80,11 @@ class Dialogues(Chosen):
             )
             for name, column in zip(_COLUMNS, (questions, answers), strict=True)
         }
-        turns = iter(to_pylist(self._renderer.render(pa.table(flat))["prompt"]))
+        turns = map(self._of_own_kinds, to_pylist(self._renderer.render(pa.table(flat))["prompt"]))
         return [[item for _ in range(count) for item in next(turns)] for count in counts]
+
+    def _of_own_kinds(self, turn: list[Any]) -> list[Any]:
+        return [kind(item) for kind, item in zip(self._kinds, turn, strict=True)]
 
 
 def bulk_turns(harness: Callable[..., Any]) -> Callable[..., Any]:

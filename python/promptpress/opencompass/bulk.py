@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-from contextlib import AbstractContextManager
-
 from promptpress._backend.parsers import knowing_prompts
 from promptpress._backend.patches import Patches
 from promptpress._backend.switch import Switch
@@ -17,6 +14,8 @@ from promptpress.opencompass.bulk_gen import INFERENCER, bulk_prompts
 from promptpress.opencompass.bulk_labels import LL_INFERENCER, PPL_INFERENCER, bulk_labels
 
 _switch = Switch(
+    "OpenCompass",
+    "opencompass",
     Patches(
         {
             INFERENCER: {"GenInferencer.get_generation_prompt_list_from_retriever_indices": bulk_prompts},
@@ -27,36 +26,9 @@ _switch = Switch(
             MODEL: {"LMTemplateParser.parse_template": knowing_prompts},
             API_MODEL: {"APITemplateParser.parse_template": knowing_prompts},
         }
-    )
+    ),
 )
 
-
-def enable() -> None:
-    """Have OpenCompass's inferencers render their prompts in bulk, in this process, from now on.
-
-    What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
-    harness's own code, and the log of `promptpress.backend` says so once for each reason. The harness may be imported
-    before or after.
-
-    Raises:
-        ImportError: If OpenCompass isn't installed.
-    """
-    if importlib.util.find_spec("opencompass") is None:
-        raise ImportError("OpenCompass isn't installed", name="opencompass")
-    _switch.on()
-
-
-def disable() -> None:
-    """Have OpenCompass make its prompts itself again; call it between runs, not within one."""
-    _switch.off()
-
-
-def backend() -> AbstractContextManager[None]:
-    """On within a `with` block, and then as it was before.
-
-    Raises:
-        ImportError: If OpenCompass isn't installed.
-    """
-    if importlib.util.find_spec("opencompass") is None:
-        raise ImportError("OpenCompass isn't installed", name="opencompass")
-    return _switch.during()
+enable = _switch.enable
+disable = _switch.disable
+backend = _switch.backend

@@ -7,7 +7,6 @@ from typing import Any
 
 from promptpress._backend.run import Classes, Run, loaded
 
-_OPENICL = "opencompass.openicl."
 MODEL = "opencompass.models.base"
 API_MODEL = "opencompass.models.base_api"
 
@@ -17,13 +16,12 @@ class OpenCompassRun(Run):
 
     classes = Classes(
         dialect="opencompass",
-        retriever=(_OPENICL + "icl_retriever.icl_base_retriever", "BaseRetriever"),
-        model=(MODEL, "BaseModel"),
-        lm_parser=(MODEL, "LMTemplateParser"),
-        api_parser=(API_MODEL, "APITemplateParser"),
+        openicl="opencompass.openicl",
+        models=MODEL,
+        api_models=API_MODEL,
         templates={
-            (_OPENICL + "icl_prompt_template", "PromptTemplate"): ("template", "ice_token", "sep_token"),
-            (_OPENICL + "icl_raw_prompt_template", "RawPromptTemplate"): ("messages", "format_variables", "ice_token"),
+            ("icl_prompt_template", "PromptTemplate"): ("template", "ice_token", "sep_token"),
+            ("icl_raw_prompt_template", "RawPromptTemplate"): ("messages", "format_variables", "ice_token"),
         },
     )
 
