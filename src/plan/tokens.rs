@@ -18,6 +18,8 @@ pub struct Tokens {
     finders: Vec<memmem::Finder<'static>>,
     /// Bytes that a token begins with.
     starts: Vec<u8>,
+    /// The second byte of each, by which most are told apart; empty if one has none.
+    seconds: Vec<u8>,
     /// Bytes of the longest.
     longest: usize,
     overlap: bool,
@@ -30,8 +32,10 @@ impl Tokens {
         starts.sort_unstable();
         starts.dedup();
         let finders = all.iter().map(|token| memmem::Finder::new(token).into_owned()).collect();
+        let seconds =
+            all.iter().map(|token| token.as_bytes().get(1).copied()).collect::<Option<_>>().unwrap_or_default();
         let longest = all.iter().map(String::len).max().unwrap_or(0);
-        let mut out = Self { all, finders, starts, longest, overlap: false };
+        let mut out = Self { all, finders, starts, seconds, longest, overlap: false };
         out.overlap = out.may_overlap();
         out
     }
@@ -73,12 +77,16 @@ impl Tokens {
     pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
         while let Some(at) = self.begin(bytes, from) {
             let rest = &bytes[at..];
-            let here = |token: &String| {
-                // Most are told apart by the byte after the first.
-                let second = token.len() < 2 || rest.get(1) == token.as_bytes().get(1);
-                second && !token.is_empty() && rest.starts_with(token.as_bytes())
+            let here = |column: usize| {
+                let token = self.all[column].as_bytes();
+                !token.is_empty() && rest.starts_with(token)
             };
-            if let Some(column) = self.all.iter().position(here) {
+            let found = match rest.get(1) {
+                _ if self.seconds.is_empty() => (0..self.all.len()).find(|column| here(*column)),
+                Some(second) => (0..self.all.len()).find(|column| self.seconds[*column] == *second && here(*column)),
+                None => None,
+            };
+            if let Some(column) = found {
                 return Some((at, column));
             }
             from = at + 1;

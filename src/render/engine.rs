@@ -10,7 +10,7 @@ use super::batch::Batch;
 use super::copy::put;
 use super::examples::Parts;
 use super::fill::Filler;
-use super::pages::Bytes;
+use super::pages::{Bytes, Scratch};
 use super::plain::{self, Attempt};
 use super::planner::{Plan, Plans};
 use super::ready::{Ready, Tables};
@@ -73,7 +73,7 @@ struct Measured {
     lengths: Vec<usize>,
     /// Texts rendered already: their numbers in the chunk, ascending, and the texts one after the other.
     hard: Vec<usize>,
-    texts: Vec<u8>,
+    texts: Scratch,
 }
 
 /// Requests that one thread takes at a time: enough to forget the cost of taking them, few enough to share.
@@ -115,16 +115,16 @@ pub fn texts(
     let measure = |chunk: Range<usize>| -> Result<Measured> {
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
-        let (mut hard, mut texts, mut filler) = (Vec::new(), Vec::new(), Filler::default());
+        let (mut hard, mut texts, mut filler) = (Vec::new(), Scratch::new(), Filler::default());
         for request in chunk.clone() {
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
                 if !never_hard && one.is_hard(row, shots, parts) {
-                    let start = texts.len();
-                    filler.program(one.program, batch, row, shots, parts, &mut texts)?;
+                    let start = texts.0.len();
+                    filler.program(one.program, batch, row, shots, parts, &mut texts.0)?;
                     hard.push(lengths.len());
-                    lengths.push(texts.len() - start);
+                    lengths.push(texts.0.len() - start);
                 } else {
                     lengths.push(one.length(row, shots));
                 }
@@ -155,8 +155,7 @@ pub fn texts(
         rest = after;
     }
     threads::map(slices, |(chunk, own)| {
-        let mut at = 0;
-        let mut number = 0;
+        let (mut at, mut number) = (0, 0);
         if chunk.hard.is_empty() {
             for request in chunk.requests.clone() {
                 let row = request / labels;
@@ -175,7 +174,7 @@ pub fn texts(
             for one in &bound[plans.of(request)] {
                 if hard.next_if_eq(&&number).is_some() {
                     let length = chunk.lengths[number];
-                    at = put(own, at, &chunk.texts, from, from + length);
+                    at = put(own, at, &chunk.texts.0, from, from + length);
                     from += length;
                 } else {
                     at = one.write(own, at, row, shots);

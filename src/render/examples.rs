@@ -348,18 +348,43 @@ impl Examples {
         substitution: Substitution,
         host: &dyn Host,
     ) -> Result<ExampleForm> {
-        let kind = self.kind(example)?;
-        let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let columns = match substitution {
             known if known == self.columns.substitution => Cow::Borrowed(&self.columns),
             other => Cow::Owned(self.columns.under(other)),
         };
         let row = self.table.slice(example as usize, 1);
         let batch = Batch::new(&columns, &row, host);
+        self.filled(ice, example, slot, &batch, 0).map_err(|e| e.shifted(example as usize))
+    }
+
+    /// [`Self::concrete`] of all examples that were chosen, in the order of `rows` of the train split.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::resolve`] and [`Self::concrete`].
+    pub fn all_concrete(
+        &self,
+        ice: &IceForm,
+        rows: &[usize],
+        negative: bool,
+        host: &dyn Host,
+    ) -> Result<Vec<ExampleForm>> {
+        let batch = Batch::new(&self.columns, &self.table, host);
+        let one = |(slot, row): (usize, &usize)| {
+            let example = self.resolve(*row as i64, negative)?;
+            self.filled(ice, example, slot as u32, &batch, example as usize)
+        };
+        rows.iter().enumerate().map(one).collect()
+    }
+
+    /// The example of row `row` of a batch.
+    fn filled(&self, ice: &IceForm, example: u32, slot: u32, batch: &Batch, row: usize) -> Result<ExampleForm> {
+        let kind = self.kind(example)?;
+        let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let mut failed = None;
         let text = |_: u32, old: &Text| {
-            let traced = fill::traced(old, &batch, 0, &mut Vec::new()).unwrap_or_else(|e| {
-                failed.get_or_insert(in_examples(e.shifted(example as usize)));
+            let traced = fill::traced(old, batch, row, &mut Vec::new()).unwrap_or_else(|e| {
+                failed.get_or_insert(in_examples(e));
                 Traced::new()
             });
             // Whoever speaks the literals around a field speaks the field.

@@ -141,6 +141,36 @@ impl Drop for Pages {
     }
 }
 
+/// What scratch memory is kept at most, beside [`KEPT`].
+const SCRATCH: usize = 48 << 20;
+
+/// Dropped scratch memory, to be used again: what grows from nothing each time pays for its pages each time.
+static SCRATCHES: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
+/// Memory for texts on their way to a block, empty at first.
+#[derive(Debug)]
+pub struct Scratch(pub Vec<u8>);
+
+impl Scratch {
+    /// Memory that was used before, if there is any.
+    pub fn new() -> Self {
+        Self(SCRATCHES.try_lock().ok().and_then(|mut kept| kept.pop()).unwrap_or_default())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let mut own = std::mem::take(&mut self.0);
+        own.clear();
+        if let Ok(mut kept) = SCRATCHES.try_lock()
+            && own.capacity() > 0
+            && kept.iter().map(Vec::capacity).sum::<usize>() + own.capacity() <= SCRATCH
+        {
+            kept.push(own);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

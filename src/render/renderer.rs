@@ -115,10 +115,13 @@ impl Renderer {
             Labels::Column(_) => Vec::new(),
         };
         if let Some(ids) = ids {
-            let mut shots = Vec::with_capacity(ids.len());
-            for (slot, id) in ids.iter().enumerate() {
-                shots.push(self.concrete(*id as i64, slot as u32, self.config.substitution, host)?);
-            }
+            let shots = match (&self.ice, &self.examples) {
+                (Some(ice), Some(examples)) => {
+                    examples.all_concrete(ice, &ids, self.config.dialect.negative_indices(), host)?
+                }
+                _ if ids.is_empty() => Vec::new(),
+                _ => return Err(without_form()),
+            };
             let requests = known.iter().map(|label| recipe(&self.config, label.as_ref(), &shots));
             let requests = requests.collect::<Result<Vec<_>>>()?;
             if !matches!(self.labels, Labels::Column(_)) && self.selector().is_none() {
@@ -127,11 +130,7 @@ impl Renderer {
             return Ok(());
         }
         if self.ice.is_none() {
-            return Err(Error::template(
-                "ice_template",
-                "the retriever chooses examples, but there is no ICE template to render them; \
-                 give one, or use ZeroRetriever",
-            ));
+            return Err(without_form());
         }
         // Which examples a row gets is not known yet. A label that fails without any and with each kind fails always.
         for label in &known {
@@ -190,11 +189,7 @@ impl Renderer {
         host: &dyn Host,
     ) -> Result<ExampleForm> {
         let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
-            return Err(Error::template(
-                "ice_template",
-                "the retriever chooses examples, but there is no ICE template to render them; \
-                 give one, or use ZeroRetriever",
-            ));
+            return Err(without_form());
         };
         let place = examples.resolve(id, self.config.dialect.negative_indices())?;
         examples.concrete(ice, place, slot, substitution, host)
@@ -535,6 +530,12 @@ impl Renderer {
         }
         Ok(Some(block.array(layout, None)))
     }
+}
+
+fn without_form() -> Error {
+    let message = "the retriever chooses examples, but there is no ICE template to render them; \
+                   give one, or use ZeroRetriever";
+    Error::template("ice_template", message)
 }
 
 /// Columns that a template reads in any case.
