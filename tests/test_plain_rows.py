@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 TEMPLATE = "Q: {q}\nA: {a}\n"
 LONG = "long " * 150
-ODD = ["", "é", "日本語" * 90, "{", "}", "{q}", "{a}", "x{a", "{a}{q}", r"\frac{a}{b}", LONG, "{a}" + LONG]
+ODD = ["", "é", "日本語" * 90, "{", "}", "{q}", "{a}", "x{a", "q} x", "a}", "{a}{q}", r"\frac{a}{b}", LONG]
+ODD += ["{a}" + LONG]
 PLACES = [0, 1, 63, 64, 65, 1022, 1023, 1024, 1025, 2998, 2999]
 
 
@@ -58,6 +59,20 @@ def test_invalid_utf_8_is_found_in_its_row(row: int, template: str, bad: bytes) 
     with pytest.raises(pp.RenderError, match="invalid UTF-8") as caught:
         pp.Renderer(template).render(pa.table({"q": ["?"] * 3000, "a": column}))
     assert (caught.value.row, caught.value.column) == (row, "a")
+
+
+@pytest.mark.parametrize("row", PLACES)
+@pytest.mark.parametrize("template", ["{a}{q}", "{a}", "{q}{a}", "-{a}-{q}-", "{a}-{q}", "{a}" + LONG + "{q}"])
+def test_a_character_across_two_fields_is_no_text(row: int, template: str) -> None:
+    first, second = "日".encode()[:2], "日".encode()[2:]
+    table = {}
+    # Halves in both orders: in one row, and in rows that follow each other.
+    for name, half, other in (("a", first, second), ("q", second, first)):
+        values = [b"plain"] * 3000
+        values[row], values[(row + 1) % 3000] = half, other
+        table[name] = pa.array(values, pa.binary()).view(pa.string())
+    with pytest.raises(pp.RenderError, match="invalid UTF-8"):
+        pp.Renderer(template).render(pa.table(table))
 
 
 @pytest.mark.parametrize("row", [0, 1023, 2998])

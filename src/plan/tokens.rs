@@ -8,6 +8,8 @@ use crate::threads;
 const PIECE: usize = 256 << 10;
 /// Tokens that are looked for one by one.
 const FEW: usize = 8;
+/// Bytes to each beginning of a token from which on the beginnings are few.
+const SPARSE: usize = 512;
 
 /// The placeholders of a table's columns, in the order in which they are replaced: `{name}`, or tokens of the
 /// configuration's own.
@@ -22,6 +24,7 @@ pub struct Tokens {
     seconds: Vec<u8>,
     /// Bytes of the longest.
     longest: usize,
+    has_empty: bool,
     overlap: bool,
 }
 
@@ -34,8 +37,9 @@ impl Tokens {
         let finders = all.iter().map(|token| memmem::Finder::new(token).into_owned()).collect();
         let seconds =
             all.iter().map(|token| token.as_bytes().get(1).copied()).collect::<Option<_>>().unwrap_or_default();
+        let has_empty = all.iter().any(String::is_empty);
         let longest = all.iter().map(String::len).max().unwrap_or(0);
-        let mut out = Self { all, finders, starts, seconds, longest, overlap: false };
+        let mut out = Self { all, finders, starts, seconds, longest, has_empty, overlap: false };
         out.overlap = out.may_overlap();
         out
     }
@@ -119,7 +123,7 @@ impl Tokens {
 
     /// Whether no token could stand or begin in `bytes`: a quick look before a close one.
     pub fn none_in(&self, bytes: &[u8]) -> bool {
-        self.begin(bytes, 0).is_none() && !self.has_empty()
+        self.begin(bytes, 0).is_none() && !self.has_empty
     }
 
     /// [`Self::none_in`] for long bytes, on all threads of the pool that is at work.
@@ -128,14 +132,16 @@ impl Tokens {
         threads::all(bytes.chunks(PIECE).collect(), |piece| self.none_in(piece))
     }
 
-    fn has_empty(&self) -> bool {
-        self.all.iter().any(String::is_empty)
-    }
-
-    /// Whether no token stands in `bytes`, where that is quickly told: mathematics is full of what tokens begin with, and
-    /// a few tokens are looked for as a whole faster than each brace is looked at.
+    /// Whether no token stands in `bytes`. Mathematics is full of what tokens begin with: then a few tokens are looked for
+    /// as a whole, which is faster than looking at each brace.
     pub fn none_whole_in(&self, bytes: &[u8]) -> bool {
-        self.finders.len() <= FEW && self.finders.iter().all(|finder| finder.find(bytes).is_none())
+        if self.begin(bytes, 0).is_none() || self.has_empty {
+            return !self.has_empty;
+        }
+        if self.finders.len() > FEW || self.begins(bytes).nth(bytes.len() / SPARSE).is_none() {
+            return self.find(bytes, 0).is_none();
+        }
+        self.finders.iter().all(|finder| finder.find(bytes).is_none())
     }
 
     /// Whether bytes end in the beginning of a token, and don't hold it whole.

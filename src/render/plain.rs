@@ -16,7 +16,7 @@ use super::pages::Bytes;
 use super::planner::Plans;
 use super::ready::{Lengths, Ready, Tables};
 use crate::error::Result;
-use crate::plan::{Program, Tokens};
+use crate::plan::{Op, Program, Tokens};
 use crate::pytext::TextColumn;
 use crate::threads;
 
@@ -82,11 +82,11 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     }
     // What is written is nearer than what it was copied from; but it may be much more, or hold what is looked for.
     let read = unread.columns.values().map(|column| column.texts.total_length(rows.clone())).sum::<usize>();
-    let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.none_in(&p.literals));
+    let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.find(&p.literals, 0).is_none());
+    let apart = programs.iter().all(|program| fields_are_apart(program));
     let stop = AtomicBool::new(false);
     let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
         batch.host.check()?;
-        let mut by_output = by_output;
         let mut at = 0;
         for start in rows.clone().step_by(BLOCK) {
             let block = start..(start + BLOCK).min(rows.end);
@@ -96,8 +96,8 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
                     at = one.write(own, at, row, &[]);
                 }
             }
-            by_output &= own[first..at].is_ascii() && unread.tokens.none_in(&own[first..at]);
-            if stop.load(Ordering::Relaxed) || !by_output && !unread.are_plain(block) {
+            let fine = by_output && unread.gave_plain(&own[first..at], apart) || unread.are_plain(block);
+            if !fine || stop.load(Ordering::Relaxed) {
                 stop.store(true, Ordering::Relaxed);
                 return Ok(false);
             }
@@ -130,6 +130,13 @@ impl<'a> Unread<'a> {
         Some(Self { columns, tokens: &batch.columns.tokens })
     }
 
+    /// Whether bytes that were written show that rows held text, and that no placeholder formed: one that did would stand
+    /// there as a whole, since none of these can share bytes. `apart`: that no two fields meet.
+    fn gave_plain(&self, written: &[u8], apart: bool) -> bool {
+        let text = written.is_ascii() || apart && simdutf8::basic::from_utf8(written).is_ok();
+        text && (!self.columns.values().any(|column| column.scanned) || self.tokens.none_whole_in(written))
+    }
+
     /// Whether rows hold text, and nothing that a placeholder could form from.
     fn are_plain(&self, rows: Range<usize>) -> bool {
         self.columns.values().all(|column| {
@@ -142,6 +149,12 @@ impl<'a> Unread<'a> {
                 || rows.clone().all(harmless)
         })
     }
+}
+
+/// Whether a literal stands before each field, so that the bytes of two never make a character together.
+fn fields_are_apart(program: &Program) -> bool {
+    let is_literal = |op: &Op| matches!(op, Op::Lit(..));
+    program.ops.first().is_none_or(is_literal) && program.ops.windows(2).all(|two| two.iter().any(is_literal))
 }
 
 /// Where each text starts: by row, then by program.
