@@ -3,6 +3,8 @@
 //! Nothing here starts a pool. rayon's own global one would outlive a fork without its threads, and for a few rows
 //! waking another thread takes longer than the rows. Who wants threads calls from within a pool: `pool.install(...)`.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 /// Whether there are threads to share work with.
@@ -46,7 +48,7 @@ pub fn all<T: Send>(items: Vec<T>, what: impl Fn(T) -> bool + Send + Sync) -> bo
     if items.len() > 1 && several() { items.into_par_iter().all(what) } else { items.into_iter().all(what) }
 }
 
-/// The numbers from 0 to `total` in ranges of `size`.
-pub fn chunks(total: usize, size: usize) -> Vec<std::ops::Range<usize>> {
-    (0..total).step_by(size).map(|start| start..(start + size).min(total)).collect()
+/// A range in ranges of `size`, the last one maybe shorter.
+pub fn chunks(all: Range<usize>, size: usize) -> Vec<Range<usize>> {
+    all.clone().step_by(size).map(|start| start..(start + size).min(all.end)).collect()
 }

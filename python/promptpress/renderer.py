@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from promptpress import _core, _text
 from promptpress._core import Position
 from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
+from promptpress.kept import names_of, repeated
 from promptpress.model_classes import meta_template_of
 from promptpress.settings import canonical, plain, plain_settings
-from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes, taken
+from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes
 
 __all__ = ["Renderer"]
 
@@ -183,7 +183,7 @@ class Renderer:
 
         """
         table = as_table(samples)
-        keep = _names(keep)
+        keep = names_of(keep)
         schema = self._output_schema(table.schema, keep)
         self._refuse_replies()
         core_table, lower = for_core(table)
@@ -196,7 +196,7 @@ class Renderer:
                 chunks = [
                     chunk
                     for start, count, *_, own in parts
-                    for chunk in _repeated(column.slice(start, count), start, times, own)
+                    for chunk in repeated(column.slice(start, count), start, times, own)
                 ]
                 column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
             columns.append(column)
@@ -223,7 +223,7 @@ class Renderer:
         self._refuse_label_column("stream")
         self._refuse_replies()
         reader = as_reader(batches)
-        keep = _names(keep)
+        keep = names_of(keep)
         schema = self._output_schema(reader.schema, keep)
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep))
 
@@ -260,7 +260,7 @@ class Renderer:
         outcomes.reverse()
         while outcomes:
             start, rows, label, turn, prompt, samples = outcomes.pop()
-            columns = [_repeated(column.slice(start - first, rows), start, times, samples) for column in kept]
+            columns = [repeated(column.slice(start - first, rows), start, times, samples) for column in kept]
             own = [column for column in (label, turn, prompt) if column is not None]
             if all(len(chunks) == 1 for chunks in columns):
                 yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
@@ -353,7 +353,7 @@ class Renderer:
             RenderError: If a kept column is missing or has the name of an output column.
 
         """
-        return self._output_schema(schema, _names(keep))
+        return self._output_schema(schema, names_of(keep))
 
     def _output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
         """Return the schema of what is rendered; the last one is kept, for batch after batch has the same."""
@@ -553,39 +553,6 @@ def _token_texts(tokens: Tokens) -> Callable[[int], str | None]:
         return found
 
     return text
-
-
-def _names(keep: Iterable[str]) -> list[str]:
-    """The names of the columns to keep; an iterator gives them only once."""
-    if isinstance(keep, str):
-        message = f"keep: expected a sequence of column names, found the str {keep!r}"
-        raise TypeError(message)
-    names = list(keep)
-    for name in names:
-        if not isinstance(name, str):
-            message = f"keep: expected column names, found {name!r}"
-            raise TypeError(message)
-    return names
-
-
-def _repeated(column: Any, start: int, times: int, samples: pa.Array | None) -> list[pa.Array]:
-    """Repeat the rows of a part of a column as the requests need them.
-
-    Args:
-        column: The part's rows of a kept column.
-        start: Number of its first row.
-        times: Requests of a sample, where all have as many.
-        samples: The rows' numbers, one a request, where not all have as many.
-
-    Returns:
-        The rows, in several arrays where one can't hold them.
-
-    """
-    if samples is not None:
-        return taken(column, pc.subtract(samples, start))
-    if times == 1:
-        return [column]
-    return taken(column, _core.repeated_rows(0, len(column), times))
 
 
 def _same(one: pa.Table, other: pa.Table) -> bool:

@@ -46,6 +46,9 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         settings: The arguments by their names, which are the paths that errors begin with.
 
+    Returns:
+        Copies of them.
+
     Raises:
         TemplateError: As `plain`.
 

@@ -133,14 +133,23 @@ pub struct Unit {
     pub guards: Vec<(usize, Vec<Box<[u8]>>)>,
     /// Whether every row has to be filled column by column.
     pub always: bool,
+    /// Whether a row's values may be filled each by itself: no field stands in it before all others, and no label's text
+    /// in the place of one.
+    pub nests: bool,
 }
 
 impl Unit {
     /// Bind a piece to columns.
     pub fn new(piece: &Piece, columns: &Columns) -> Self {
         let text = &piece.text;
-        let mut unit =
-            Self { segs: Vec::new(), text: text.clone(), join: piece.join, guards: Vec::new(), always: false };
+        let mut unit = Self {
+            segs: Vec::new(),
+            text: text.clone(),
+            join: piece.join,
+            guards: Vec::new(),
+            always: false,
+            nests: false,
+        };
         let mut runs: Vec<Work> = text
             .atoms
             .iter()
@@ -168,6 +177,8 @@ impl Unit {
         if !text.fixed && columns.substitution == Substitution::Harness {
             unit.always = columns.tokens.overlap() && unit.segs.iter().any(|s| !matches!(s, Seg::Lit(..)));
             unit.find_guards(columns);
+            let fields_first = text.atoms.iter().any(|atom| matches!(atom, Atom::Field(_)));
+            unit.nests = !unit.always && !fields_first && text.swap.is_none();
         }
         unit
     }

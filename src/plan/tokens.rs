@@ -78,24 +78,22 @@ impl Tokens {
 
     /// The first token at or behind `from`: its place, and the first column whose it is. An empty token is none.
     #[inline]
-    pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
-        while let Some(at) = self.begin(bytes, from) {
-            let rest = &bytes[at..];
-            let here = |column: usize| {
-                let token = self.all[column].as_bytes();
-                !token.is_empty() && rest.starts_with(token)
-            };
-            let found = match rest.get(1) {
-                _ if self.seconds.is_empty() => (0..self.all.len()).find(|column| here(*column)),
-                Some(second) => (0..self.all.len()).find(|column| self.seconds[*column] == *second && here(*column)),
-                None => None,
-            };
-            if let Some(column) = found {
-                return Some((at, column));
-            }
-            from = at + 1;
+    pub fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+        self.begins(bytes, from).find_map(|at| Some((at, self.at_start(&bytes[at..])?)))
+    }
+
+    /// The first column whose token `bytes` start with.
+    #[inline]
+    fn at_start(&self, bytes: &[u8]) -> Option<usize> {
+        let here = |column: &usize| {
+            let token = self.all[*column].as_bytes();
+            !token.is_empty() && bytes.starts_with(token)
+        };
+        if self.seconds.is_empty() {
+            return (0..self.all.len()).find(here);
         }
-        None
+        let second = bytes.get(1)?;
+        (0..self.all.len()).find(|column| self.seconds[*column] == *second && here(column))
     }
 
     /// Where the token of a column stands in `bytes`, from left to right and none within another.
@@ -117,8 +115,9 @@ impl Tokens {
         Some(from + found?)
     }
 
-    fn begins<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
-        std::iter::successors(self.begin(bytes, 0), |at| self.begin(bytes, at + 1))
+    /// All places at or behind `from` where a token could begin.
+    fn begins<'a>(&'a self, bytes: &'a [u8], from: usize) -> impl Iterator<Item = usize> + 'a {
+        std::iter::successors(self.begin(bytes, from), |at| self.begin(bytes, at + 1))
     }
 
     /// Whether no token could stand or begin in `bytes`: a quick look before a close one.
@@ -129,25 +128,27 @@ impl Tokens {
     /// [`Self::none_in`] for long bytes, on all threads of the pool that is at work.
     pub fn none_in_long(&self, bytes: &[u8]) -> bool {
         // What a token begins with is a single byte, so that pieces may be cut anywhere.
-        threads::all(bytes.chunks(PIECE).collect(), |piece| self.none_in(piece))
+        !self.has_empty && threads::all(bytes.chunks(PIECE).collect(), |piece| self.none_in(piece))
     }
 
     /// Whether no token stands in `bytes`. Mathematics is full of what tokens begin with: then a few tokens are looked for
     /// as a whole, which is faster than looking at each brace.
     pub fn none_whole_in(&self, bytes: &[u8]) -> bool {
-        if self.begin(bytes, 0).is_none() || self.has_empty {
-            return !self.has_empty;
+        for (n, at) in self.begins(bytes, 0).enumerate() {
+            if n > bytes.len() / SPARSE && self.finders.len() <= FEW {
+                return !self.has_empty && self.finders.iter().all(|finder| finder.find(&bytes[at..]).is_none());
+            }
+            if self.at_start(&bytes[at..]).is_some() {
+                return false;
+            }
         }
-        if self.finders.len() > FEW || self.begins(bytes).nth(bytes.len() / SPARSE).is_none() {
-            return self.find(bytes, 0).is_none();
-        }
-        self.finders.iter().all(|finder| finder.find(bytes).is_none())
+        !self.has_empty
     }
 
     /// Whether bytes end in the beginning of a token, and don't hold it whole.
     pub fn end_in_part(&self, bytes: &[u8]) -> bool {
         let tail = &bytes[(bytes.len() + 1).saturating_sub(self.longest).min(bytes.len())..];
-        self.begins(tail).any(|at| {
+        self.begins(tail, 0).any(|at| {
             let part = &tail[at..];
             self.all.iter().any(|token| token.len() > part.len() && token.as_bytes().starts_with(part))
         })
@@ -155,7 +156,7 @@ impl Tokens {
 
     /// Whether bytes hold a whole token, or end in the beginning of one.
     pub fn could_form(&self, bytes: &[u8]) -> bool {
-        self.begins(bytes).any(|at| {
+        self.begins(bytes, 0).any(|at| {
             let rest = &bytes[at..];
             // Mathematics is full of braces: most are told apart by the byte after them.
             self.all.iter().filter(|token| rest.len() < 2 || token.len() < 2 || token.as_bytes()[1] == rest[1]).any(
@@ -168,7 +169,7 @@ impl Tokens {
     pub fn continuations(&self, literal: &[u8]) -> Vec<Box<[u8]>> {
         let tail = &literal[literal.len().saturating_sub(self.longest)..];
         let mut out = Vec::new();
-        for at in self.begins(tail) {
+        for at in self.begins(tail, 0) {
             for token in &self.all {
                 if let Some(rest) = token.as_bytes().strip_prefix(&tail[at..])
                     && !rest.is_empty()

@@ -170,7 +170,7 @@ impl<'a> Batch<'a> {
             {
                 return None;
             }
-            let flags = threads::map(threads::chunks(self.rows, 1024), |rows| -> Vec<bool> {
+            let flags = threads::map(threads::chunks(0..self.rows, 1024), |rows| -> Vec<bool> {
                 rows.map(|row| self.columns.tokens.could_form(texts.bytes(row))).collect()
             });
             let flags = flags.concat();

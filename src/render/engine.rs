@@ -64,7 +64,7 @@ pub fn hard_rows<'r>(batch: &Batch, requests: impl Iterator<Item = &'r Request>)
     let hard = |rows: Range<usize>| -> Vec<usize> {
         rows.filter(|row| programs.iter().any(|p| p.is_hard(*row, &[], &none))).collect()
     };
-    Ok(threads::map(threads::chunks(batch.rows, CHUNK), hard).concat())
+    Ok(threads::map(threads::chunks(0..batch.rows, CHUNK), hard).concat())
 }
 
 /// What one chunk of requests measures.
@@ -132,9 +132,7 @@ pub fn texts(
         }
         Ok(Measured { requests: chunk, lengths, hard, texts })
     };
-    let chunks: Vec<Range<usize>> =
-        requests.clone().step_by(CHUNK).map(|start| start..(start + CHUNK).min(requests.end)).collect();
-    let measured = threads::try_map(chunks, measure)?;
+    let measured = threads::try_map(threads::chunks(requests, CHUNK), measure)?;
 
     let mut offsets = Vec::with_capacity(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1);
     offsets.push(0);

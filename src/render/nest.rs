@@ -12,7 +12,6 @@ use super::batch::Batch;
 use super::examples::Parts;
 use crate::error::Result;
 use crate::plan::{Seg, Unit};
-use crate::template::Atom;
 
 /// Values within values within values, and so on, that are followed; as many calls lie on the stack.
 const DEPTH: usize = 64;
@@ -53,8 +52,7 @@ impl Nest {
         parts: &Parts,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        let fields_first = unit.text.atoms.iter().any(|atom| matches!(atom, Atom::Field(_)));
-        if unit.always || unit.text.swap.is_some() || fields_first {
+        if !unit.nests {
             return Ok(false);
         }
         self.begin(row, batch.columns.tokens.len());

@@ -73,11 +73,10 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let mut bytes = Bytes::new(total);
     let mut rest = &mut bytes[..];
     let mut slices = Vec::with_capacity(rows.len() / CHUNK + 1);
-    for start in rows.clone().step_by(CHUNK) {
-        let end = (start + CHUNK).min(rows.end);
+    for chunk in threads::chunks(rows.clone(), CHUNK) {
         let place = |row: usize| offsets[(row - rows.start) * each];
-        let (own, after) = rest.split_at_mut(place(end) - place(start));
-        slices.push((start..end, own));
+        let (own, after) = rest.split_at_mut(place(chunk.end) - place(chunk.start));
+        slices.push((chunk, own));
         rest = after;
     }
     // What is written is nearer than what it was copied from; but it may be much more, or hold what is looked for.
@@ -88,8 +87,7 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
         batch.host.check()?;
         let mut at = 0;
-        for start in rows.clone().step_by(BLOCK) {
-            let block = start..(start + BLOCK).min(rows.end);
+        for block in threads::chunks(rows, BLOCK) {
             let first = at;
             for row in block.clone() {
                 for one in &ready {
