@@ -1,5 +1,6 @@
 //! What is compiled: template × role × retriever, then × schema. A plan is immutable and knows no row.
 
+mod alike;
 mod chat;
 mod config;
 mod example;
@@ -11,6 +12,7 @@ mod segment;
 mod tokens;
 mod turns;
 
+pub use alike::Alike;
 pub use chat::chat_request;
 pub use config::{Config, Layout, Mode, Names, Output, Reader, Settings};
 pub use example::{ExampleForm, IceForm, messages_of};

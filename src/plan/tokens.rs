@@ -78,8 +78,14 @@ impl Tokens {
 
     /// The first token at or behind `from`: its place, and the first column whose it is. An empty token is none.
     #[inline]
-    pub fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
-        self.begins(bytes, from).find_map(|at| Some((at, self.at_start(&bytes[at..])?)))
+    pub fn find(&self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
+        loop {
+            let at = self.begin(bytes, from)?;
+            if let Some(column) = self.at_start(&bytes[at..]) {
+                return Some((at, column));
+            }
+            from = at + 1;
+        }
     }
 
     /// The first column whose token `bytes` start with.
@@ -145,15 +151,6 @@ impl Tokens {
         !self.has_empty
     }
 
-    /// Whether bytes end in the beginning of a token, and don't hold it whole.
-    pub fn end_in_part(&self, bytes: &[u8]) -> bool {
-        let tail = &bytes[(bytes.len() + 1).saturating_sub(self.longest).min(bytes.len())..];
-        self.begins(tail, 0).any(|at| {
-            let part = &tail[at..];
-            self.all.iter().any(|token| token.len() > part.len() && token.as_bytes().starts_with(part))
-        })
-    }
-
     /// Whether bytes hold a whole token, or end in the beginning of one.
     pub fn could_form(&self, bytes: &[u8]) -> bool {
         self.begins(bytes, 0).any(|at| {
@@ -163,6 +160,16 @@ impl Tokens {
                 |token| !token.is_empty() && (rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest)),
             )
         })
+    }
+
+    /// Whether no token stands in any of the texts that `bytes` are, and none of them ends in the beginning of one.
+    /// `end(at)`: where the text ends that byte `at` stands in.
+    pub fn none_in_rows(&self, bytes: &[u8], end: impl Fn(usize) -> usize) -> bool {
+        self.begins(bytes, 0).all(|at| {
+            let rest = &bytes[at..end(at)];
+            let forms = |token: &String| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest);
+            !self.all.iter().any(forms)
+        }) && !self.has_empty
     }
 
     /// How the tokens go on that `literal` ends in the beginning of.
@@ -210,17 +217,21 @@ mod tests {
     }
 
     #[test]
-    fn whole_and_unfinished_tokens_are_all_that_could_form() {
+    fn texts_that_lie_together_are_told_apart() {
         let tokens = tokens(&["{question}", "{a}", "</A>"]);
-        let ends =
+        let texts =
             ["", "{", "{a", "{a}", "{b}", "{question", "{question}", "<", "</A", "</A>", "</B>", "问", r"\frac{a"];
-        for text in
-            ends.iter().flat_map(|end| ["", "x", "{", "a}", "x{a}", "{ques"].map(|start| format!("{start}{end}")))
-        {
-            let bytes = text.as_bytes();
-            let parts = !tokens.none_whole_in(bytes) || tokens.end_in_part(bytes);
-            assert_eq!(tokens.could_form(bytes), parts, "{text}");
+        for (one, two) in texts.iter().flat_map(|one| texts.map(|two| (one, two))) {
+            let both = format!("{one}{two}");
+            let end = |at: usize| if at < one.len() { one.len() } else { both.len() };
+            let none = texts_alone(&tokens, &[one, two]);
+            assert_eq!(tokens.none_in_rows(both.as_bytes(), end), none, "{one} {two}");
+            assert!(!none || tokens.none_whole_in(one.as_bytes()) && tokens.none_whole_in(two.as_bytes()));
         }
+    }
+
+    fn texts_alone(tokens: &Tokens, texts: &[&str]) -> bool {
+        !texts.iter().any(|text| tokens.could_form(text.as_bytes()))
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, OffsetSizeTrait};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
@@ -112,6 +112,24 @@ impl TextColumn {
         match &self.layout {
             Layout::Plain(slices) => slices.texts(rows),
             _ => None,
+        }
+    }
+
+    /// Where the text ends that byte `at` of [`checked`](Self::checked) stands in; both count from the first row of `rows`.
+    ///
+    /// # Panics
+    ///
+    /// If there are no such rows, or no such byte.
+    pub fn end_around(&self, rows: Range<usize>, at: usize) -> usize {
+        fn end<O: OffsetSizeTrait>(offsets: &[O], at: usize) -> usize {
+            let first = offsets[0].as_usize();
+            let behind = offsets.partition_point(|offset| offset.as_usize() <= first + at);
+            offsets[behind].as_usize() - first
+        }
+        match self.plain() {
+            Some((Offsets::Narrow(offsets), _)) => end(&offsets[rows.start..=rows.end], at),
+            Some((Offsets::Wide(offsets), _)) => end(&offsets[rows.start..=rows.end], at),
+            None => unreachable!("rows that were checked together lie together"),
         }
     }
 

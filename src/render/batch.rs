@@ -40,6 +40,9 @@ impl Host for NoHost {
     }
 }
 
+/// Values in a row that could form a placeholder, after which the next ones are taken for such.
+const CERTAIN: usize = 16;
+
 /// Columns of one batch, by the places of [`Columns`].
 pub struct Batch<'a> {
     /// The columns, bound.
@@ -157,7 +160,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Which values of a column hold a placeholder or end in half of one; None if none does.
+    /// Which values of a column may hold a placeholder or end in half of one; None if none does. Values behind many that
+    /// do are not looked at, and said to do so too: filling a row column by column is right for any.
     ///
     /// # Errors
     ///
@@ -171,7 +175,13 @@ impl<'a> Batch<'a> {
                 return None;
             }
             let flags = threads::map(threads::chunks(0..self.rows, 1024), |rows| -> Vec<bool> {
-                rows.map(|row| self.columns.tokens.could_form(texts.bytes(row))).collect()
+                let mut in_a_row = 0;
+                let could_form = |row: usize| {
+                    let could = in_a_row >= CERTAIN || self.columns.tokens.could_form(texts.bytes(row));
+                    in_a_row = if could { in_a_row + 1 } else { 0 };
+                    could
+                };
+                rows.map(could_form).collect()
             });
             let flags = flags.concat();
             flags.contains(&true).then_some(flags)

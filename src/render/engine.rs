@@ -14,6 +14,9 @@ use super::pages::{Bytes, Scratch};
 use super::plain::{self, Attempt};
 use super::planner::{Plan, Plans};
 use super::ready::{Ready, Tables};
+use super::row::Marks;
+use super::runs::Runs;
+use super::writer::Sources;
 use crate::error::Result;
 use crate::role::Request;
 use crate::threads;
@@ -55,11 +58,13 @@ impl Shots {
 pub fn hard_rows<'r>(batch: &Batch, requests: impl Iterator<Item = &'r Request>) -> Result<Vec<usize>> {
     let plans: Vec<Plan> = requests.map(|request| Plan::new(request.clone(), batch.columns)).collect();
     let none = Parts::default();
-    let tables = Tables::new(&none, 0);
+    let (tables, runs) = (Tables::new(&none, 0), Runs::default());
+    let lookup = |column: usize| batch.texts(column);
+    let sources = Sources { texts: &lookup, parts: &none, runs: &runs };
     let programs: Vec<Ready> = plans
         .iter()
         .flat_map(|plan| &plan.programs)
-        .map(|p| Ready::of_batch(p, batch, &none, &tables))
+        .map(|p| Ready::of_batch(p, batch, sources, &tables))
         .collect::<Result<_>>()?;
     let hard = |rows: Range<usize>| -> Vec<usize> {
         rows.filter(|row| programs.iter().any(|p| p.is_hard(*row, &[], &none))).collect()
@@ -104,13 +109,20 @@ pub fn texts(
     let scanned = |column: &usize| plans.all.iter().flat_map(|p| &p.programs).any(|p| p.scanned.contains(column));
     threads::map(columns, |column| batch.prepare(column, scanned(&column)));
     let labels = plans.labels;
-    let requests = rows.start * labels..rows.end * labels;
-    let tables = Tables::new(parts, requests.len());
+    let tables = Tables::new(parts, rows.len() * labels);
+    let runs = if tables.pays() {
+        Runs::of(plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program), parts)
+    } else {
+        Runs::default()
+    };
+    let lookup = |column: usize| batch.texts(column);
+    let sources = Sources { texts: &lookup, parts, runs: &runs };
     let bound: Vec<Vec<Ready>> = plans
         .all
         .iter()
-        .map(|plan| plan.programs.iter().map(|program| Ready::of_batch(program, batch, parts, &tables)).collect())
+        .map(|plan| plan.programs.iter().map(|program| Ready::of_batch(program, batch, sources, &tables)).collect())
         .collect::<Result<_>>()?;
+    let row_writers = plans.rows(sources)?;
     let never_hard = bound.iter().flatten().all(Ready::never_hard);
     let measure = |chunk: Range<usize>| -> Result<Measured> {
         batch.host.check()?;
@@ -132,7 +144,9 @@ pub fn texts(
         }
         Ok(Measured { requests: chunk, lengths, hard, texts })
     };
-    let measured = threads::try_map(threads::chunks(requests, CHUNK), measure)?;
+    let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
+    let chunks = threads::chunks(rows, (CHUNK / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
+    let measured = threads::try_map(chunks, measure)?;
 
     let mut offsets = Vec::with_capacity(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1);
     offsets.push(0);
@@ -154,6 +168,14 @@ pub fn texts(
     }
     threads::map(slices, |(chunk, own)| {
         let (mut at, mut number) = (0, 0);
+        if chunk.hard.is_empty() && !row_writers.is_empty() {
+            let mut marks = Marks::default();
+            for request in chunk.requests.clone().step_by(labels) {
+                let row = request / labels;
+                at = row_writers[plans.of(request) / labels].write(own, at, row, shots.of(row), &mut marks);
+            }
+            return;
+        }
         if chunk.hard.is_empty() {
             for request in chunk.requests.clone() {
                 let row = request / labels;

@@ -1,7 +1,8 @@
 //! The examples' texts: every row of the train split that can be chosen, rendered once.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::DataType;
@@ -11,6 +12,7 @@ use super::engine::{self, Shots, Texts};
 use super::fill::{self, Traced};
 use super::planner::{Plan, Plans};
 use super::renderer::present;
+use super::runs::{Run, Shown};
 use super::scalar::{readable, value_at};
 use crate::error::{Error, Result};
 use crate::plan::{Columns, Config, ExampleForm, IceForm, Op, Program, Substitution, Tokens, messages_of};
@@ -34,6 +36,8 @@ pub struct Parts {
     columns: Vec<Option<TextColumn>>,
     /// How many examples have such parts; what is added behind them has none.
     rows: usize,
+    /// Runs of them that were asked for, of all examples as they are now.
+    runs: Mutex<HashMap<Shown, Option<Arc<Run>>>>,
 }
 
 impl Parts {
@@ -98,6 +102,18 @@ impl Parts {
             }
         }
         Some(lengths)
+    }
+
+    /// A run of these examples' parts, put together when it is first asked for; None where it can't be.
+    pub fn run(&self, shown: &Shown) -> Option<Arc<Run>> {
+        let known = |runs: &HashMap<_, Option<Arc<Run>>>| runs.get(shown).cloned();
+        let lock = || self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = known(&lock()) {
+            return made;
+        }
+        // Not under the lock: a thread that waits for others may take up work that asks for a run too.
+        let made = Run::new(self, shown).map(Arc::new);
+        lock().entry(shown.clone()).or_insert(made).clone()
     }
 
     /// The column that a part of every example is, as it stands.
@@ -191,7 +207,7 @@ impl Parts {
         let dirty: Vec<bool> =
             if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
         let dirty = if dirty.contains(&true) { dirty } else { Vec::new() };
-        let mut parts = Self { starts, texts, even: None, dirty, columns: Vec::new(), rows: 0 };
+        let mut parts = Self { starts, texts, even: None, dirty, columns: Vec::new(), rows: 0, runs: Mutex::default() };
         parts.make_even(even);
         Ok(parts)
     }
@@ -199,6 +215,7 @@ impl Parts {
     /// The same parts, each an example of its own.
     #[must_use]
     pub fn apart(mut self) -> Self {
+        self.runs = Mutex::default();
         self.starts = (0..self.texts.offsets.len().saturating_sub(1)).collect();
         self.make_even(Some(1));
         self
@@ -216,6 +233,7 @@ impl Parts {
             self.dirty.push(false);
         }
         self.even = None;
+        self.runs = Mutex::default();
         self.starts.len() as u32 - 1
     }
 }
@@ -291,11 +309,12 @@ impl Examples {
     /// # Errors
     ///
     /// `RenderError` if there is no such row. `negative`: whether -1 is the last.
+    #[inline]
     pub fn resolve(&self, id: i64, negative: bool) -> Result<u32> {
         let total = self.total as i64;
         let row = if negative && id < 0 { id + total } else { id };
         if !(0..total).contains(&row) {
-            return Err(Error::render(format!("example {id} is out of range: there are {total} examples")));
+            return Err(self.out_of_range(id));
         }
         let row = row as usize;
         match &self.ids {
@@ -308,13 +327,22 @@ impl Examples {
         }
     }
 
+    #[cold]
+    fn out_of_range(&self, id: i64) -> Error {
+        Error::render(format!("example {id} is out of range: there are {} examples", self.total))
+    }
+
     /// The kind of an example: which form of a label map it has.
     ///
     /// # Errors
     ///
     /// `TemplateError` for a label that the ICE template lacks, or a missing output column.
+    #[inline]
     pub fn kind(&self, example: u32) -> Result<usize> {
-        self.kinds[example as usize].clone()
+        match &self.kinds[example as usize] {
+            Ok(kind) => Ok(*kind),
+            Err(error) => Err(error.clone()),
+        }
     }
 
     /// Schema of the train split.

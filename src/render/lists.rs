@@ -49,8 +49,14 @@ enum Said {
 /// A batch's columns, for [`Message::Expand`].
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
 
-/// What slices of a table have in common: the same constants in as many rows, by key and number of rows.
-pub type Shared = RefCell<HashMap<(Arc<str>, usize), ArrayRef>>;
+/// What slices of a table have in common.
+#[derive(Default)]
+pub struct Shared {
+    /// The same constants in as many rows, by key and number of rows.
+    constants: RefCell<HashMap<(Arc<str>, usize), ArrayRef>>,
+    /// The labels of the requests of the longest slice so far.
+    pub labels: RefCell<Option<ArrayRef>>,
+}
 
 /// Puts the messages of some requests together.
 pub struct Assembly<'a> {
@@ -188,13 +194,13 @@ impl<'a> Assembly<'a> {
                 });
                 continue;
             }
-            let known = shared.borrow().get(&(name.clone(), rows)).cloned();
+            let known = shared.constants.borrow().get(&(name.clone(), rows)).cloned();
             columns.push(match known {
                 Some(array) => array,
                 None => {
                     let ids = UInt32Array::from_iter_values((0..rows).flat_map(|_| 0..self.consts.len() as u32));
                     let Some(array) = self.constants(name, data_type, &ids)? else { return Ok(None) };
-                    shared.borrow_mut().insert((name.clone(), rows), array.clone());
+                    shared.constants.borrow_mut().insert((name.clone(), rows), array.clone());
                     array
                 }
             });

@@ -23,12 +23,15 @@ mod plain;
 mod planner;
 mod ready;
 mod renderer;
+mod row;
+mod runs;
 mod scalar;
 mod schema;
 mod shots;
 mod strings;
 mod text_json;
 mod turns;
+mod writer;
 mod zipped;
 
 pub use batch::{Host, NoHost};

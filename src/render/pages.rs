@@ -22,11 +22,56 @@ pub enum Bytes {
 const LARGE: usize = 1 << 20;
 /// Sizes of mapped blocks are multiples of a huge page.
 const HUGE: usize = 2 << 20;
-/// What the process keeps at most of blocks that were dropped.
-const KEPT: usize = 192 << 20;
+/// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
+const KEPT: usize = 228 << 20;
+/// What of it may be scratch memory.
+const SCRATCH: usize = 48 << 20;
 
-/// Dropped blocks, to be used again.
-static POOL: Mutex<Vec<MmapMut>> = Mutex::new(Vec::new());
+/// Dropped memory, to be used again; the oldest first.
+static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), scratch: Vec::new() });
+
+struct Pool {
+    blocks: Vec<MmapMut>,
+    scratch: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    /// The smallest block that isn't much too large; of equal ones the newest, which is the likeliest to be in a cache.
+    fn block(&mut self, size: usize) -> Option<MmapMut> {
+        let fits = |(_, map): &(usize, &MmapMut)| map.len() >= size && map.len() <= size + size / 2;
+        let newest_first = self.blocks.iter().enumerate().rev();
+        let best = newest_first.filter(fits).min_by_key(|(_, map)| map.len())?.0;
+        Some(self.blocks.remove(best))
+    }
+
+    /// Keep a block, in the place of older ones: the newest are the likeliest to be of the size that is asked for next.
+    fn keep(&mut self, map: MmapMut) {
+        if self.make_room(map.len()) {
+            self.blocks.push(map);
+        }
+    }
+
+    /// Keep scratch memory.
+    fn keep_scratch(&mut self, scratch: Vec<u8>) {
+        let own = scratch.capacity();
+        if own > 0 && self.scratch_size() + own <= SCRATCH && self.make_room(own) {
+            self.scratch.push(scratch);
+        }
+    }
+
+    /// Give blocks back to the system until so many bytes more may be kept.
+    fn make_room(&mut self, more: usize) -> bool {
+        let others = self.scratch_size() + more;
+        while !self.blocks.is_empty() && others + self.blocks.iter().map(|map| map.len()).sum::<usize>() > KEPT {
+            self.blocks.remove(0);
+        }
+        others <= KEPT
+    }
+
+    fn scratch_size(&self) -> usize {
+        self.scratch.iter().map(Vec::capacity).sum()
+    }
+}
 
 impl Bytes {
     /// A block of `len` bytes, which hold anything.
@@ -101,7 +146,8 @@ pub struct Pages {
 impl Pages {
     fn new(len: usize) -> Option<Self> {
         let size = len.checked_next_multiple_of(HUGE)?;
-        if let Some(map) = reused(size) {
+        // The pool may be in use by another thread, or, in a forked child, by one that is no more: then nothing is taken.
+        if let Some(map) = POOL.try_lock().ok().and_then(|mut pool| pool.block(size)) {
             return Some(Self { map: Some(map), len });
         }
         let map = MmapOptions::new().len(size).map_anon().ok()?;
@@ -112,15 +158,6 @@ impl Pages {
     }
 }
 
-/// The smallest kept block that isn't much too large. The pool may be in use by another thread, or, in a forked child,
-/// by one that is no more: then nothing is taken.
-fn reused(size: usize) -> Option<MmapMut> {
-    let mut pool = POOL.try_lock().ok()?;
-    let fits = |map: &MmapMut| map.len() >= size && map.len() <= size + size / 2;
-    let best = pool.iter().enumerate().filter(|(_, map)| fits(map)).min_by_key(|(_, map)| map.len())?.0;
-    Some(pool.swap_remove(best))
-}
-
 impl AsRef<[u8]> for Pages {
     fn as_ref(&self) -> &[u8] {
         self.map.as_deref().map_or(&[], |map| &map[..self.len])
@@ -129,23 +166,11 @@ impl AsRef<[u8]> for Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        let Some(map) = self.map.take() else { return };
-        let Ok(mut pool) = POOL.try_lock() else { return };
-        // The newest are the likeliest to be of the size that is asked for next.
-        while !pool.is_empty() && pool.iter().map(|map| map.len()).sum::<usize>() + map.len() > KEPT {
-            pool.remove(0);
-        }
-        if map.len() <= KEPT {
-            pool.push(map);
+        if let (Some(map), Ok(mut pool)) = (self.map.take(), POOL.try_lock()) {
+            pool.keep(map);
         }
     }
 }
-
-/// What scratch memory is kept at most, beside [`KEPT`].
-const SCRATCH: usize = 48 << 20;
-
-/// Dropped scratch memory, to be used again: what grows from nothing each time pays for its pages each time.
-static SCRATCHES: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 /// Memory for texts on their way to a block, empty at first.
 #[derive(Debug)]
@@ -154,7 +179,7 @@ pub struct Scratch(pub Vec<u8>);
 impl Scratch {
     /// Memory that was used before, if there is any.
     pub fn new() -> Self {
-        Self(SCRATCHES.try_lock().ok().and_then(|mut kept| kept.pop()).unwrap_or_default())
+        Self(POOL.try_lock().ok().and_then(|mut pool| pool.scratch.pop()).unwrap_or_default())
     }
 }
 
@@ -162,11 +187,8 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let mut own = std::mem::take(&mut self.0);
         own.clear();
-        if let Ok(mut kept) = SCRATCHES.try_lock()
-            && own.capacity() > 0
-            && kept.iter().map(Vec::capacity).sum::<usize>() + own.capacity() <= SCRATCH
-        {
-            kept.push(own);
+        if let Ok(mut pool) = POOL.try_lock() {
+            pool.keep_scratch(own);
         }
     }
 }

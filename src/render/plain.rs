@@ -15,6 +15,9 @@ use super::examples::Parts;
 use super::pages::Bytes;
 use super::planner::Plans;
 use super::ready::{Lengths, Ready, Tables};
+use super::row::Marks;
+use super::runs::Runs;
+use super::writer::Sources;
 use crate::error::Result;
 use crate::plan::{Op, Program, Tokens};
 use crate::pytext::TextColumn;
@@ -22,7 +25,9 @@ use crate::threads;
 
 /// Rows that one thread takes at a time.
 const CHUNK: usize = 1024;
-/// Rows whose bytes stay near while they are looked at twice.
+/// Bytes that stay near while they are looked at twice.
+const NEAR: usize = 24 << 10;
+/// Rows at most whose bytes are looked at together, though they are short.
 const BLOCK: usize = 64;
 
 /// What comes of an attempt.
@@ -55,11 +60,12 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     }
     let Some(unread) = Unread::new(batch, &programs) else { return Ok(Attempt::No) };
     let none = Parts::default();
-    let tables = Tables::new(&none, 0);
+    let (tables, runs) = (Tables::new(&none, 0), Runs::default());
     // A column that is read already was looked through too, and nothing was found.
     let lookup = |column: usize| unread.columns.get(&column).map_or_else(|| batch.texts(column), |own| Ok(&own.texts));
+    let sources = Sources { texts: &lookup, parts: &none, runs: &runs };
     let ready: Vec<Ready> =
-        programs.iter().map(|p| Ready::new(p, &lookup, Vec::new(), &none, &tables)).collect::<Result<_>>()?;
+        programs.iter().map(|p| Ready::new(p, sources, Vec::new(), &tables)).collect::<Result<_>>()?;
     let Some(lengths) = ready.iter().map(Ready::plain).collect::<Option<Vec<&Lengths>>>() else {
         return Ok(Attempt::No);
     };
@@ -83,15 +89,23 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let read = unread.columns.values().map(|column| column.texts.total_length(rows.clone())).sum::<usize>();
     let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.find(&p.literals, 0).is_none());
     let apart = programs.iter().all(|program| fields_are_apart(program));
+    let row_writers = plans.rows(sources)?;
+    let block = (NEAR * rows.len() / total.max(1)).clamp(1, BLOCK);
     let stop = AtomicBool::new(false);
     let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
         batch.host.check()?;
-        let mut at = 0;
-        for block in threads::chunks(rows, BLOCK) {
+        let (mut at, mut marks) = (0, Marks::default());
+        for block in threads::chunks(rows, block) {
             let first = at;
-            for row in block.clone() {
-                for one in &ready {
-                    at = one.write(own, at, row, &[]);
+            if let [together] = &row_writers[..] {
+                for row in block.clone() {
+                    at = together.write(own, at, row, &[], &mut marks);
+                }
+            } else {
+                for row in block.clone() {
+                    for one in &ready {
+                        at = one.write(own, at, row, &[]);
+                    }
                 }
             }
             let fine = by_output && unread.gave_plain(&own[first..at], apart) || unread.are_plain(block);
@@ -139,12 +153,8 @@ impl<'a> Unread<'a> {
     fn are_plain(&self, rows: Range<usize>) -> bool {
         self.columns.values().all(|column| {
             let Some(bytes) = column.texts.checked(rows.clone()) else { return false };
-            let harmless = |row: usize| !self.tokens.could_form(column.texts.bytes(row));
-            let unfinished = |row: usize| self.tokens.end_in_part(column.texts.bytes(row));
-            !column.scanned
-                || self.tokens.none_in(bytes)
-                || self.tokens.none_whole_in(bytes) && !rows.clone().any(unfinished)
-                || rows.clone().all(harmless)
+            let ends = |at: usize| column.texts.end_around(rows.clone(), at);
+            !column.scanned || self.tokens.none_in_rows(bytes, ends)
         })
     }
 }
@@ -160,24 +170,32 @@ fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
     let each = lengths.len();
     let mut offsets = vec![0_usize; rows.len() * each + 1];
     let chunk = |n: usize| rows.start + n * CHUNK..(rows.start + (n + 1) * CHUNK).min(rows.end);
-    threads::map(offsets[1..].chunks_mut(CHUNK * each).enumerate().collect(), |(n, own)| {
+    let totals = threads::map(offsets[1..].chunks_mut(CHUNK * each).enumerate().collect(), |(n, own)| {
         if let [lengths] = lengths {
             lengths.add(chunk(n), own);
-            return;
-        }
-        let mut column = vec![0; chunk(n).len()];
-        for (k, lengths) in lengths.iter().enumerate() {
-            column.fill(0);
-            lengths.add(chunk(n), &mut column);
-            for (row, length) in column.iter().enumerate() {
-                own[row * each + k] = *length;
+        } else {
+            let mut column = vec![0; chunk(n).len()];
+            for (k, lengths) in lengths.iter().enumerate() {
+                column.fill(0);
+                lengths.add(chunk(n), &mut column);
+                for (row, length) in column.iter().enumerate() {
+                    own[row * each + k] = *length;
+                }
             }
         }
+        let mut total = 0;
+        for offset in own {
+            total += *offset;
+            *offset = total;
+        }
+        total
     });
-    let mut total = 0;
-    for offset in &mut offsets[1..] {
-        total += *offset;
-        *offset = total;
+    let mut before = 0;
+    for (own, total) in offsets[1..].chunks_mut(CHUNK * each).zip(totals) {
+        for offset in own {
+            *offset += before;
+        }
+        before += total;
     }
     offsets
 }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::row::Row;
+use super::writer::Sources;
 use crate::error::Result;
 use crate::plan::{Columns, Program};
 use crate::role::{Message, Request, Slot};
@@ -61,6 +63,21 @@ impl Plans {
             None => request % self.labels,
             Some(each) => each[request] as usize,
         }
+    }
+
+    /// What writes the requests of a row together, for each so many plans as there are labels; empty where requests have
+    /// too little in common.
+    ///
+    /// # Errors
+    ///
+    /// As the lookup of columns.
+    pub fn rows<'a>(&'a self, sources: Sources<'_, 'a>) -> Result<Vec<Row<'a>>> {
+        if self.labels < 2 {
+            return Ok(Vec::new());
+        }
+        let programs = |plan: &'a Arc<Plan>| plan.programs.iter().map(|program| &**program).collect();
+        let row = |plans: &'a [Arc<Plan>]| Row::new(&plans.iter().map(programs).collect::<Vec<_>>(), sources);
+        Ok(self.all.chunks(self.labels).map(row).collect::<Result<Option<_>>>()?.unwrap_or_default())
     }
 }
 

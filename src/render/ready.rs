@@ -6,32 +6,22 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::batch::Batch;
-use super::copy::{Pairs, Step, put};
 use super::examples::Parts;
+use super::writer::{Lookup, Sources, Writer};
 use crate::error::Result;
 use crate::plan::{Op, Program};
 use crate::pytext::TextColumn;
-
-/// The texts of a column, by its number.
-pub type Lookup<'f, 'a> = &'f dyn Fn(usize) -> Result<&'a TextColumn>;
 
 /// A program with everything that it reads at hand.
 pub struct Ready<'a> {
     /// What it is made from.
     pub program: &'a Program,
-    steps: Vec<Step<'a>>,
-    pairs: Option<AnyPairs<'a>>,
+    writer: Writer<'a>,
     lengths: Option<Lengths<'a>>,
     hazards: Vec<&'a [bool]>,
     guards: Vec<(&'a TextColumn, &'a [Box<[u8]>])>,
     /// Whether any example's part could have a field filled into it.
     dirty: bool,
-}
-
-/// Steps as pairs, by the width of their offsets.
-enum AnyPairs<'a> {
-    Narrow(Pairs<'a, i32>),
-    Wide(Pairs<'a, i64>),
 }
 
 /// A length for each example.
@@ -87,6 +77,11 @@ impl<'a> Tables<'a> {
         Self { parts, pays: parts.len() <= requests.saturating_mul(4), made: RefCell::default() }
     }
 
+    /// Whether so many examples are looked at that it pays to make something of all of them.
+    pub fn pays(&self) -> bool {
+        self.pays
+    }
+
     fn of(&self, parts: Vec<u32>) -> Option<Table> {
         if !self.pays {
             return None;
@@ -110,27 +105,17 @@ impl<'a> Ready<'a> {
     /// As `texts`.
     pub fn new(
         program: &'a Program,
-        texts: Lookup<'_, 'a>,
+        sources: Sources<'_, 'a>,
         hazards: Vec<&'a [bool]>,
-        parts: &'a Parts,
         tables: &Tables,
     ) -> Result<Self> {
-        let step = |op: &Op| {
-            Ok(match *op {
-                Op::Lit(start, end) => Step::Lit(&program.literals, start, end),
-                Op::Field(column) => Step::column(texts(column)?),
-                Op::Example(slot, part) => Step::example(slot, part, parts),
-                Op::LineIf(steps) => Step::LineIf(steps),
-            })
-        };
-        let steps: Vec<Step> = program.ops.iter().map(step).collect::<Result<_>>()?;
+        let texts = sources.texts;
+        let writer = Writer::new(&program.ops, &program.literals, sources)?;
         let guard = |(column, rests): &'a (usize, Vec<Box<[u8]>>)| Ok((texts(*column)?, &rests[..]));
         let guards: Vec<_> = program.guards.iter().map(guard).collect::<Result<_>>()?;
         let lengths = Lengths::new(program, texts, tables)?;
-        let narrow = Pairs::new(&steps, &program.literals).map(AnyPairs::Narrow);
-        let pairs = narrow.or_else(|| Pairs::new(&steps, &program.literals).map(AnyPairs::Wide));
-        let dirty = parts.any_dirty() && !program.examples.is_empty();
-        Ok(Self { program, steps, pairs, lengths, hazards, guards, dirty })
+        let dirty = sources.parts.any_dirty() && !program.examples.is_empty();
+        Ok(Self { program, writer, lengths, hazards, guards, dirty })
     }
 
     /// Bind a program to a batch's texts, which are checked and looked through.
@@ -138,12 +123,12 @@ impl<'a> Ready<'a> {
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn of_batch(program: &'a Program, batch: &'a Batch, parts: &'a Parts, tables: &Tables) -> Result<Self> {
+    pub fn of_batch(program: &'a Program, batch: &'a Batch, sources: Sources<'_, 'a>, tables: &Tables) -> Result<Self> {
         let mut hazards = Vec::new();
         for column in &program.scanned {
             hazards.extend(batch.hazards(*column)?);
         }
-        Self::new(program, &|column| batch.texts(column), hazards, parts, tables)
+        Self::new(program, sources, hazards, tables)
     }
 
     /// Whether no row of this batch has to be filled column by column.
@@ -171,22 +156,8 @@ impl<'a> Ready<'a> {
 
     /// Write a row's text to `own[at..]`; returns where the next one goes.
     #[inline]
-    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shots: &[u32]) -> usize {
-        match &self.pairs {
-            Some(AnyPairs::Narrow(pairs)) => return pairs.write(own, at, row, shots),
-            Some(AnyPairs::Wide(pairs)) => return pairs.write(own, at, row, shots),
-            None => {}
-        }
-        for (n, step) in self.steps.iter().enumerate() {
-            if let Step::LineIf(steps) = step
-                && self.all_empty(n + 1, *steps, row, shots)
-            {
-                continue;
-            }
-            let (from, start, end) = step.place(row, shots);
-            at = put(own, at, from, start, end);
-        }
-        at
+    pub fn write(&self, own: &mut [u8], at: usize, row: usize, shots: &[u32]) -> usize {
+        self.writer.write(own, at, row, shots)
     }
 
     /// The length of a row's text.
@@ -194,30 +165,8 @@ impl<'a> Ready<'a> {
     pub fn length(&self, row: usize, shots: &[u32]) -> usize {
         match &self.lengths {
             Some(lengths) => lengths.of(row, shots),
-            None => self.length_by_steps(row, shots),
+            None => self.writer.length(row, shots),
         }
-    }
-
-    fn length_by_steps(&self, row: usize, shots: &[u32]) -> usize {
-        let mut length = 0;
-        for (n, step) in self.steps.iter().enumerate() {
-            if let Step::LineIf(steps) = step
-                && self.all_empty(n + 1, *steps, row, shots)
-            {
-                continue;
-            }
-            let (_, start, end) = step.place(row, shots);
-            length += end - start;
-        }
-        length
-    }
-
-    #[cold]
-    fn all_empty(&self, first: usize, steps: usize, row: usize, shots: &[u32]) -> bool {
-        self.steps[first..first + steps].iter().all(|step| {
-            let (_, start, end) = step.place(row, shots);
-            start == end
-        })
     }
 }
 

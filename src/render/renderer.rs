@@ -454,7 +454,7 @@ impl Renderer {
                 rows,
                 samples: part(&emit.samples),
                 turns: part(&emit.turns),
-                labels: self.label_array(emit.labels, range.len(), batch.schema_ref()).map_err(|e| {
+                labels: self.label_array(emit.labels, range.len(), batch.schema_ref(), emit.shared).map_err(|e| {
                     match &self.labels {
                         Labels::Column(column) => e.in_column(column),
                         _ => e,

@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::infer::{build, string_type, type_of};
+use super::lists::Shared;
 use super::message_type::{MessageType, element_type};
 use super::renderer::{Bound, Renderer};
 use super::scalar::{distinct, readable};
@@ -102,9 +103,14 @@ impl Renderer {
         labels: &[Option<Value>],
         rows: usize,
         schema: &Schema,
+        shared: &Shared,
     ) -> Result<Option<ArrayRef>> {
         if self.config.mode == Mode::Gen {
             return Ok(None);
+        }
+        let requests = rows * labels.len();
+        if let Some(known) = shared.labels.borrow().as_ref().filter(|known| known.len() >= requests) {
+            return Ok(Some(known.slice(0, requests)));
         }
         let data_type = self.label_type(schema)?;
         let given: Vec<Value> = labels.iter().map(|l| l.clone().unwrap_or_default()).collect();
@@ -121,8 +127,10 @@ impl Renderer {
                 .collect();
             build(&texts.iter().collect::<Vec<_>>(), &data_type)
         })?;
-        let index: arrow_array::UInt32Array = (0..rows).flat_map(|_| 0..given.len() as u32).collect();
-        arrow_select::take::take(&one, &index, None).map(Some).map_err(|e| Error::render(e.to_string()))
+        let index = arrow_array::UInt32Array::from((0..given.len() as u32).collect::<Vec<_>>().repeat(rows));
+        let all = arrow_select::take::take(&one, &index, None).map_err(|e| Error::render(e.to_string()))?;
+        shared.labels.replace(Some(all.clone()));
+        Ok(Some(all))
     }
 
     /// The type of messages; None where requests are texts.

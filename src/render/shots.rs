@@ -139,18 +139,11 @@ impl Renderer {
         let mut shots = Shots::default();
         let negative = self.config.dialect.negative_indices();
         let Some(examples) = &self.examples else { return Ok(Shots::default()) };
-        let mut push = |row: usize, ids: &mut dyn Iterator<Item = i64>| -> Result<()> {
-            let start = shots.examples.len();
-            for id in ids {
-                shots.examples.push(examples.resolve(id, negative).map_err(|e| e.at_row(row))?);
-            }
-            shots.bounds.push((start, shots.examples.len()));
-            Ok(())
-        };
+        let place = |id: i64| examples.resolve(id, negative);
         match self.pick(start, batch.num_rows(), state)? {
             Some(chosen) => {
                 for (row, ids) in chosen.into_iter().enumerate() {
-                    push(row, &mut ids.into_iter())?;
+                    push(&mut shots, row, ids.into_iter(), place)?;
                 }
             }
             None => {
@@ -166,19 +159,35 @@ impl Renderer {
                 let target = DataType::LargeList(Arc::new(Field::new_list_field(DataType::Int64, true)));
                 let lists = arrow_cast::cast(column, &target).map_err(|e| fault(e.to_string()))?;
                 let lists = lists.as_list::<i64>();
-                for row in 0..lists.len() {
+                let ids = lists.values().as_primitive::<Int64Type>();
+                for (row, ends) in lists.offsets().windows(2).enumerate() {
                     if lists.is_null(row) {
                         return Err(fault("the list of examples is null; an empty list means none".into()).at_row(row));
                     }
-                    let own = lists.value(row);
-                    if own.null_count() > 0 {
+                    let own = ends[0] as usize..ends[1] as usize;
+                    if ids.null_count() > 0 && own.clone().any(|at| ids.is_null(at)) {
                         return Err(fault("a null stands among the examples".into()).at_row(row));
                     }
-                    push(row, &mut own.as_primitive::<Int64Type>().values().iter().copied())
-                        .map_err(|e| e.in_column(name))?;
+                    let own = ids.values()[own].iter().copied();
+                    push(&mut shots, row, own, place).map_err(|e| e.in_column(name))?;
                 }
             }
         }
         Ok(shots)
     }
+}
+
+/// Add a row's examples, named by their rows in the train split.
+fn push(
+    shots: &mut Shots,
+    row: usize,
+    ids: impl Iterator<Item = i64>,
+    place: impl Fn(i64) -> Result<u32>,
+) -> Result<()> {
+    let start = shots.examples.len();
+    for id in ids {
+        shots.examples.push(place(id).map_err(|e| e.at_row(row))?);
+    }
+    shots.bounds.push((start, shots.examples.len()));
+    Ok(())
 }
