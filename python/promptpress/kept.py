@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from promptpress import _compute as pc
 from promptpress import _core
 from promptpress.tables import taken
 

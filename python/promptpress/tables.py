@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 
+from promptpress import _compute as pc
 from promptpress import _core, _text
 from promptpress.errors import render_error
 
@@ -124,8 +124,22 @@ def core_schema(schema: pa.Schema) -> pa.Schema:
         RenderError: If two columns have the same name.
 
     """
-    foreign = _foreign(schema)
+    foreign, _ = _unlike(schema)
     return pa.schema([_row_numbers(field.name) if field.name in foreign else field for field in schema])
+
+
+_latest: tuple[pa.Schema, tuple[list[str], list[str]]] | None = None
+
+
+def _unlike(schema: pa.Schema) -> tuple[list[str], list[str]]:
+    """List the columns that the core has no texts for, and those that hold others; batch after batch has the same."""
+    global _latest  # noqa: PLW0603 - whoever reads it while it is set gets one or the other
+    known = _latest
+    if known is None or not known[0].equals(schema, check_metadata=True):
+        foreign = _foreign(schema)
+        nested = [field.name for field in schema if field.type.num_fields and field.name not in foreign]
+        known = _latest = (schema, (foreign, nested))
+    return known[1]
 
 
 def _foreign(schema: pa.Schema) -> list[str]:
@@ -161,9 +175,7 @@ def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
 
     """
     table = _aligned(table)
-    schema = table.schema
-    foreign = _foreign(schema)
-    nested = [field.name for field in schema if field.type.num_fields and field.name not in foreign]
+    foreign, nested = _unlike(table.schema)
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
@@ -183,12 +195,18 @@ def _aligned(table: pa.Table) -> pa.Table:
 
     Frames that were unpickled without a copy, as Dask's workers get them, lie anywhere.
     """
-    for at, column in enumerate(table.columns):
-        odd = [any(b is not None and b.address % 8 for b in chunk.buffers()) for chunk in column.chunks]
-        if any(odd):
-            chunks = [pa.concat_arrays([c]) if o else c for c, o in zip(column.chunks, odd, strict=True)]
+    for at, column in enumerate(table.itercolumns()):
+        if any(map(_is_odd, column.iterchunks())):
+            chunks = [pa.concat_arrays([c]) if _is_odd(c) else c for c in column.chunks]
             table = table.set_column(at, table.schema.field(at), pa.chunked_array(chunks, column.type))
     return table
+
+
+def _is_odd(array: pa.Array) -> bool:
+    for buffer in array.buffers():  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
+        if buffer is not None and buffer.address % 8:
+            return True
+    return False
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from .. import _compute as pc
 from .errors import DataError, reason
 
 _CHUNK = 1 << 24

@@ -7,7 +7,6 @@ import errno
 import json
 import math
 import os
-import secrets
 import signal
 import sys
 import threading
@@ -74,7 +73,7 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
         raise OutputError(f"{path}: not a regular file")
     folder, name = os.path.split(place)
     # The name is bounded: 255 bytes are all that a file system takes.
-    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}.partial")
+    temporary = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.partial")
     finished = False
     try:
         with _told(path):

@@ -9,18 +9,19 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import promptpress
 
+from .. import _compute as pc
 from .config_file import Config, read_config
 from .errors import ConfigError, DataError, OutputError, UsageError, reason
-from .output_file import STDOUT, open_writer, output_file, standard_output
+from .output_file import STDOUT, Writer, open_writer, output_file, standard_output
 from .progress import Progress
 from .samples import Samples, format_of
 from .selection import Chosen, choose_dataset, choose_model
@@ -91,12 +92,13 @@ def render(arguments: Namespace) -> None:
         stream = _rendered(renderer, samples, progress, keep)
         writer = open_writer(file, out_kind, schema, arguments.compression)
         try:
-            for batch in _pulled(stream, samples):
-                if arguments.print_first and not done.rows and batch.num_rows:
-                    print_first(batch, to_stderr=arguments.out == STDOUT)
-                done.rows += batch.num_rows
-                done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
-                _written(writer.write_batch, batch)
+            with written_meanwhile(writer) as write:
+                for batch in _pulled(stream, samples):
+                    if arguments.print_first and not done.rows and batch.num_rows:
+                        print_first(batch, to_stderr=arguments.out == STDOUT)
+                    done.rows += batch.num_rows
+                    done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
+                    write(batch)
             _written(writer.close)
         except BaseException:
             writer.abandon()
@@ -222,6 +224,45 @@ def _pulled(stream: pa.RecordBatchReader, samples: Samples) -> Iterator[pa.Recor
         yield batch
 
 
+@contextmanager
+def written_meanwhile(writer: Writer) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Write each batch in a thread of its own while the next one is read and rendered.
+
+    At most one batch is being written, and one waits to be. Rendering stays with the thread that asks, since signals
+    reach the main one alone.
+
+    Args:
+        writer: what writes.
+
+    Yields:
+        What takes a batch; it raises what went wrong with an earlier one. When the block ends, all are written.
+
+    Raises:
+        OutputError: when Arrow can't write a batch.
+
+    Example:
+        >>> class Print:
+        ...     def write_batch(self, batch):
+        ...         print(batch)
+        >>> with written_meanwhile(Print()) as write:
+        ...     write("a batch")
+        a batch
+
+    """
+    coming: Future[None] | None = None
+
+    def write(batch: pa.RecordBatch) -> None:
+        nonlocal coming
+        if coming is not None:
+            coming.result()
+        coming = thread.submit(_written, writer.write_batch, batch)
+
+    with ThreadPoolExecutor(1, "promptpress-writer") as thread:
+        yield write
+        if coming is not None:
+            coming.result()
+
+
 def _written(write: Any, *arguments: Any) -> None:
     try:
         write(*arguments)
@@ -276,6 +317,9 @@ def text_bytes(column: pa.Array) -> int:
     """
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if column.null_count == 0 and len(column):
+            offsets = memoryview(column.buffers()[1]).cast("q" if pa.types.is_large_string(kind) else "i")
+            return int(offsets[column.offset + len(column)] - offsets[column.offset])
         return pc.sum(pc.binary_length(column)).as_py() or 0
     if pa.types.is_string_view(kind):
         return text_bytes(column.cast(pa.large_string()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -136,7 +137,7 @@ class Samples:
         try:
             for path, file in self._files:
                 with reading(path):
-                    for batch in file.batches():
+                    for batch in _ahead(file.batches()):
                         kept = batch if left is None else batch.slice(0, left)
                         if left is not None:
                             left -= kept.num_rows
@@ -154,6 +155,15 @@ class Samples:
     def close(self) -> None:
         """Close the files."""
         self._stack.close()
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the next batch in a thread of its own while one is worked on."""
+    with ThreadPoolExecutor(1, "promptpress-reader") as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
 
 
 @contextmanager
