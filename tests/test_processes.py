@@ -111,6 +111,33 @@ def test_forks_while_another_thread_renders() -> None:
     assert run(code, timeout=200) == "ok"
 
 
+@FORK
+def test_a_forked_child_uses_a_renderer_that_was_at_work() -> None:
+    """What the parent's threads had locked in it when they vanished is not waited for."""
+    code = """
+    template = {"type": "PromptTemplate", "template": "</E>{q}|{a}", "ice_token": "</E>"}
+    samples = SAMPLES.append_column("shots", pa.array([[0, 4_999]] * 5_000))
+    def new():
+        shots = {"type": "IndexColumn", "column": "shots"}
+        return pp.Renderer(template, "{q}", shots, SAMPLES, {"input_columns": ["q"], "output_column": "a"})
+    want = new().render(samples.slice(0, 100))
+    for n in range(40):
+        renderer = new()
+        thread = threading.Thread(target=renderer.render, args=(samples,))
+        thread.start()
+        time.sleep(0.0005 * (n % 10))
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(20)  # a child that hangs dies by it
+            os._exit(0 if renderer.render(samples.slice(0, 100)).equals(want) else 1)
+        status = os.waitpid(pid, 0)[1]
+        thread.join()
+        assert status == 0, (n, status)
+    print("ok")
+    """
+    assert run(code, timeout=200) == "ok"
+
+
 @pytest.mark.parametrize("method", ["render", "stream", "call", "divergence"])
 def test_ctrl_c_stops_a_long_render(method: str) -> None:
     code = """

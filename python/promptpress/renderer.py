@@ -17,7 +17,7 @@ from promptpress.from_config import renderer_arguments
 from promptpress.kept import names_of, repeated
 from promptpress.model_classes import meta_template_of
 from promptpress.settings import canonical, plain, plain_settings
-from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes
+from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, row_numbers, table_bytes
 
 __all__ = ["Renderer"]
 
@@ -131,7 +131,7 @@ class Renderer:
 
     @property
     def _core(self) -> _core.Renderer:
-        if self._compiled is None:
+        if self._compiled is None or self._compiled.left_behind:
             _install_printable()
             examples, lower = (None, _nothing) if self._examples is None else for_core(self._examples)
             text = None if self._tokens is None else _token_texts(self._tokens)
@@ -580,3 +580,23 @@ def _install_printable() -> None:
     if not _printable_installed:
         _core.set_printable(_text.printable_bitmap())
         _printable_installed = True
+
+
+def _introduce() -> None:
+    """Let the core and pyarrow meet while this module is imported.
+
+    What the bindings look up in Python they look up once, and without the interpreter's lock. A process that another
+    thread forked in the midst of it would wait for that look-up for ever.
+    """
+    schema = pa.schema([pa.field("x", pa.string()), row_numbers("y")])
+    table = pa.table([["."], [0]], schema=schema)
+    core = _core.Renderer({"prompt_template": "{x}{y}", "dialect": "opencompass"}, None, None, _text_of_row)
+    core.output_fields(schema)
+    core.render(table, None, Position(), False, _text_of_row)
+
+
+def _text_of_row(_name: str, _rows: pa.Array) -> pa.Array:
+    return pa.array(["."])
+
+
+_introduce()

@@ -13,7 +13,17 @@ from promptpress import _compute as pc
 from promptpress import _core, _text
 from promptpress.errors import render_error
 
-__all__ = ["Lower", "as_reader", "as_table", "bytes_table", "core_schema", "for_core", "table_bytes", "taken"]
+__all__ = [
+    "Lower",
+    "as_reader",
+    "as_table",
+    "bytes_table",
+    "core_schema",
+    "for_core",
+    "row_numbers",
+    "table_bytes",
+    "taken",
+]
 
 Lower = Callable[[str, pa.Array], pa.Array]
 """Texts of a column's rows: its name and their numbers in, strings out."""
@@ -125,7 +135,7 @@ def core_schema(schema: pa.Schema) -> pa.Schema:
 
     """
     foreign, _ = _unlike(schema)
-    return pa.schema([_row_numbers(field.name) if field.name in foreign else field for field in schema])
+    return pa.schema([row_numbers(field.name) if field.name in foreign else field for field in schema])
 
 
 _latest: tuple[pa.Schema, tuple[list[str], list[str]]] | None = None
@@ -155,7 +165,8 @@ def _foreign(schema: pa.Schema) -> list[str]:
     return [field.name for field in schema if not _text.is_native(field.type)]
 
 
-def _row_numbers(name: str) -> pa.Field:
+def row_numbers(name: str) -> pa.Field:
+    """Return the field of a column that has row numbers in the place of its values."""
     return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows"})
 
 
@@ -180,7 +191,7 @@ def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
     for name in foreign:
         at = out.schema.get_field_index(name)
         rows = _core.repeated_rows(0, len(table), 1)
-        out = out.set_column(at, _row_numbers(name), rows)
+        out = out.set_column(at, row_numbers(name), rows)
 
     def lower(name: str, rows: pa.Array) -> pa.Array:
         first = rows[0].as_py() if len(rows) else 0

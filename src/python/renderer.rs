@@ -1,5 +1,6 @@
 //! The core's renderer as a Python class. Conveniences (kept columns, streams, pickling) are Python's.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
@@ -22,6 +23,10 @@ use crate::value::Value;
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct Renderer {
     core: render::Renderer,
+    /// The process that it was made in.
+    process: u32,
+    /// How many threads are at work with it, each detached from the interpreter.
+    at_work: AtomicUsize,
 }
 
 /// How far a stream has come: rows seen, and the state of random draws.
@@ -60,6 +65,22 @@ fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         names: get("names")?,
         refuse: get("refuse")?,
     })
+}
+
+/// A thread at work with a renderer; whoever forks holds the interpreter, and so sees it whole.
+struct Work<'r>(&'r AtomicUsize);
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Renderer {
+    fn work(&self) -> Work<'_> {
+        self.at_work.fetch_add(1, Ordering::Relaxed);
+        Work(&self.at_work)
+    }
 }
 
 /// What rendering gave: (first row, rows, labels, turns, prompts, samples) of each piece.
@@ -128,7 +149,7 @@ impl Renderer {
             _ => examples.as_ref().map_or(0, RecordBatch::num_rows),
         };
         let made = detached_rows(py, &host, rows, || render::Renderer::new(config, examples.as_ref(), &host))?;
-        Ok(Self { core: raised(py, &host, made)? })
+        Ok(Self { core: raised(py, &host, made)?, process: std::process::id(), at_work: AtomicUsize::new(0) })
     }
 
     /// Render a table's rows from `position` on: a list of (first row, rows, labels, prompts).
@@ -149,6 +170,7 @@ impl Renderer {
             None => vec![None],
         };
         let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.waiting());
+        let _work = self.work();
         let rendered = detached_rows(py, &host, rows, || -> Result<Vec<render::Outcome>> {
             let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (start, state) = &mut *position;
@@ -174,8 +196,16 @@ impl Renderer {
         let host = Interpreter::new(lower);
         let samples = plain(py, one_batch(samples))?;
         let (replies, _) = replies.into_inner();
+        let _work = self.work();
         let rendered = detached(py, Some(&host), || self.core.turn(&samples, turn, &replies, &host))?;
         outcomes(py, raised(py, &host, rendered)?)
+    }
+
+    /// Whether this is a forked process's, and threads of its parent were at work with it when it forked: what they had
+    /// locked stays so.
+    #[getter]
+    fn left_behind(&self) -> bool {
+        self.at_work.load(Ordering::Relaxed) > 0 && self.process != std::process::id()
     }
 
     /// Whether requests are turns of conversations.
@@ -262,6 +292,7 @@ impl Renderer {
 
     /// The retriever's choice for `count` samples, list<int64>; None if the samples' own column says it.
     fn retrieve<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let _work = self.work();
         let chosen = detached(py, None, || self.core.pick(0, count, &mut None))?;
         let Some(chosen) = plain(py, chosen)? else { return Ok(None) };
         let mut lists = ListBuilder::new(Int64Builder::new());
@@ -285,6 +316,7 @@ impl Renderer {
         let host = Interpreter::new(lower);
         let samples = batches(samples);
         let label = label.map(value::from_python).transpose()?;
+        let _work = self.work();
         let spans = detached(py, Some(&host), || self.core.explain(&samples, row, label.as_ref(), &host))?;
         let spans = raised(py, &host, spans)?;
         let ints =
@@ -310,6 +342,7 @@ impl Renderer {
     fn findings<'py>(&self, py: Python<'py>, samples: PyTable, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let host = Interpreter::new(lower);
         let samples = batches(samples);
+        let _work = self.work();
         let found = detached(py, Some(&host), || self.core.findings(&samples, &host))?;
         let found = raised(py, &host, found)?;
         let strings = |of: fn(&render::Found) -> &str| {
@@ -329,6 +362,7 @@ impl Renderer {
     fn divergence<'py>(&self, py: Python<'py>, samples: PyTable, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let host = Interpreter::new(lower);
         let samples = batches(samples);
+        let _work = self.work();
         let found = detached(py, Some(&host), || self.core.divergence(&samples, &host))?;
         let mut rows = Int64Builder::new();
         let mut columns = ListBuilder::new(StringBuilder::new());
