@@ -95,7 +95,9 @@ def command(workload: str) -> Figure:
 
 def targets() -> Iterator[Target]:
     yield Target("zero to Polars `pl.format` (one thread), rate, all threads", times("zero", "polars"), 2)
+    yield Target("the same by `stream`", times("zero", "polars", "promptpress-stream"), 2)
     yield Target("the same, promptpress on one thread", times("zero", "polars", "promptpress-1"), 1.2)
+    yield Target("the same by `stream`", times("zero", "polars", "promptpress-stream-1"), 1.2)
     for workload, fresh, reused in (
         ("zero", 0.7, 0.45),
         ("ppl", 0.7, 0.45),
@@ -106,14 +108,20 @@ def targets() -> Iterator[Target]:
         yield Target(f"{workload}: `stream` to the copy limit, reused", of_limit(workload, "reused"), reused)
     yield Target("latex to zero, bytes a second", per_byte("latex", "zero"), 0.8)
     yield Target("hostile to plain Python, rate", times("hostile", "plain_python"), 20)
-    yield Target("zero to OpenCompass, rate", times("zero", "opencompass"), 500)
-    yield Target("five-text to OpenCompass, rate", times("five-text", "opencompass"), 1_200)
-    view = times("five-messages-view", "opencompass")
-    yield Target('five-messages with `strings="string_view"` to OpenCompass, rate', view, 3_000)
-    yield Target("the same: memory of its output to that of copying every content", views, 0.25, at_least=False)
+    for workload, about, bound in (
+        ("zero", "zero", 500),
+        ("five-text", "five-text", 1_200),
+        ("five-messages-view", 'five-messages with `strings="string_view"`', 3_000),
+    ):
+        yield Target(f"{about} to OpenCompass, rate", times(workload, "opencompass"), bound)
+        yield Target("the same by `stream`", times(workload, "opencompass", "promptpress-stream"), bound)
+    what = 'five-messages with `strings="string_view"`: memory of its output to that of copying every content'
+    yield Target(what, views, 0.25, at_least=False)
     for workload in ("zero", "five-text"):
         both = times(workload, "promptpress-1")
         yield Target(f"{workload}: all threads to one, rate of `render`", both, 1.7)
+        streamed = times(workload, "promptpress-stream-1", "promptpress-stream")
+        yield Target("the same by `stream`", streamed, 1.7)
     yield Target("`stream`, ten times as many samples: cost of a byte", streaming, 1.1, at_least=False)
     growth = megabytes("growth", "growth", "zero")
     yield Target("growth of resident memory over a long stream", growth, 256, at_least=False, unit=" MB")
