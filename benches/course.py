@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from limit import CopyLimit
-from memory import held
+from memory import air, held
 from peers import Peer, forget, samples_of
 from peers.everyone import OTHERS, OURS
 from peers.promptpress_peer import BATCH, renderer_of
@@ -42,6 +42,7 @@ class Measured:
 
     peer: Peer
     samples: int = 0
+    aired: int = 0  # bytes
     seconds: list[float] = field(default_factory=list)
     bytes: int | None = None
     equal_to: str | None = None
@@ -50,6 +51,7 @@ class Measured:
 
     def round(self) -> Any:
         self.peer.before_round()
+        air(self.aired)
         start = time.perf_counter()
         answer = self.work()
         self.seconds.append(time.perf_counter() - start)
@@ -103,7 +105,7 @@ def prepare(found: Measured, workload: Workload, sizes: Sizes) -> None:
     peer = found.peer
     if isinstance(peer, CopyLimit):
         found.samples = sizes.ours
-        found.bytes = output_bytes(workload.id, sizes.ours)
+        found.bytes = found.aired = output_bytes(workload.id, sizes.ours)
         found.work = peer.prepare_bytes(found.bytes, -(-found.bytes * BATCH // sizes.ours))
         found.round()
         return
@@ -113,6 +115,7 @@ def prepare(found: Measured, workload: Workload, sizes: Sizes) -> None:
     if peer in OURS:
         found.bytes = output_bytes(workload.id, found.samples)
     if found.samples == sizes.ours:
+        found.aired = output_bytes(workload.id, sizes.ours)
         found.round()
 
 
