@@ -56,8 +56,8 @@ def spans(tables: list[pa.Table]) -> list[tuple[int, int]]:
 def air(size: int) -> None:
     """Obtain as many bytes and give them back, so that nobody is timed who is the first to have them.
 
-    The host of a virtual machine takes back what its guest leaves unused for seconds, and gives it out again at a fraction
-    of the speed of memory. Of peers in turns that would be paid by the one behind the slowest.
+    The host of a virtual machine takes back what its guest leaves unused for seconds, and gives it out again at a
+    fraction of the speed of memory. Of peers in turns that would be paid by the one behind the slowest.
     """
     import numpy as np
 

@@ -75,9 +75,9 @@ def preface(results: Results) -> Iterator[str]:
         "",
         "`promptpress` is `render`, whose output is fresh memory; `promptpress stream` gives batches of 65,536 samples",
         "that are dropped as they come. The copy limit is one copy of as many bytes as `render` puts out: *fresh* into",
-        "memory newly obtained, *reused* batch after batch into memory already touched. Before a round of a peer that is",
-        "timed on all samples, as much memory is obtained and given back, so that no peer waits for the host of a virtual",
-        "machine to return what it took while slower ones ran.",
+        "memory newly obtained, *reused* batch after batch into memory already touched. Before a round of a peer that",
+        "is timed on all samples, as much memory is obtained and given back, so that no peer waits for the host of a",
+        "virtual machine to return what it took while slower ones ran.",
         "",
     ]
 

@@ -93,3 +93,9 @@ def test_a_source_distribution_has_what_a_wheel_brings():
     project = (STARTUP.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert f'data = "{STARTUP.parent.name}"' in project
     assert f'"{STARTUP.parent.name}/**"' in cargo
+
+
+def test_importing_waits_for_nothing_that_is_slow() -> None:
+    code = "import sys, promptpress; print([name for name in ('pandas', 'pyarrow.compute') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -589,14 +589,15 @@ def _introduce() -> None:
     thread forked in the midst of it would wait for that look-up for ever.
     """
     schema = pa.schema([pa.field("x", pa.string()), row_numbers("y")])
-    table = pa.table([["."], [0]], schema=schema)
+    # Arrays that are made without Python's values: pyarrow would import pandas to look at those.
+    table = pa.Table.from_arrays([pa.nulls(1, pa.string()), _core.repeated_rows(0, 1, 1)], schema=schema)
     core = _core.Renderer({"prompt_template": "{x}{y}", "dialect": "opencompass"}, None, None, _text_of_row)
     core.output_fields(schema)
     core.render(table, None, Position(), False, _text_of_row)
 
 
 def _text_of_row(_name: str, _rows: pa.Array) -> pa.Array:
-    return pa.array(["."])
+    return pa.nulls(1, pa.string())
 
 
 _introduce()
