@@ -9,15 +9,16 @@ from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
 
-from promptpress import _core, _text
+from promptpress import _core
 from promptpress._core import Position
+from promptpress._process import install_printable, introduce
 from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.kept import names_of, repeated
 from promptpress.model_classes import meta_template_of
 from promptpress.settings import canonical, plain, plain_settings
-from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, row_numbers, table_bytes
+from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes
 
 __all__ = ["Renderer"]
 
@@ -132,7 +133,7 @@ class Renderer:
     @property
     def _core(self) -> _core.Renderer:
         if self._compiled is None or self._compiled.left_behind:
-            _install_printable()
+            install_printable()
             examples, lower = (None, _nothing) if self._examples is None else for_core(self._examples)
             text = None if self._tokens is None else _token_texts(self._tokens)
             object.__setattr__(self, "_compiled", _core.Renderer(self._settings, examples, text, lower))
@@ -571,33 +572,4 @@ def _same(one: pa.Table, other: pa.Table) -> bool:
 _FLOATS = re.compile("float|double")
 
 
-_printable_installed = False
-
-
-def _install_printable() -> None:
-    """Give the core this interpreter's printable characters, once."""
-    global _printable_installed  # noqa: PLW0603 - once a process
-    if not _printable_installed:
-        _core.set_printable(_text.printable_bitmap())
-        _printable_installed = True
-
-
-def _introduce() -> None:
-    """Let the core and pyarrow meet while this module is imported.
-
-    What the bindings look up in Python they look up once, and without the interpreter's lock. A process that another
-    thread forked in the midst of it would wait for that look-up for ever.
-    """
-    schema = pa.schema([pa.field("x", pa.string()), row_numbers("y")])
-    # Arrays that are made without Python's values: pyarrow would import pandas to look at those.
-    table = pa.Table.from_arrays([pa.nulls(1, pa.string()), _core.repeated_rows(0, 1, 1)], schema=schema)
-    core = _core.Renderer({"prompt_template": "{x}{y}", "dialect": "opencompass"}, None, None, _text_of_row)
-    core.output_fields(schema)
-    core.render(table, None, Position(), False, _text_of_row)
-
-
-def _text_of_row(_name: str, _rows: pa.Array) -> pa.Array:
-    return pa.nulls(1, pa.string())
-
-
-_introduce()
+introduce()
