@@ -13,7 +13,7 @@ pub struct Alike {
     pub last: Vec<Op>,
 }
 
-/// Fields and parts of examples from which on a stretch is worth to be shared: copying it again takes about as long as
+/// Fields and parts of examples from which on a stretch is worth sharing: copying it again takes about as long as
 /// putting one together.
 const WORTH: usize = 2;
 
@@ -46,14 +46,8 @@ fn shared(base: &Program, programs: &[&Program], own: &mut [Vec<Op>], front: boo
     if values(taken) < WORTH {
         return Vec::new();
     }
-    let mut out = Vec::new();
-    for (n, ops_of) in own.iter_mut().enumerate() {
-        let taken = cut(ops_of, ops, bytes, front);
-        if n == 0 {
-            out = taken;
-        }
-    }
-    out
+    let taken: Vec<Vec<Op>> = own.iter_mut().map(|own| cut(own, ops, bytes, front)).collect();
+    taken.into_iter().next().unwrap_or_default()
 }
 
 /// How many ops agree, from the front or from the end, and how many bytes of the literals next to them.
@@ -90,15 +84,14 @@ fn cut(ops: &mut Vec<Op>, count: usize, bytes: usize, front: bool) -> Vec<Op> {
             taken.push(Op::Lit(*start, *start + bytes));
             *start += bytes;
         }
-        ops.retain(|op| !matches!(op, Op::Lit(start, end) if start == end));
     } else {
         taken = ops.split_off(ops.len() - count);
         if let Some(Op::Lit(_, end)) = ops.last_mut().filter(|_| bytes > 0) {
             taken.insert(0, Op::Lit(*end - bytes, *end));
             *end -= bytes;
         }
-        ops.retain(|op| !matches!(op, Op::Lit(start, end) if start == end));
     }
+    ops.retain(|op| !matches!(op, Op::Lit(start, end) if start == end));
     taken
 }
 
@@ -107,7 +100,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::plan::{Columns, SPARE, Substitution};
+    use crate::plan::{Columns, Substitution};
     use crate::role::Piece;
     use crate::template::{Origin, Text};
 
@@ -126,7 +119,6 @@ mod tests {
         let columns = Columns::new(["a", "b", "c"].map(Arc::from), None, Substitution::Harness).unwrap();
         let program = |text: &&str| Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
         let programs: Vec<Program> = texts.iter().map(program).collect();
-        assert!(programs.iter().all(|program| program.literals.ends_with(&[0; SPARE])));
         let programs: Vec<&Program> = programs.iter().collect();
         let alike = Alike::new(&programs);
         let own = programs.iter().zip(&alike.own).map(|(program, ops)| shown(program, ops)).collect();

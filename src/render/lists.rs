@@ -1,7 +1,5 @@
 //! Lists of messages as Arrow: `list<struct<...>>`, or one JSON string a request.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,6 +18,7 @@ use super::media::Shown;
 use super::message_type::MessageType;
 use super::planner::{Plan, Plans};
 use super::scalar::{readable, value_at};
+use super::shared::Shared;
 use super::strings::{Block, limit};
 use crate::error::{Error, Result};
 use crate::plan::{Config, Layout, Output};
@@ -48,15 +47,6 @@ enum Said {
 
 /// A batch's columns, for [`Message::Expand`].
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
-
-/// What slices of a table have in common.
-#[derive(Default)]
-pub struct Shared {
-    /// The same constants in as many rows, by key and number of rows.
-    constants: RefCell<HashMap<(Arc<str>, usize), ArrayRef>>,
-    /// The labels of the requests of the longest slice so far.
-    pub labels: RefCell<Option<ArrayRef>>,
-}
 
 /// Puts the messages of some requests together.
 pub struct Assembly<'a> {

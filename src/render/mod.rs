@@ -27,6 +27,7 @@ mod row;
 mod runs;
 mod scalar;
 mod schema;
+mod shared;
 mod shots;
 mod strings;
 mod text_json;

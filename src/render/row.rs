@@ -15,21 +15,21 @@ pub struct Row<'a> {
 
 /// The text in one place of every request.
 struct Labelled<'a> {
-    first: Own<'a>,
+    first: Stretch<'a>,
     /// By label.
-    own: Vec<Own<'a>>,
-    last: Own<'a>,
+    own: Vec<Stretch<'a>>,
+    last: Stretch<'a>,
 }
 
 /// A stretch of a text.
-enum Own<'a> {
+enum Stretch<'a> {
     /// The same bytes in every row: an answer, mostly.
     Literal(&'a [u8], usize, usize),
     /// What differs from row to row.
     Written(Writer<'a>),
 }
 
-impl<'a> Own<'a> {
+impl<'a> Stretch<'a> {
     fn new(ops: &[Op], literals: &'a [u8], sources: Sources<'_, 'a>) -> Result<Self> {
         Ok(match *ops {
             [] => Self::Literal(literals, 0, 0),
@@ -69,11 +69,12 @@ impl<'a> Row<'a> {
             let alike = Alike::new(&programs);
             any |= alike.any();
             let literals = &programs[0].literals;
-            let own = programs.iter().zip(&alike.own).map(|(program, ops)| Own::new(ops, &program.literals, sources));
+            let own =
+                programs.iter().zip(&alike.own).map(|(program, ops)| Stretch::new(ops, &program.literals, sources));
             texts.push(Labelled {
-                first: Own::new(&alike.first, literals, sources)?,
+                first: Stretch::new(&alike.first, literals, sources)?,
                 own: own.collect::<Result<_>>()?,
-                last: Own::new(&alike.last, literals, sources)?,
+                last: Stretch::new(&alike.last, literals, sources)?,
             });
         }
         Ok(any.then_some(Self { labels: requests.len(), texts }))

@@ -6,10 +6,10 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::infer::{build, string_type, type_of};
-use super::lists::Shared;
 use super::message_type::{MessageType, element_type};
 use super::renderer::{Bound, Renderer};
 use super::scalar::{distinct, readable};
+use super::shared::Shared;
 use crate::error::{Error, Result};
 use crate::plan::{InferMode, Labels, Mode, Output, recipe};
 use crate::pytext::float_text;
