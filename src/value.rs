@@ -32,10 +32,20 @@ pub enum Value {
 impl Value {
     /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
+        self.as_text().map(|s| &**s)
+    }
+
+    /// The string, if it is one, to be shared instead of copied.
+    pub fn as_text(&self) -> Option<&Arc<str>> {
         match self {
             Self::Str(s) => Some(s),
             _ => None,
         }
+    }
+
+    /// A dict's key as a name: a string as it is, anything else as Python prints it.
+    pub fn key(&self) -> Arc<str> {
+        self.as_text().map_or_else(|| self.to_string().into(), Arc::clone)
     }
 
     /// The entry of a dict under a string key.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 NAMES = ["a", "b", "c", "d"]
+TYPES = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
 # Whole placeholders, halves of them that meet other halves, and texts that are none.
 PIECES = ["{a}", "{b}", "{c}", "{d}", "{", "}", "{a", "{b", "c}", "d}", "a", "b", "{{", "}}", "问", ""]
 
@@ -62,6 +63,20 @@ def test_values_in_values(row: dict[str, str]) -> None:
     # Beside plain rows, and again and again: what one row needed serves no other.
     rows = [row, dict.fromkeys(NAMES, "plain"), row, {name: value + "{d}" for name, value in row.items()}, row]
     assert rendered(template, rows) == [by_columns(template, row) for row in rows]
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=samples, gap=st.sampled_from([0, 1, 5, 70]), data_type=st.sampled_from(TYPES))
+def test_many_rows_whether_they_follow_each_other_or_not(
+    rows: list[dict[str, str]], gap: int, data_type: pa.DataType
+) -> None:
+    plain = [dict.fromkeys(NAMES, "plain")] * gap
+    rows = [one for row in rows * (1_100 // len(rows) // (gap + 1)) for one in (row, *plain)]
+    columns = {name: pa.array([row[name] for row in rows], pa.string()).cast(data_type) for name in NAMES}
+    table = pa.table(columns)
+    assert pp.Renderer("{a} {b}|{c}{d}").render(table)["prompt"].to_pylist() == [
+        by_columns("{a} {b}|{c}{d}", row) for row in rows
+    ]
 
 
 def test_hundreds_of_values_within_each_other() -> None:

@@ -261,10 +261,10 @@ pub fn messages_of(value: &Value) -> Vec<RawItem> {
                 keys: keys
                     .iter()
                     .map(|(k, v)| {
-                        let name: Arc<str> = k.as_str().map_or_else(|| k.to_string().into(), Arc::from);
+                        let name: Arc<str> = k.key();
                         let origin = Origin { source: Source::Field, ..Default::default() };
                         let entry = match v {
-                            Value::Str(s) if &*name == "content" => Entry::Text(Text::fixed(s, origin)),
+                            Value::Str(s) if &*name == "content" => Entry::Text(Text::fixed(s.clone(), origin)),
                             other => Entry::Const(other.clone()),
                         };
                         (name, entry)

@@ -82,8 +82,8 @@ fn columns_request(config: &Config, names: &[String], label: Option<&Value>, ice
     let mut text = examples.clone().finished();
     text.push(&columns_text(names.iter(), Source::PromptTemplate));
     text.push(&match (config.mode, label) {
-        (Mode::Ppl, Some(label)) => Text::lit(&format!(" {}", label.python_str()), origin),
-        _ => Text::lit(&config.gen_field_replace_token, Origin { source: Source::Masked, ..origin }),
+        (Mode::Ppl, Some(label)) => Text::lit(format!(" {}", label.python_str()), origin),
+        _ => Text::lit(config.gen_field_replace_token.clone(), Origin { source: Source::Masked, ..origin }),
     });
     Ok(Request::Text(vec![Piece::new(text)]))
 }
@@ -178,7 +178,7 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
 /// What stands between examples, or behind them.
 fn between(value: &Value, key: &str) -> Result<Text> {
     match value {
-        Value::Str(s) => Ok(Text::lit(s, Origin { source: Source::Separator, ..Origin::default() })),
+        Value::Str(s) => Ok(Text::lit(s.clone(), Origin { source: Source::Separator, ..Origin::default() })),
         other => {
             Err(Error::template(format!("retriever.{key}"), format!("expected a str, found {}", other.type_name())))
         }
@@ -381,7 +381,8 @@ pub fn message(keys: Vec<(Arc<str>, Entry)>, finished: bool) -> Message {
 fn said(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
     for (name, entry) in &mut keys {
         if let (true, Entry::Const(Value::Str(s))) = (&**name == "content", &*entry) {
-            *entry = Entry::Text(Text::fixed(s, Origin { source: Source::PromptTemplate, ..Origin::default() }));
+            *entry =
+                Entry::Text(Text::fixed(s.clone(), Origin { source: Source::PromptTemplate, ..Origin::default() }));
         }
     }
     keys
@@ -480,13 +481,13 @@ fn finished(message: Message) -> Message {
 
 /// The list-form meta template's content before a message's own.
 fn prefixed(message: Message, content: &str) -> Result<Message> {
-    let role = message.role().and_then(Value::as_str).map(str::to_owned);
+    let role = message.role().and_then(Value::as_text).cloned();
     let Message::Dict(mut keys) = message else { return Ok(message) };
     for (name, slot) in &mut keys {
         if &**name == "content" {
             match slot {
                 Slot::Text(pieces) => {
-                    pieces.insert(0, Piece::fixed(content, Source::MetaTemplate, role.as_deref()));
+                    pieces.insert(0, Piece::fixed(content, Source::MetaTemplate, role.as_ref()));
                 }
                 other => {
                     let found = if let Slot::Const(value) = other { value.type_name() } else { "a list of parts" };

@@ -20,8 +20,8 @@ pub struct Tokens {
     finders: Vec<memmem::Finder<'static>>,
     /// Bytes that a token begins with.
     starts: Vec<u8>,
-    /// The second byte of each, by which most are told apart; empty if one has none.
-    seconds: Vec<u8>,
+    /// The columns by the second byte of their tokens, by which most are told apart; empty if one has none.
+    by_second: Vec<Vec<usize>>,
     /// Bytes of the longest.
     longest: usize,
     has_empty: bool,
@@ -35,11 +35,15 @@ impl Tokens {
         starts.sort_unstable();
         starts.dedup();
         let finders = all.iter().map(|token| memmem::Finder::new(token).into_owned()).collect();
-        let seconds =
-            all.iter().map(|token| token.as_bytes().get(1).copied()).collect::<Option<_>>().unwrap_or_default();
+        let seconds: Option<Vec<u8>> = all.iter().map(|token| token.as_bytes().get(1).copied()).collect();
+        let mut by_second = Vec::new();
+        for (column, second) in seconds.into_iter().flatten().enumerate() {
+            by_second.resize(256, Vec::new());
+            by_second[usize::from(second)].push(column);
+        }
         let has_empty = all.iter().any(String::is_empty);
         let longest = all.iter().map(String::len).max().unwrap_or(0);
-        let mut out = Self { all, finders, starts, seconds, longest, has_empty, overlap: false };
+        let mut out = Self { all, finders, starts, by_second, longest, has_empty, overlap: false };
         out.overlap = out.may_overlap();
         out
     }
@@ -90,16 +94,15 @@ impl Tokens {
 
     /// The first column whose token `bytes` start with.
     #[inline]
-    fn at_start(&self, bytes: &[u8]) -> Option<usize> {
+    pub fn at_start(&self, bytes: &[u8]) -> Option<usize> {
         let here = |column: &usize| {
             let token = self.all[*column].as_bytes();
             !token.is_empty() && bytes.starts_with(token)
         };
-        if self.seconds.is_empty() {
+        if self.by_second.is_empty() {
             return (0..self.all.len()).find(here);
         }
-        let second = bytes.get(1)?;
-        (0..self.all.len()).find(|column| self.seconds[*column] == *second && here(column))
+        self.by_second[usize::from(*bytes.get(1)?)].iter().copied().find(here)
     }
 
     /// Where the token of a column stands in `bytes`, from left to right and none within another.
@@ -109,7 +112,7 @@ impl Tokens {
 
     /// Where at or behind `from` a token could begin.
     #[inline]
-    fn begin(&self, bytes: &[u8], from: usize) -> Option<usize> {
+    pub fn begin(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let rest = bytes.get(from..)?;
         let found = match self.starts[..] {
             [] => None,

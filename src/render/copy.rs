@@ -60,6 +60,11 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Whether the pieces of all rows lie one behind the other.
+    pub fn is_joined(&self) -> bool {
+        matches!(self, Self::Narrow(..) | Self::Wide(..))
+    }
+
     /// Where the bytes of a row's piece are: what they are part of, first and last.
     #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
     #[inline(always)]

@@ -127,14 +127,15 @@ pub fn texts(
     let measure = |chunk: Range<usize>| -> Result<Measured> {
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
-        let (mut hard, mut texts, mut filler) = (Vec::new(), Scratch::new(), Filler::default());
+        let (mut hard, mut texts) = (Vec::new(), Scratch::new());
+        let mut filler = Filler::new(batch, chunk.end.div_ceil(labels.max(1)));
         for request in chunk.clone() {
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
                 if !never_hard && one.is_hard(row, shots, parts) {
                     let start = texts.0.len();
-                    filler.program(one.program, batch, row, shots, parts, &mut texts.0)?;
+                    filler.program(one.program, row, shots, parts, &mut texts.0)?;
                     hard.push(lengths.len());
                     lengths.push(texts.0.len() - start);
                 } else {
@@ -184,6 +185,10 @@ pub fn texts(
                     at = one.write(own, at, row, shots);
                 }
             }
+            return;
+        }
+        if chunk.hard.len() == chunk.lengths.len() {
+            own.copy_from_slice(&chunk.texts.0);
             return;
         }
         let mut hard = chunk.hard.iter().peekable();

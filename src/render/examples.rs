@@ -426,7 +426,7 @@ impl Examples {
                     let source =
                         if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
                     Atom::Lit(
-                        s.into(),
+                        s,
                         Origin {
                             example: Some(slot),
                             source,

@@ -283,7 +283,7 @@ fn spans(message: usize, part: Option<usize>, text: &Traced, out: &mut Vec<Span>
 /// The texts alone. Parts are left out: they are filled in the same way under both rules.
 fn plain(said: &[Said]) -> Vec<String> {
     let text = |one: &Said| match one {
-        Said::Text(text) => text.iter().map(|(s, _)| s.as_str()).collect(),
+        Said::Text(text) => text.iter().map(|(s, _)| &**s).collect(),
         Said::Parts(_) => String::new(),
     };
     said.iter().map(text).collect()
@@ -325,7 +325,7 @@ fn traced_pieces(pieces: &[Piece], batch: &Batch, culprits: &mut Vec<Arc<str>>) 
             crate::template::Atom::Example { .. } | crate::template::Atom::Field(_) => None,
         });
         if piece.join == Join::Line && !own.is_empty() {
-            out.push(("\n".to_owned(), Origin { source: Source::Separator, ..Origin::default() }));
+            out.push(("\n".into(), Origin { source: Source::Separator, ..Origin::default() }));
         }
         out.extend(own.into_iter().map(|(s, origin)| {
             let role = origin.role.clone().or_else(|| role.clone());

@@ -1,6 +1,7 @@
 //! Filling the rows where copying isn't enough: value within value where that is certain, else column by column, as the
 //! harness does.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::memmem;
@@ -14,16 +15,21 @@ use crate::role::Join;
 use crate::template::{Atom, Origin, Source, Text};
 
 /// Fills texts one after the other, in memory that it keeps.
-#[derive(Debug, Default)]
-pub struct Filler {
-    nest: Nest,
+pub struct Filler<'a> {
+    batch: &'a Batch<'a>,
+    nest: Nest<'a>,
     /// The unit at hand.
     text: Vec<u8>,
     /// The unit with one column more filled in.
     next: Vec<u8>,
 }
 
-impl Filler {
+impl<'a> Filler<'a> {
+    /// For rows of a batch up to `end`.
+    pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
+        Self { batch, nest: Nest::new(batch, end), text: Vec::new(), next: Vec::new() }
+    }
+
     /// Append the text of a whole program in one row to `out`.
     ///
     /// # Errors
@@ -32,12 +38,12 @@ impl Filler {
     pub fn program(
         &mut self,
         program: &Program,
-        batch: &Batch,
         row: usize,
         shots: &[u32],
         parts: &Parts,
         out: &mut Vec<u8>,
     ) -> Result<()> {
+        let batch = self.batch;
         for one in &program.units {
             let start = out.len();
             if one.join == Join::Line {
@@ -52,8 +58,8 @@ impl Filler {
                         Seg::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
                     });
                 }
-            } else if !self.nest.unit(one, batch, row, shots, parts, out)? {
-                self.by_columns(one, batch, row, shots, parts)?;
+            } else if !self.nest.unit(one, row, shots, parts, out)? {
+                self.by_columns(one, row, shots, parts)?;
                 out.extend_from_slice(&self.text);
             }
             if out.len() == text {
@@ -64,8 +70,8 @@ impl Filler {
     }
 
     /// The text of a unit into `self.text`, one column after the other.
-    fn by_columns(&mut self, unit: &Unit, batch: &Batch, row: usize, shots: &[u32], parts: &Parts) -> Result<()> {
-        let text = &mut self.text;
+    fn by_columns(&mut self, unit: &Unit, row: usize, shots: &[u32], parts: &Parts) -> Result<()> {
+        let (batch, text) = (self.batch, &mut self.text);
         text.clear();
         for atom in &unit.text.atoms {
             text.extend_from_slice(match atom {
@@ -78,14 +84,14 @@ impl Filler {
             if batch.columns.tokens.none_in(&self.text) {
                 break;
             }
-            self.replace(column, &unit.text, batch, row)?;
+            self.replace(column, &unit.text, row)?;
         }
         Ok(())
     }
 
     /// Put the field of a column in for each of its tokens.
-    fn replace(&mut self, column: usize, unit: &Text, batch: &Batch, row: usize) -> Result<()> {
-        let Self { text, next, .. } = self;
+    fn replace(&mut self, column: usize, unit: &Text, row: usize) -> Result<()> {
+        let Self { batch, text, next, .. } = self;
         let tokens = &batch.columns.tokens;
         let mut found = whole(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
         if found.peek().is_none() {
@@ -140,7 +146,7 @@ pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
 }
 
 /// A text whose every stretch knows where it comes from.
-pub type Traced = Vec<(String, Origin)>;
+pub type Traced = Vec<(Arc<str>, Origin)>;
 
 /// Fill a text in one row and keep the origin of every byte. `culprits` gets the column of every value that took part
 /// in a placeholder.
@@ -152,10 +158,10 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
     let mut now = Traced::new();
     for atom in &text.atoms {
         match atom {
-            Atom::Lit(s, origin) => now.push((s.to_string(), origin.clone())),
+            Atom::Lit(s, origin) => now.push((s.clone(), origin.clone())),
             Atom::Example { .. } => {}
             Atom::Field(name) => {
-                let value = String::from_utf8_lossy(batch.named(name, row)?).into_owned();
+                let value = String::from_utf8_lossy(batch.named(name, row)?).into();
                 let origin = Origin { source: Source::Field, column: Some(name.clone()), ..Origin::default() };
                 now.push((value, origin));
             }
@@ -168,7 +174,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
     let columns = batch.columns;
     if columns.substitution == Substitution::SinglePass {
         // A value is a wall, and so is the border between a template and what stands between examples.
-        let kind = |(_, origin): &(String, Origin)| {
+        let kind = |(_, origin): &(Arc<str>, Origin)| {
             (matches!(origin.source, Source::Field) || origin.example.is_some(), origin.source == Source::Separator)
         };
         let mut next = Traced::new();
@@ -220,13 +226,13 @@ fn at_once(
     Ok(Some(next))
 }
 
-fn flat(run: &[(String, Origin)]) -> String {
-    run.iter().map(|(s, _)| s.as_str()).collect()
+fn flat(run: &[(Arc<str>, Origin)]) -> String {
+    run.iter().map(|(s, _)| &**s).collect()
 }
 
 /// Put fields in for the placeholders that were found: first byte and column.
 fn put(
-    run: &[(String, Origin)],
+    run: &[(Arc<str>, Origin)],
     found: &[(usize, usize)],
     unit: &Text,
     batch: &Batch,
@@ -239,9 +245,7 @@ fn put(
     for &(at, column) in found {
         let end = at + columns.tokens.get(column).len();
         cut(run, start, at, out);
-        let mut taken = Traced::new();
-        cut(run, at, end, &mut taken);
-        for (_, origin) in &taken {
+        for (_, origin, _) in within(run, at, end) {
             if let (Source::Field | Source::Masked, Some(column)) = (origin.source, &origin.column)
                 && !culprits.contains(column)
             {
@@ -249,8 +253,8 @@ fn put(
             }
         }
         let (source, value) = match columns.fixed(column, unit) {
-            Some(by) => (Source::Masked, by.to_string()),
-            None => (Source::Field, String::from_utf8_lossy(batch.field(column, row)?).into_owned()),
+            Some(by) => (Source::Masked, by.clone()),
+            None => (Source::Field, String::from_utf8_lossy(batch.field(column, row)?).into()),
         };
         out.push((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }));
         start = end;
@@ -259,13 +263,24 @@ fn put(
     Ok(())
 }
 
-fn cut(run: &[(String, Origin)], start: usize, end: usize, out: &mut Traced) {
+fn cut(run: &[(Arc<str>, Origin)], start: usize, end: usize, out: &mut Traced) {
+    out.extend(within(run, start, end).map(|(s, origin, range)| {
+        let piece = if range.len() == s.len() { s.clone() } else { s[range].into() };
+        (piece, origin.clone())
+    }));
+}
+
+/// The stretches that bytes `start..end` of a run are part of, and which bytes of each.
+fn within(
+    run: &[(Arc<str>, Origin)],
+    start: usize,
+    end: usize,
+) -> impl Iterator<Item = (&Arc<str>, &Origin, Range<usize>)> {
     let mut at = 0;
-    for (s, origin) in run {
+    run.iter().filter_map(move |(s, origin)| {
         let (from, to) = (start.max(at), end.min(at + s.len()));
-        if from < to {
-            out.push((s[from - at..to - at].to_owned(), origin.clone()));
-        }
+        let own = (from < to).then(|| (s, origin, from - at..to - at));
         at += s.len();
-    }
+        own
+    })
 }

@@ -29,6 +29,7 @@ mod scalar;
 mod schema;
 mod shared;
 mod shots;
+mod sites;
 mod strings;
 mod text_json;
 mod turns;

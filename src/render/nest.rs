@@ -9,45 +9,56 @@
 use std::ops::Range;
 
 use super::batch::Batch;
+use super::copy::Step;
 use super::examples::Parts;
+use super::sites::Sites;
 use crate::error::Result;
 use crate::plan::{Seg, Unit};
 
 /// Values within values within values, and so on, that are followed; as many calls lie on the stack.
 const DEPTH: usize = 64;
 
-/// Where the filled values of one row stand among what is written.
-#[derive(Debug, Default)]
-pub struct Nest {
-    row: Option<usize>,
-    columns: Vec<Option<Range<usize>>>,
-    /// The columns that are known.
-    known: Vec<usize>,
+/// Fills rows, one after the other, and knows where the values of the last one stand among what was written.
+pub struct Nest<'a> {
+    batch: &'a Batch<'a>,
+    /// Where the rows end that are asked about.
+    end: usize,
+    row: usize,
+    /// Counts rows, and attempts that came to nothing: what was written before is no more.
+    turn: usize,
+    columns: Vec<Option<Box<Column<'a>>>>,
 }
 
-impl Nest {
+/// A column that some text or value brought in.
+struct Column<'a> {
+    values: Step<'a>,
+    sites: Sites,
+    /// The turn in which its value was written last, filled.
+    turn: usize,
+    /// Where that was.
+    written: Range<usize>,
+}
+
+impl<'a> Nest<'a> {
+    /// For rows of a batch up to `end`.
+    pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
+        let columns = (0..batch.columns.tokens.len()).map(|_| None).collect();
+        Self { batch, end, row: usize::MAX, turn: 0, columns }
+    }
+
     /// Append a unit's text in one row to `out`; nothing, and false, if it has to be filled column by column. What was
     /// appended for a row stays where it is until the next row's first unit.
     ///
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn unit(
-        &mut self,
-        unit: &Unit,
-        batch: &Batch,
-        row: usize,
-        shots: &[u32],
-        parts: &Parts,
-        out: &mut Vec<u8>,
-    ) -> Result<bool> {
+    pub fn unit(&mut self, unit: &Unit, row: usize, shots: &[u32], parts: &Parts, out: &mut Vec<u8>) -> Result<bool> {
         if !unit.nests {
             return Ok(false);
         }
-        if self.row != Some(row) {
-            self.row = Some(row);
-            self.columns.resize(batch.columns.tokens.len(), None);
-            self.forget();
+        if self.row != row {
+            self.row = row;
+            self.turn += 1;
         }
         let start = out.len();
         let mut fine = true;
@@ -55,50 +66,55 @@ impl Nest {
             match seg {
                 Seg::Lit(s, _) => out.extend_from_slice(s.as_bytes()),
                 Seg::Example { slot, part } => out.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
-                Seg::Field(column) => fine = self.fill(*column, batch, row, DEPTH, out)?,
+                Seg::Field(column) => fine = self.fill(*column, row, DEPTH, out)?,
             }
             if !fine {
                 break;
             }
         }
-        fine = fine && batch.columns.tokens.find(&out[start..], 0).is_none();
+        fine = fine && self.batch.columns.tokens.find(&out[start..], 0).is_none();
         if !fine {
             out.truncate(start);
-            self.forget();
+            self.turn += 1;
         }
         Ok(fine)
     }
 
-    fn forget(&mut self) {
-        for column in self.known.drain(..) {
-            self.columns[column] = None;
-        }
-    }
-
     /// Append a column's value, filled; false if more than `depth` values lie within each other.
-    fn fill(&mut self, column: usize, batch: &Batch, row: usize, depth: usize, out: &mut Vec<u8>) -> Result<bool> {
-        if let Some(known) = &self.columns[column] {
-            out.extend_from_within(known.clone());
+    fn fill(&mut self, number: usize, row: usize, depth: usize, out: &mut Vec<u8>) -> Result<bool> {
+        let known = self.columns[number].take();
+        if let Some(written) = known.as_ref().filter(|column| column.turn == self.turn).map(|c| c.written.clone()) {
+            out.extend_from_within(written);
+            self.columns[number] = known;
             return Ok(true);
         }
         let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
-        let tokens = &batch.columns.tokens;
-        let value = batch.field(column, row)?;
+        let mut column = known.map_or_else(|| Column::new(self.batch, number), Ok)?;
+        let tokens = &self.batch.columns.tokens;
         let start = out.len();
-        let (mut from, mut copied) = (0, 0);
-        while let Some((at, inner)) = tokens.find(value, from) {
-            from = at + tokens.get(inner).len();
-            if inner > column {
-                out.extend_from_slice(&value[copied..at]);
-                if !self.fill(inner, batch, row, depth, out)? {
-                    return Ok(false);
-                }
-                copied = from;
+        let (bytes, mut copied, end) = column.values.place(row, &[]);
+        for site in column.sites.of(row, self.end, number, &column.values, tokens) {
+            let site = column.sites.get(site);
+            out.extend_from_slice(&bytes[copied..site.at]);
+            // Its own place stays empty until it is back: only later columns are asked for.
+            if !self.fill(site.column, row, depth, out)? {
+                return Ok(false);
             }
+            copied = site.at + tokens.get(site.column).len();
         }
-        out.extend_from_slice(&value[copied..]);
-        self.columns[column] = Some(start..out.len());
-        self.known.push(column);
+        out.extend_from_slice(&bytes[copied..end]);
+        (column.turn, column.written) = (self.turn, start..out.len());
+        self.columns[number] = Some(column);
         Ok(true)
+    }
+}
+
+impl<'a> Column<'a> {
+    fn new(batch: &'a Batch<'a>, number: usize) -> Result<Box<Self>> {
+        let values = match batch.columns.mask(number) {
+            Some(by) => Step::Lit(by.as_bytes(), 0, by.len()),
+            None => Step::column(batch.texts(number)?),
+        };
+        Ok(Box::new(Self { values, sites: Sites::default(), turn: 0, written: 0..0 }))
     }
 }

@@ -25,7 +25,7 @@ const HUGE: usize = 2 << 20;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
 const KEPT: usize = 228 << 20;
 /// What of it may be scratch memory.
-const SCRATCH: usize = 48 << 20;
+const SCRATCH: usize = 80 << 20;
 
 /// Dropped memory, to be used again; the oldest first.
 static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), scratch: Vec::new() });

@@ -2,8 +2,8 @@
 //!
 //! Lengths follow from the columns' offsets, before a byte of a column has been read. So the output is laid out first,
 //! and each column's bytes are then checked, looked through for placeholders and copied while they are near the
-//! processor, be it in the column or in the output: they come from memory once. What is found wrong ends it, and the rows are rendered as others are, which
-//! finds it again and says where it is.
+//! processor, be it in the column or in the output: they come from memory once. What is found wrong ends it, and the
+//! rows are rendered as others are, which finds it again and says where it is.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -128,15 +128,17 @@ struct Unread<'a> {
 impl<'a> Unread<'a> {
     /// The columns that programs write, but for those that were read already; None if some column isn't plain.
     fn new(batch: &Batch<'a>, programs: &[&Program]) -> Option<Self> {
+        let mut asked: Vec<usize> = programs.iter().flat_map(|p| p.fields.iter().chain(&p.scanned)).copied().collect();
+        asked.sort_unstable();
+        asked.dedup();
         let mut columns = HashMap::new();
-        for program in programs {
-            for column in program.fields.iter().chain(&program.scanned) {
-                let scanned = program.scanned.contains(column);
-                if let Some(texts) = batch.unread(*column) {
-                    columns.entry(*column).or_insert(Column { texts, scanned: false }).scanned |= scanned;
-                } else if batch.texts(*column).is_err() || scanned && !matches!(batch.hazards(*column), Ok(None)) {
-                    return None;
-                }
+        // Side by side, since it goes over all offsets.
+        for (column, texts) in threads::map(asked, |column| (column, batch.unread(column))) {
+            let scanned = programs.iter().any(|program| program.scanned.contains(&column));
+            if let Some(texts) = texts {
+                columns.insert(column, Column { texts, scanned });
+            } else if batch.texts(column).is_err() || scanned && !matches!(batch.hazards(column), Ok(None)) {
+                return None;
             }
         }
         Some(Self { columns, tokens: &batch.columns.tokens })

@@ -75,16 +75,16 @@ pub fn chat_text(chat: Vec<Said>, meta: Option<&Rounds>) -> Result<Vec<Piece>> {
 
 fn around(voice: Option<&Turn>, key: &str, source: Source, role: &Value) -> Result<Piece> {
     let text = match voice.and_then(|turn| Some((turn, turn.get(key)?))) {
-        Some((_, Entry::Const(Value::Str(s)))) => s,
+        Some((_, Entry::Const(Value::Str(s)))) => s.clone(),
         Some((turn, Entry::Const(other))) if other.truthy() => {
             return Err(Error::template(
                 format!("{}.{key}", turn.place),
                 format!("expected a str for {key:?}, found {}", other.type_name()),
             ));
         }
-        _ => "",
+        _ => Arc::default(),
     };
-    Ok(Piece::fixed(text, source, role.as_str()))
+    Ok(Piece::fixed(text, source, role.as_text()))
 }
 
 /// The messages of a chat for an API.

@@ -44,7 +44,7 @@ pub fn alone(items: &[Item]) -> Result<Vec<Piece>> {
             Item::Marker { .. } => {}
             Item::Turn(turn) if turn.is_marker() => {}
             Item::Turn(turn) => {
-                let role = turn.constant("role").and_then(Value::as_str);
+                let role = turn.constant("role").and_then(Value::as_text);
                 out.push(Piece::fixed(string(turn, "begin")?, Source::RoleBegin, role));
                 out.push(Piece::new(turn.prompt().cloned().unwrap_or_default()));
                 out.push(Piece::fixed(string(turn, "end")?, Source::RoleEnd, role));

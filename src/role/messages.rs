@@ -89,7 +89,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
         match out.last_mut() {
             Some((last, before)) if last.equals(&role) => match (before, said) {
                 (Slot::Text(text), Slot::Text(pieces)) => {
-                    text.push(Piece::fixed("\n", Source::Separator, role.as_str()));
+                    text.push(Piece::fixed("\n", Source::Separator, role.as_text()));
                     text.extend(pieces);
                 }
                 _ => {
@@ -120,13 +120,13 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
 
 /// The meta template's `begin` goes in as it is.
 fn verbatim(begin: &Value) -> Result<Message> {
-    let text = |s: &str| vec![Piece::fixed(s, Source::MetaBegin, None)];
+    let text = |s: &Arc<str>| vec![Piece::fixed(s.clone(), Source::MetaBegin, None)];
     match begin {
         Value::Str(s) => Ok(Message::Bare(text(s))),
         Value::Dict(keys) => Ok(Message::Dict(
             keys.iter()
                 .map(|(k, v)| {
-                    let name: Arc<str> = k.as_str().map_or_else(|| k.to_string().into(), Arc::from);
+                    let name: Arc<str> = k.key();
                     let slot = match v {
                         Value::Str(s) if &*name == "prompt" => Slot::Text(text(s)),
                         other => Slot::Const(other.clone()),
@@ -197,7 +197,7 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
             "the role has no prompt, and no turn of the dialogue gives it one; AISBench refuses such a message",
         ));
     }
-    let name = role.constant("role").and_then(Value::as_str);
+    let name = role.constant("role").and_then(Value::as_text);
     let pieces = vec![
         Piece::fixed(string(role, "begin")?, Source::RoleBegin, name),
         Piece::new(prompt(role)?),

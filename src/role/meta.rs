@@ -118,7 +118,7 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
                 ));
             }
         }
-        Ok(keys.iter().map(|(k, v)| (k.as_str().map_or_else(|| k.to_string().into(), Arc::from), v.clone())).collect())
+        Ok(keys.iter().map(|(k, v)| (k.key(), v.clone())).collect())
     };
     items.iter().enumerate().map(read).collect()
 }
@@ -176,7 +176,7 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
 fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
     let mut turn = Turn { place: path.to_owned(), keys: Vec::with_capacity(keys.len()) };
     for (key, value) in keys {
-        let name: Arc<str> = key.as_str().map_or_else(|| key.to_string().into(), Arc::from);
+        let name: Arc<str> = key.key();
         let value = match (&*name, value) {
             ("begin" | "end", Value::List(parts)) => {
                 let mut text = String::new();

@@ -44,13 +44,13 @@ pub fn merge_raw<T: PartialEq>(meta: &[T], messages: &[T]) -> Vec<MergeMeta> {
 
 /// A message of a list-form meta template.
 pub fn meta_message(keys: &[(Arc<str>, Value)]) -> Message {
-    let role = keys.iter().find(|(k, _)| &**k == "role").and_then(|(_, v)| v.as_str());
+    let role = keys.iter().find(|(k, _)| &**k == "role").and_then(|(_, v)| v.as_text());
     Message::Dict(
         keys.iter()
             .map(|(name, value)| {
                 let slot = match value {
                     Value::Str(s) if &**name == "content" => {
-                        Slot::Text(vec![Piece::fixed(s, Source::MetaTemplate, role)])
+                        Slot::Text(vec![Piece::fixed(s.clone(), Source::MetaTemplate, role)])
                     }
                     other => Slot::Const(other.clone()),
                 };

@@ -31,8 +31,8 @@ impl Piece {
     }
 
     /// Text that stays as it is.
-    pub fn fixed(text: &str, source: Source, role: Option<&str>) -> Self {
-        let origin = Origin { source, role: role.map(Arc::from), ..Origin::default() };
+    pub fn fixed(text: impl Into<Arc<str>>, source: Source, role: Option<&Arc<str>>) -> Self {
+        let origin = Origin { source, role: role.cloned(), ..Origin::default() };
         Self::new(Text::fixed(text, origin))
     }
 }

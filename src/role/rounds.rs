@@ -1,5 +1,7 @@
 //! Sections and rounds: which turns of a dialogue the meta template's round is laid over together.
 
+use std::sync::Arc;
+
 use super::meta::Rounds;
 use crate::error::{Error, Result};
 use crate::template::{Entry, Item, Turn};
@@ -139,15 +141,15 @@ pub(super) fn overlay(items: &[Item], meta: &Rounds) -> Result<Vec<Turn>> {
 /// # Errors
 ///
 /// `TemplateError` if it is no string.
-pub(super) fn string<'a>(role: &'a Turn, key: &str) -> Result<&'a str> {
+pub(super) fn string(role: &Turn, key: &str) -> Result<Arc<str>> {
     match role.get(key) {
-        None => Ok(""),
-        Some(Entry::Const(Value::Str(s))) => Ok(s),
+        None => Ok(Arc::default()),
+        Some(Entry::Const(Value::Str(s))) => Ok(s.clone()),
         Some(Entry::Const(other)) => Err(Error::template(
             format!("{}.{key}", role.place),
             format!("expected a str for {key:?}, found {}", other.type_name()),
         )),
-        Some(Entry::Text(_) | Entry::Media(_)) => Ok(""),
+        Some(Entry::Text(_) | Entry::Media(_)) => Ok(Arc::default()),
     }
 }
 

@@ -74,7 +74,7 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
 fn section_string(value: Option<&Value>, key: &str, source: Source) -> Result<Piece> {
     match value {
         None => Ok(Piece::fixed("", source, None)),
-        Some(Value::Str(s)) => Ok(Piece::fixed(s, source, None)),
+        Some(Value::Str(s)) => Ok(Piece::fixed(s.clone(), source, None)),
         Some(other) => Err(Error::template(
             format!("meta_template.{key}"),
             format!("expected a str for a text prompt, found {}", other.type_name()),
@@ -142,7 +142,7 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
     }
     for (n, item) in meta.round.iter().enumerate() {
         match item {
-            RoundItem::Str(s) => out.push(Piece::fixed(s, Source::MetaTemplate, None)),
+            RoundItem::Str(s) => out.push(Piece::fixed(s.clone(), Source::MetaTemplate, None)),
             RoundItem::Role(role) => {
                 if !speak(&roles[*role], stop, out)? {
                     return Ok(false);
@@ -158,7 +158,7 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
 
 /// `begin + prompt + end` of a role; only `begin` where generation starts. Returns whether the prompt goes on.
 fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
-    let name = role.constant("role").and_then(Value::as_str);
+    let name = role.constant("role").and_then(Value::as_text);
     out.push(Piece::fixed(string(role, "begin")?, Source::RoleBegin, name));
     if stop && generates(role) {
         return Ok(false);
@@ -176,9 +176,11 @@ fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
 pub(super) fn prompt(role: &Turn) -> Result<Text> {
     match role.get("prompt") {
         Some(Entry::Text(text)) => Ok(text.clone()),
-        _ => {
-            Ok(Piece::fixed(string(role, "prompt")?, Source::RolePrompt, role.constant("role").and_then(Value::as_str))
-                .text)
-        }
+        _ => Ok(Piece::fixed(
+            string(role, "prompt")?,
+            Source::RolePrompt,
+            role.constant("role").and_then(Value::as_text),
+        )
+        .text),
     }
 }

@@ -141,7 +141,7 @@ pub struct Media {
 
 impl Media {
     fn parse(value: &Value, place: String, source: Source, role: Option<&Value>) -> Self {
-        let origin = Origin { source, role: role.and_then(Value::as_str).map(Arc::from), ..Origin::default() };
+        let origin = Origin { source, role: role.and_then(Value::as_text).cloned(), ..Origin::default() };
         if let Some((order, parts)) = compact(value, &origin) {
             return Self { place, form: Form::Compact { order }, parts };
         }
@@ -175,20 +175,20 @@ fn tagged(value: &Value, modality: Modality, place: &str, origin: &Origin) -> Re
     };
     let mut out = Vec::with_capacity(keys.len());
     for (key, value) in keys {
-        let key: Arc<str> = key.as_str().map_or_else(|| key.to_string().into(), Arc::from);
+        let key: Arc<str> = key.key();
         let slot = match value {
             _ if &*key != holder => PartKey::Const(value.clone()),
             Value::Str(s) => {
-                text = Some(Text::lit(s, origin.clone()));
+                text = Some(Text::lit(s.clone(), origin.clone()));
                 PartKey::Text
             }
             Value::Dict(inner) if modality != Modality::Text => {
                 let mut object = Vec::with_capacity(inner.len());
                 for (key, value) in inner {
-                    let key: Arc<str> = key.as_str().map_or_else(|| key.to_string().into(), Arc::from);
+                    let key: Arc<str> = key.key();
                     object.push(match value {
                         Value::Str(s) if &*key == "url" => {
-                            text = Some(Text::lit(s, origin.clone()));
+                            text = Some(Text::lit(s.clone(), origin.clone()));
                             (key, None)
                         }
                         found if &*key == "url" => return Err(wrong(format!("{place}.{holder}.url"), found)),

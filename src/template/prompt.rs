@@ -85,7 +85,7 @@ impl PromptTemplate {
         let (shape, keys) = match value {
             Value::Str(s) => {
                 missing(s, path.to_owned())?;
-                (Shape::One(Body::Str(Text::lit(s, Origin { source, ..Origin::default() }))), None)
+                (Shape::One(Body::Str(Text::lit(s.clone(), Origin { source, ..Origin::default() }))), None)
             }
             Value::Dict(items) => {
                 let sections = ["begin", "round", "end"];
@@ -113,7 +113,7 @@ impl PromptTemplate {
                     Shape::One(dialogue(value, path, source))
                 } else {
                     let body = |key: &Value, entry: &Value| match entry {
-                        Value::Str(s) => Body::Str(Text::lit(s, Origin { source, ..Origin::default() })),
+                        Value::Str(s) => Body::Str(Text::lit(s.clone(), Origin { source, ..Origin::default() })),
                         _ => dialogue(entry, &key_path(path, key), source),
                     };
                     Shape::Labels(items.iter().map(|(k, v)| (k.clone(), body(k, v))).collect())

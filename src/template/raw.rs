@@ -91,13 +91,13 @@ fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, s
     }
     let origin = Origin { source, role: role.map(Arc::from), ..Origin::default() };
     let entry = |name: &str, value: &Value| match value {
-        Value::Str(s) if name == "content" && format => Entry::Text(Text::lit(s, origin.clone())),
+        Value::Str(s) if name == "content" && format => Entry::Text(Text::lit(s.clone(), origin.clone())),
         other => Entry::Const(other.clone()),
     };
     let keys = keys
         .iter()
         .map(|(k, v)| {
-            let name: Arc<str> = k.as_str().map_or_else(|| k.to_string().into(), Arc::from);
+            let name: Arc<str> = k.key();
             let entry = entry(&name, v);
             (name, entry)
         })

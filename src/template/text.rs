@@ -91,12 +91,12 @@ pub struct Text {
 
 impl Text {
     /// One literal.
-    pub fn lit(text: &str, origin: Origin) -> Self {
+    pub fn lit(text: impl Into<Arc<str>>, origin: Origin) -> Self {
         Self { atoms: vec![Atom::Lit(text.into(), origin)], ..Self::default() }
     }
 
     /// One literal that no field is filled into.
-    pub fn fixed(text: &str, origin: Origin) -> Self {
+    pub fn fixed(text: impl Into<Arc<str>>, origin: Origin) -> Self {
         Self::lit(text, origin).finished()
     }
 

@@ -86,19 +86,16 @@ pub enum Item {
 impl Item {
     /// Read an item of a dialogue at `place`.
     pub fn parse(value: &Value, place: String, source: Source) -> Self {
-        let origin = |role: Option<&Value>| Origin {
-            source,
-            role: role.and_then(Value::as_str).map(Arc::from),
-            ..Origin::default()
-        };
+        let origin =
+            |role: Option<&Value>| Origin { source, role: role.and_then(Value::as_text).cloned(), ..Origin::default() };
         match value {
-            Value::Str(s) => Self::Str(Text::lit(s, origin(None))),
+            Value::Str(s) => Self::Str(Text::lit(s.clone(), origin(None))),
             Value::Dict(items) => {
                 let mut keys = Vec::with_capacity(items.len());
                 for (key, entry) in items {
-                    let name: Arc<str> = key.as_str().map_or_else(|| key.to_string().into(), Arc::from);
+                    let name: Arc<str> = key.key();
                     let entry = match (&*name, entry) {
-                        ("prompt", Value::Str(s)) => Entry::Text(Text::lit(s, origin(value.get("role")))),
+                        ("prompt", Value::Str(s)) => Entry::Text(Text::lit(s.clone(), origin(value.get("role")))),
                         ("prompt", other) => {
                             return Self::Bad(Error::template(
                                 format!("{place}.prompt"),

@@ -338,9 +338,9 @@ impl<'a> Shown<'a> {
     /// `RenderError` for a value without text.
     pub fn traced(&self, row: usize, media: usize, values: &Batch) -> Result<Vec<Traced>> {
         let own = &self.stretches[media];
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let text = |bytes: &[u8]| -> Arc<str> { String::from_utf8_lossy(bytes).into() };
         let shown = |span: &Span, bases: &[TextColumn]| match span {
-            Span::Own(own) => own.to_string(),
+            Span::Own(own) => own.clone().into(),
             Span::Of { base, row, range } => text(&bases[*base].bytes(*row)[range.clone()]),
         };
         let names = &values.columns.names;
@@ -357,7 +357,7 @@ impl<'a> Shown<'a> {
             let mut traced = Traced::new();
             for seg in &self.plans[own.plans[n] as usize].programs[0].units[0].segs {
                 traced.push(match seg {
-                    Seg::Lit(s, origin) => (s.to_string(), origin.clone()),
+                    Seg::Lit(s, origin) => (s.clone(), origin.clone()),
                     Seg::Field(0) => {
                         let of = match &own.spans[n] {
                             Span::Of { base, .. } => names.get(*base),
