@@ -54,10 +54,10 @@ def of_limit(workload: str, setting: str) -> Figure:
     return times(workload, f"limit-{setting}", ours)
 
 
-def per_byte(workload: str, other: str) -> Figure:
-    """One workload's bytes a second to another's."""
+def braces(way: str) -> Figure:
+    """Bytes a second of text full of braces to those of plain text."""
     return lambda results: quotient(
-        *(measure(results.rate(name, "promptpress"), bytes_per_second) for name in (workload, other)),
+        *(measure(results.one("braces", workload=name, way=way), bytes_per_second) for name in ("latex", "zero"))
     )
 
 
@@ -106,7 +106,8 @@ def targets() -> Iterator[Target]:
     ):
         yield Target(f"{workload}: `render` to the copy limit, fresh", of_limit(workload, "fresh"), fresh)
         yield Target(f"{workload}: `stream` to the copy limit, reused", of_limit(workload, "reused"), reused)
-    yield Target("latex to zero, bytes a second", per_byte("latex", "zero"), 0.8)
+    yield Target("latex to zero, in turns, bytes a second", braces("render"), 0.8)
+    yield Target("the same by `stream`", braces("stream"), 0.8)
     yield Target("hostile to plain Python, rate", times("hostile", "plain_python"), 20)
     for workload, about, bound in (
         ("zero", "zero", 500),
