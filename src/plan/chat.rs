@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::role::{
     Message, MetaTemplate, Piece, Request, Rounds, Said, Slot, api_roles, chat_messages, chat_text, check_chat,
 };
-use crate::template::{Atom, Text};
+use crate::template::Text;
 use crate::value::Value;
 
 fn rounds(config: &Config) -> Result<Option<&Rounds>> {
@@ -52,7 +52,7 @@ pub fn chat_request(config: &Config, history: &[(&Value, bool)]) -> Result<Reque
         .iter()
         .zip(0..)
         .map(|((role, speaks), slot)| {
-            let text = Text { atoms: vec![Atom::Example { slot, part: 0 }], fixed: true, swap: None };
+            let text = Text::example(slot, 0).finished();
             (*role, speaks.then_some(text))
         })
         .collect();

@@ -201,7 +201,7 @@ impl IceForm {
     /// A form whose texts are left open: part p of the example in `slot`.
     pub fn open(&self, kind: usize, slot: u32) -> Option<ExampleForm> {
         let form = self.kinds[kind].1.as_ref().ok()?;
-        let text = |part, old: &Text| Text { atoms: vec![Atom::Example { slot, part }], fixed: old.fixed, swap: None };
+        let text = |part, old: &Text| Text { fixed: old.fixed, ..Text::example(slot, part) };
         Some(form.with(text, |_| Vec::new()))
     }
 }
@@ -213,7 +213,7 @@ pub fn columns_text<'a>(names: impl Iterator<Item = &'a String>, source: Source)
         if n > 0 {
             text.push(&Text::lit(" ", Origin { source, ..Origin::default() }));
         }
-        text.atoms.push(Atom::Field(name.as_str().into()));
+        text.push(&Text::of(vec![Atom::Field(name.as_str().into())]));
     }
     text
 }
@@ -257,7 +257,7 @@ pub fn messages_of(value: &Value) -> Vec<RawItem> {
         .iter()
         .map(|item| match item {
             Value::Dict(keys) => RawItem::Message(Turn {
-                place: String::new(),
+                place: Arc::default(),
                 keys: keys
                     .iter()
                     .map(|(k, v)| {

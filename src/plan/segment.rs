@@ -249,11 +249,11 @@ fn replace(work: &[Work], columns: &Columns, unit: &Text, find: impl Fn(&str) ->
             Seg::Lit(s, origin) => Some(Atom::Lit(s.clone(), origin.clone())),
             _ => None,
         };
-        let text = Text { atoms: run.iter().filter_map(atom).collect(), ..Text::default() };
+        let text = Text::of(run.iter().filter_map(atom).collect());
         let whole = text.literal();
         let mut start = 0;
         let literal = |start, end, out: &mut Vec<Work>| {
-            out.extend(text.cut(start, end).atoms.into_iter().filter_map(|atom| match atom {
+            out.extend(Arc::unwrap_or_clone(text.cut(start, end).atoms).into_iter().filter_map(|atom| match atom {
                 Atom::Lit(s, origin) => Some(Work { seg: Seg::Lit(s, origin), sealed: false }),
                 Atom::Example { .. } | Atom::Field(_) => None,
             }));

@@ -1,6 +1,7 @@
 //! Placeholders: what stands in a text for a column, and whether one could form out of values.
 
-use memchr::memmem;
+use memchr::arch::all::packedpair::HeuristicFrequencyRank;
+use memchr::memmem::{Finder, FinderBuilder};
 
 use crate::threads;
 
@@ -17,7 +18,7 @@ const SPARSE: usize = 512;
 pub struct Tokens {
     all: Vec<String>,
     /// How each is found: what a search needs to know of it beforehand.
-    finders: Vec<memmem::Finder<'static>>,
+    finders: Vec<Finder<'static>>,
     /// Bytes that a token begins with.
     starts: Vec<u8>,
     /// The columns by the second byte of their tokens, by which most are told apart; empty if one has none.
@@ -28,13 +29,41 @@ pub struct Tokens {
     overlap: bool,
 }
 
+/// How common bytes are in mathematical text, which is what tokens are looked for in as a whole. A search goes by two
+/// bytes of a token that are seldom; braces, which are so elsewhere, would be found everywhere.
+struct Mathematics;
+
+impl Mathematics {
+    const RANKS: [u8; 256] = {
+        let mut ranks = [50; 256];
+        let (letters, mut n) = (b"zqjxkvwygbhpmuldfcosinrtae", 0);
+        while n < letters.len() {
+            ranks[letters[n] as usize] = 100 + n as u8;
+            n += 1;
+        }
+        let (everywhere, mut n) = (b"{}\\$ ", 0);
+        while n < everywhere.len() {
+            ranks[everywhere[n] as usize] = u8::MAX;
+            n += 1;
+        }
+        ranks
+    };
+}
+
+impl HeuristicFrequencyRank for Mathematics {
+    fn rank(&self, byte: u8) -> u8 {
+        Self::RANKS[usize::from(byte)]
+    }
+}
+
 impl Tokens {
     /// These tokens.
     pub fn new(all: Vec<String>) -> Self {
         let mut starts: Vec<u8> = all.iter().filter_map(|token| token.as_bytes().first().copied()).collect();
         starts.sort_unstable();
         starts.dedup();
-        let finders = all.iter().map(|token| memmem::Finder::new(token).into_owned()).collect();
+        let finder = |token| FinderBuilder::new().build_forward_with_ranker(Mathematics, token).into_owned();
+        let finders = all.iter().map(finder).collect();
         let seconds: Option<Vec<u8>> = all.iter().map(|token| token.as_bytes().get(1).copied()).collect();
         let mut by_second = Vec::new();
         for (column, second) in seconds.into_iter().flatten().enumerate() {

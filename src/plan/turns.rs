@@ -7,7 +7,7 @@ use super::config::Config;
 use super::recipe::dialogue_request;
 use crate::error::Result;
 use crate::role::Request;
-use crate::template::{Atom, Entry, Item, Text, Turn, Turns};
+use crate::template::{Entry, Item, Text, Turn, Turns};
 
 /// Which requests a conversation gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub fn turn_recipe(turns: &Turns, config: &Config, pairs: usize, cut: Cut, repli
 }
 
 fn example(slot: u32, part: u32) -> Text {
-    Text { atoms: vec![Atom::Example { slot, part }], fixed: true, swap: None }
+    Text::example(slot, part).finished()
 }
 
 fn with_texts(turn: &Turn, part: &mut u32, mut text: impl FnMut(u32, &Text) -> Text) -> Turn {

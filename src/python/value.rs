@@ -10,6 +10,10 @@ pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     if object.is_none() {
         return Ok(Value::None);
     }
+    // What most values are comes first.
+    if let Ok(s) = object.cast::<PyString>() {
+        return Ok(Value::Str(s.to_cow()?.as_ref().into()));
+    }
     if let Ok(b) = object.cast::<PyBool>() {
         return Ok(Value::Bool(b.is_true()));
     }
@@ -21,9 +25,6 @@ pub(super) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     }
     if let Ok(f) = object.cast::<PyFloat>() {
         return Ok(Value::Float(f.value()));
-    }
-    if let Ok(s) = object.cast::<PyString>() {
-        return Ok(Value::Str(s.to_cow()?.as_ref().into()));
     }
     if let Ok(list) = object.cast::<PyList>() {
         return Ok(Value::List(list.iter().map(|item| from_python(&item)).collect::<PyResult<_>>()?));

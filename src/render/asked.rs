@@ -7,10 +7,11 @@ use arrow_array::{Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 
 use super::batch::{Batch, Host};
+use super::emit::{Emit, Rows};
 use super::engine::Shots;
 use super::examples::Parts;
 use super::planner::{Plan, Plans};
-use super::renderer::{Emit, Renderer};
+use super::renderer::Renderer;
 use crate::error::{Error, Result};
 use crate::plan::{Columns, InferMode};
 
@@ -75,8 +76,18 @@ impl Renderer {
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
             .map_err(|e| Error::render(e.to_string()))?;
         let plans = Plans { all: plans, labels: 1, each: Some(asked.plans) };
-        emit.samples = Some(Int64Array::from(asked.samples));
-        emit.turns = (self.config.infer_mode != InferMode::Whole).then(|| Int64Array::from(asked.turns));
-        self.emit(&empty, &Batch::new(&none, &empty, host), &plans, &asked.shots, parts, asked.start, emit)
+        let turns = (self.config.infer_mode != InferMode::Whole).then(|| Int64Array::from(asked.turns));
+        let rows = Rows {
+            batch: &empty,
+            values: &Batch::new(&none, &empty, host),
+            plans: &plans,
+            shots: &asked.shots,
+            parts,
+            start: asked.start,
+            shown: None,
+            samples: Some(Int64Array::from(asked.samples)),
+            turns,
+        };
+        self.emit(&rows, emit)
     }
 }

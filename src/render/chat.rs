@@ -12,10 +12,11 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::asked::Asked;
 use super::batch::{Batch, Host, is_extension};
+use super::emit::Emit;
 use super::examples::Parts;
 use super::message_type::element_type;
 use super::planner::{Plan, Planner};
-use super::renderer::{Emit, Renderer};
+use super::renderer::Renderer;
 use super::scalar::readable;
 use super::zipped::{Zipped, large_lists};
 use crate::error::{Error, Result};

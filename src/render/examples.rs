@@ -436,7 +436,7 @@ impl Examples {
                     )
                 })
                 .collect();
-            Text { atoms, fixed: old.fixed, swap: old.swap.clone() }
+            Text { atoms: Arc::new(atoms), fixed: old.fixed, swap: old.swap.clone() }
         };
         let expand = |column: &str| match self.table.column_by_name(column) {
             Some(array) => messages_of(&value_at(array, example as usize)),

@@ -301,7 +301,7 @@ fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
             if let Message::Dict(keys) = &mut own {
                 for (_, slot) in keys {
                     if let Slot::Text(pieces) = slot {
-                        for atom in pieces.iter_mut().flat_map(|p| &mut p.text.atoms) {
+                        for atom in pieces.iter_mut().flat_map(|p| Arc::make_mut(&mut p.text.atoms)) {
                             if let crate::template::Atom::Lit(_, origin) = atom {
                                 origin.column = Some(column.clone());
                             }

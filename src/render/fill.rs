@@ -73,7 +73,7 @@ impl<'a> Filler<'a> {
     fn by_columns(&mut self, unit: &Unit, row: usize, shots: &[u32], parts: &Parts) -> Result<()> {
         let (batch, text) = (self.batch, &mut self.text);
         text.clear();
-        for atom in &unit.text.atoms {
+        for atom in unit.text.atoms.iter() {
             text.extend_from_slice(match atom {
                 Atom::Lit(s, _) => s.as_bytes(),
                 Atom::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
@@ -156,7 +156,7 @@ pub type Traced = Vec<(Arc<str>, Origin)>;
 /// `RenderError` for a value without text.
 pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str>>) -> Result<Traced> {
     let mut now = Traced::new();
-    for atom in &text.atoms {
+    for atom in text.atoms.iter() {
         match atom {
             Atom::Lit(s, origin) => now.push((s.clone(), origin.clone())),
             Atom::Example { .. } => {}

@@ -5,6 +5,7 @@ mod batch;
 mod borrowed;
 mod chat;
 mod copy;
+mod emit;
 mod engine;
 mod examples;
 mod expansion;

@@ -1,27 +1,20 @@
 //! The renderer: a checked configuration with its examples, bound to a schema when samples come.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 
 use super::batch::{Batch, Host, names};
-use super::borrowed::Borrowed;
-use super::engine::{Shots, texts};
+use super::emit::{Emit, Rows};
 use super::examples::{Examples, Parts};
-use super::lists::Assembly;
 use super::media::Shown;
 use super::message_type::MessageType;
 use super::outcome::Outcome;
-use super::planner::{Plan, Plans};
+use super::planner::Plan;
 use super::shared::Shared;
-use super::strings::{Block, limit};
-use super::text_json::text_json;
 use crate::error::{Error, Result};
-use crate::plan::{
-    Choice, Columns, Config, Draws, ExampleForm, IceForm, Labels, Mode, Output, Substitution, labels, recipe,
-};
+use crate::plan::{Choice, Columns, Config, Draws, ExampleForm, IceForm, Labels, Mode, Substitution, labels, recipe};
 use crate::role::Request;
 use crate::template::{ColumnTokens, PromptTemplate, Shape, Template};
 use crate::threads;
@@ -29,22 +22,6 @@ use crate::value::Value;
 
 /// Rows that are rendered between two looks at signals, and that one output chunk holds at most.
 const SLICE: usize = 65_536;
-
-/// What rendering a slice appends to, and what it says of all its requests.
-pub(super) struct Emit<'a> {
-    pub(super) message_type: Option<&'a MessageType>,
-    pub(super) labels: &'a [Option<Value>],
-    pub(super) whole: bool,
-    /// The sample of each request, where it isn't the row.
-    pub(super) samples: Option<Int64Array>,
-    /// The turn of each request.
-    pub(super) turns: Option<Int64Array>,
-    /// The media of the samples.
-    pub(super) shown: Option<&'a Shown<'a>>,
-    /// What all slices of a batch have in common.
-    pub(super) shared: &'a Shared,
-    pub(super) out: &'a mut Vec<Outcome>,
-}
 
 /// A compiled configuration. Immutable; what depends on a schema is bound on first use and kept.
 pub struct Renderer {
@@ -286,16 +263,8 @@ impl Renderer {
         let bound = self.bind(&batch.schema())?;
         let message_type = self.message_type(&bound)?;
         let (mut out, shared) = (Vec::new(), Shared::default());
-        let mut emit = Emit {
-            message_type: message_type.as_ref(),
-            labels: &[None],
-            whole: false,
-            samples: None,
-            turns: None,
-            shown: None,
-            shared: &shared,
-            out: &mut out,
-        };
+        let mut emit =
+            Emit { message_type: message_type.as_ref(), labels: &[None], whole: false, shared: &shared, out: &mut out };
         let replies = Some((turn, replies));
         match self.config.main() {
             Template::Turns(turns) => self.conversations(turns, batch, 0, replies, &mut emit, host)?,
@@ -332,14 +301,13 @@ impl Renderer {
             return self.side_by_side(batch, start, step, &bound, message_type.as_ref(), host);
         }
         let (mut out, shared) = (Vec::new(), Shared::default());
+        let mut emit = Emit { message_type: message_type.as_ref(), labels, whole, shared: &shared, out: &mut out };
         let mut at = 0;
-        while at < batch.num_rows() || out.is_empty() {
+        while at < batch.num_rows() || emit.out.is_empty() {
             host.check()?;
             let rows = step.min(batch.num_rows() - at);
-            let slice = batch.slice(at, rows);
             let first = start + at;
-            self.slice(&slice, first, &bound, message_type.as_ref(), labels, state, whole, host, &shared, &mut out)
-                .map_err(|e| e.shifted(first))?;
+            self.slice(&batch.slice(at, rows), first, &bound, state, host, &mut emit).map_err(|e| e.shifted(first))?;
             at += rows.max(1);
         }
         Ok(out)
@@ -363,8 +331,8 @@ impl Renderer {
             let render = |at: usize| {
                 let (slice, first) = (batch.slice(at, step.min(batch.num_rows() - at)), start + at);
                 let (mut own, shared) = (Vec::new(), Shared::default());
-                self.slice(&slice, first, bound, message_type, &[None], &mut None, false, host, &shared, &mut own)
-                    .map_err(|e| e.shifted(first))?;
+                let mut emit = Emit { message_type, labels: &[None], whole: false, shared: &shared, out: &mut own };
+                self.slice(&slice, first, bound, &mut None, host, &mut emit).map_err(|e| e.shifted(first))?;
                 Ok(own)
             };
             for own in threads::map(group.to_vec(), render) {
@@ -374,28 +342,22 @@ impl Renderer {
         Ok(out)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one caller; a struct would only repeat the names")]
     fn slice(
         &self,
         batch: &RecordBatch,
         start: usize,
         bound: &Bound,
-        message_type: Option<&MessageType>,
-        labels: &[Option<Value>],
         state: &mut Option<Draws>,
-        whole: bool,
         host: &dyn Host,
-        shared: &Shared,
-        out: &mut Vec<Outcome>,
+        emit: &mut Emit,
     ) -> Result<()> {
-        let mut emit = Emit { message_type, labels, whole, samples: None, turns: None, shown: None, shared, out };
         match self.config.main() {
-            Template::Turns(turns) => return self.conversations(turns, batch, start, None, &mut emit, host),
-            Template::Chat(chat) => return self.chats(chat, batch, start, None, &mut emit, host),
+            Template::Turns(turns) => return self.conversations(turns, batch, start, None, emit, host),
+            Template::Chat(chat) => return self.chats(chat, batch, start, None, emit, host),
             _ => {}
         }
         let values = Batch::new(&bound.columns, batch, host);
-        let (plans, shots) = self.plans(batch, start, bound, labels, state, host)?;
+        let (plans, shots) = self.plans(batch, start, bound, emit.labels, state, host)?;
         let none = Parts::default();
         let parts = match &plans.each {
             Some(_) => self.parts(bound, host)?,
@@ -405,131 +367,9 @@ impl Renderer {
             Template::Media(template) => Some(Shown::new(&self.config, template, batch, &values, None)?),
             _ => None,
         };
-        emit.shown = shown.as_ref();
-        self.emit(batch, &values, &plans, &shots, parts, start, &mut emit)
-    }
-
-    /// Render the rows of `batch` and append what they give, in as many pieces as the string layout needs.
-    #[allow(clippy::too_many_arguments, reason = "what one row needs, and nothing twice")]
-    pub(super) fn emit(
-        &self,
-        batch: &RecordBatch,
-        values: &Batch,
-        plans: &Plans,
-        shots: &Shots,
-        parts: &Parts,
-        start: usize,
-        emit: &mut Emit,
-    ) -> Result<()> {
-        let rows = batch.num_rows();
-        let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows }]);
-        while let Some(range) = todo.pop() {
-            let Some(prompts) = self.prompts(batch, values, plans, shots, parts, range.clone(), start, emit)? else {
-                if emit.whole || range.len() == 1 {
-                    return Err(Error::render(format!(
-                        "the prompts pass the 2 GiB that {:?} can hold; use strings=\"large_string\"{}",
-                        self.config.layout,
-                        if emit.whole { " or smaller batches" } else { "" }
-                    ))
-                    .at_row(range.start));
-                }
-                let middle = range.start + range.len() / 2;
-                todo.push(middle..range.end);
-                todo.push(range.start..middle);
-                continue;
-            };
-            let part = |array: &Option<Int64Array>| {
-                array.as_ref().map(|a| Arc::new(a.slice(range.start, range.len())) as ArrayRef)
-            };
-            // Which rows the requests are of: as many as there are requests, but for conversations.
-            let (first, rows) = match &emit.samples {
-                None => (start + range.start, range.len()),
-                Some(_) if range.is_empty() => (start, 0),
-                Some(samples) => {
-                    let first = samples.value(range.start) as usize;
-                    (first, samples.value(range.end - 1) as usize + 1 - first)
-                }
-            };
-            emit.out.push(Outcome {
-                start: first,
-                rows,
-                samples: part(&emit.samples),
-                turns: part(&emit.turns),
-                labels: self.label_array(emit.labels, range.len(), batch.schema_ref(), emit.shared).map_err(|e| {
-                    match &self.labels {
-                        Labels::Column(column) => e.in_column(column),
-                        _ => e,
-                    }
-                })?,
-                prompts,
-            });
-        }
-        Ok(())
-    }
-
-    /// The prompts of some rows; None where they pass what one array of the string layout can hold.
-    #[allow(clippy::too_many_arguments, reason = "what one row needs, and nothing twice")]
-    fn prompts(
-        &self,
-        batch: &RecordBatch,
-        values: &Batch,
-        plans: &Plans,
-        shots: &Shots,
-        parts: &Parts,
-        range: Range<usize>,
-        start: usize,
-        emit: &Emit,
-    ) -> Result<Option<ArrayRef>> {
-        let layout = self.config.layout;
-        if let (Some(of), Some(shown)) = (emit.message_type, emit.shown)
-            && let Some(Request::Parts(media)) = plans.all.first().map(|plan| &plan.request)
-        {
-            return shown.requests(range, media, values, of);
-        }
-        let json = self.config.output == Output::MessagesJson;
-        let borrows = |of: &&MessageType| !json && Assembly::can_borrow(&self.config, plans, of);
-        let borrowed = emit.message_type.filter(borrows).and_then(|_| Borrowed::new(plans, values));
-        let rest = borrowed.as_ref().map(|borrowed| borrowed.rest(plans));
-        let written = rest.as_ref().unwrap_or(plans);
-        let Some(texts) = texts(values, written, range.clone(), shots, parts, limit(layout))? else { return Ok(None) };
-        if let Some(of) = emit.message_type {
-            let schema = batch.schema_ref();
-            let lookup = |name: &str| {
-                let at = schema.index_of(name).ok()?;
-                Some((schema.fields()[at].clone(), batch.column(at).clone()))
-            };
-            let shown = emit.shown.map(|shown| (shown, values));
-            let assembly = Assembly::new(&self.config, plans, range, texts, shown, borrowed.as_ref(), &lookup)?;
-            return if json { assembly.json() } else { assembly.array(of, emit.shared) };
-        }
-        let block = Block::new(texts);
-        if json {
-            return text_json(&block, layout, |n, out| match emit.shown {
-                Some(shown) if self.empty_is_a_list() => {
-                    let row = range.start + n;
-                    shown.all_json(row, values, out).map_err(|e| e.at_row(row))
-                }
-                _ => {
-                    out.push_str(if self.empty_is_a_list() { "[]" } else { "\"\"" });
-                    Ok(())
-                }
-            });
-        }
-        let several = emit.turns.is_some() || self.config.mode == Mode::Ppl;
-        let parts = |n: usize| emit.shown.is_some_and(|shown| shown.any(range.start + n));
-        if self.empty_is_a_list()
-            && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty() && (several || parts(*n)))
-        {
-            let request = range.start * plans.labels + request;
-            let row = match &emit.samples {
-                Some(samples) => samples.value(request) as usize - start,
-                None => request / plans.labels,
-            };
-            let message = "the request has no text, which makes it a list, and no Arrow type holds one among \
-                           strings; use output=\"messages_json\"";
-            return Err(Error::render(message).at_row(row));
-        }
-        Ok(Some(block.array(layout, None)))
+        let (plans, shots, shown) = (&plans, &shots, shown.as_ref());
+        let rows = Rows { batch, values: &values, plans, shots, parts, start, shown, samples: None, turns: None };
+        self.emit(&rows, emit)
     }
 }
 

@@ -9,9 +9,10 @@ use arrow_schema::DataType;
 
 use super::asked::Asked;
 use super::batch::{Batch, Host};
+use super::emit::Emit;
 use super::examples::{Parts, is_list};
 use super::planner::{Plan, Planner};
-use super::renderer::{Emit, Renderer};
+use super::renderer::Renderer;
 use super::zipped::{Zipped, large_lists};
 use crate::error::{Error, Result};
 use crate::plan::{Columns, InferMode, turn_recipe};

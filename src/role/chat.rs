@@ -114,7 +114,7 @@ fn api_role(role: &Value, meta: Option<&Rounds>) -> Result<Value> {
         Some(own) => own
             .constant("api_role")
             .cloned()
-            .ok_or_else(|| Error::template(&own.place, "the role needs an api_role for messages")),
+            .ok_or_else(|| Error::template(&*own.place, "the role needs an api_role for messages")),
     }
 }
 

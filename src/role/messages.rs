@@ -69,7 +69,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                         };
                         if generation && generates(&role) {
                             return Err(Error::template(
-                                &turn.place,
+                                &*turn.place,
                                 "a role that generates can't speak outside the rounds of messages; \
                                  move the turn into round",
                             ));
@@ -77,7 +77,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                         spoken.push(speak(&role, dialect)?);
                     }
                     Some(_) => {}
-                    None => return Err(Error::template(&turn.place, "the turn stands outside every section")),
+                    None => return Err(Error::template(&*turn.place, "the turn stands outside every section")),
                 },
                 Item::Bad(error) => return Err(error.clone()),
                 Item::Str(_) | Item::Marker { .. } => {}
@@ -178,7 +178,7 @@ fn one_round(
 
 fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     let Some(api_role) = role.constant("api_role") else {
-        return Err(Error::template(&role.place, "the role needs an api_role for messages"));
+        return Err(Error::template(&*role.place, "the role needs an api_role for messages"));
     };
     if role.get("prompt").is_none()
         && dialect.speaks_parts()
@@ -193,7 +193,7 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     }
     if role.get("prompt").is_none() && !dialect.empty_messages() {
         return Err(Error::template(
-            &role.place,
+            &*role.place,
             "the role has no prompt, and no turn of the dialogue gives it one; AISBench refuses such a message",
         ));
     }

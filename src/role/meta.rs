@@ -174,7 +174,7 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
 
 /// A role's keys; `begin` and `end` given as lists of strings and token ids become text.
 fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
-    let mut turn = Turn { place: path.to_owned(), keys: Vec::with_capacity(keys.len()) };
+    let mut turn = Turn { place: path.into(), keys: Vec::with_capacity(keys.len()) };
     for (key, value) in keys {
         let name: Arc<str> = key.key();
         let value = match (&*name, value) {

@@ -30,7 +30,7 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
             match word("pos") {
                 "end" => Ok(Some(Mark::Closes(section))),
                 "begin" if ["begin", "round", "end", "ice"].contains(&section) => Ok(Some(Mark::Opens(section))),
-                _ => Err(Error::template(&turn.place, "not a section marker that a harness knows")),
+                _ => Err(Error::template(&*turn.place, "not a section marker that a harness knows")),
             }
         }
         _ => Ok(None),
@@ -44,7 +44,7 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
 /// `TemplateError` if it has none.
 pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
     turn.constant("role")
-        .ok_or_else(|| Error::template(&turn.place, "the turn needs the key \"role\", which is missing"))
+        .ok_or_else(|| Error::template(&*turn.place, "the turn needs the key \"role\", which is missing"))
 }
 
 /// A turn whose role nobody knows.
@@ -56,14 +56,14 @@ pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
             "role {role} is only in reserved_roles, so it has no place in round; \
              give it a fallback_role of the round, or move it into begin or end"
         );
-        return Error::template(&turn.place, message);
+        return Error::template(&*turn.place, message);
     }
     let fallback = match turn.constant("fallback_role") {
         Some(f) if f.truthy() => format!("and its fallback_role {f} can't take its place"),
         _ => "and has no fallback_role".to_owned(),
     };
     let message = format!("role {role} is not in the meta template (it has {}) {fallback}", meta.names());
-    Error::template(&turn.place, message)
+    Error::template(&*turn.place, message)
 }
 
 /// The place of the role that speaks for a turn: its own, else its fallback's.

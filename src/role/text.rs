@@ -58,7 +58,7 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
                         speak(&role, false, &mut out)?;
                     }
                     Some(_) => {}
-                    None => return Err(Error::template(&turn.place, "the turn stands outside every section")),
+                    None => return Err(Error::template(&*turn.place, "the turn stands outside every section")),
                 },
                 Item::Bad(error) => return Err(error.clone()),
                 Item::Marker { .. } => {}

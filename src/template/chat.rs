@@ -96,7 +96,7 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
             Item::Turn(turn) => {
                 if let Some(role) = role(turn)? {
                     let text = turn.prompt().ok_or_else(|| {
-                        Error::template(&turn.place, "the turn needs the key \"prompt\", which is missing")
+                        Error::template(&*turn.place, "the turn needs the key \"prompt\", which is missing")
                     })?;
                     lines.push(Line { role, text: without_tokens(text, prompt), bare: false });
                 }
@@ -110,7 +110,7 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
 /// Who speaks; None for roles that a chat doesn't know, whose turns are dropped.
 fn role(turn: &Turn) -> Result<Option<&'static str>> {
     match turn.constant("role").map(Value::as_str) {
-        None => Err(Error::template(&turn.place, "the turn needs the key \"role\", which is missing")),
+        None => Err(Error::template(&*turn.place, "the turn needs the key \"role\", which is missing")),
         Some(Some("SYSTEM")) => Ok(Some("system")),
         Some(Some("HUMAN")) => Ok(Some("user")),
         Some(Some("BOT")) => Ok(Some("assistant")),

@@ -102,5 +102,5 @@ fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, s
             (name, entry)
         })
         .collect();
-    Ok(Turn { place, keys })
+    Ok(Turn { place: place.into(), keys })
 }

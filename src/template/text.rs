@@ -81,8 +81,8 @@ pub enum Atom {
 /// A string that fields will be filled into, as one unit: what the harness calls `str.replace` on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text {
-    /// Its pieces, in order.
-    pub atoms: Vec<Atom>,
+    /// Its pieces, in order; shared, for texts go from step to step while a request is put together.
+    pub atoms: Arc<Vec<Atom>>,
     /// Whether it is finished: no field is filled into it (the meta template's own text, raw examples).
     pub fixed: bool,
     /// A column whose value the label decides, and its text.
@@ -92,7 +92,17 @@ pub struct Text {
 impl Text {
     /// One literal.
     pub fn lit(text: impl Into<Arc<str>>, origin: Origin) -> Self {
-        Self { atoms: vec![Atom::Lit(text.into(), origin)], ..Self::default() }
+        Self::of(vec![Atom::Lit(text.into(), origin)])
+    }
+
+    /// Part `part` of the example in place `slot`.
+    pub fn example(slot: u32, part: u32) -> Self {
+        Self::of(vec![Atom::Example { slot, part }])
+    }
+
+    /// These pieces.
+    pub fn of(atoms: Vec<Atom>) -> Self {
+        Self { atoms: Arc::new(atoms), fixed: false, swap: None }
     }
 
     /// One literal that no field is filled into.
@@ -119,7 +129,11 @@ impl Text {
 
     /// Append another text.
     pub fn push(&mut self, other: &Text) {
-        self.atoms.extend(other.atoms.iter().cloned());
+        if self.atoms.is_empty() {
+            self.atoms = other.atoms.clone();
+        } else {
+            Arc::make_mut(&mut self.atoms).extend(other.atoms.iter().cloned());
+        }
     }
 
     /// Whether `needle` occurs; examples that are not known yet are looked at by nobody.
@@ -144,18 +158,18 @@ impl Text {
     /// Bytes `start..end` of a text of literals alone.
     #[must_use]
     pub fn cut(&self, start: usize, end: usize) -> Text {
-        let mut out = Text::default();
+        let mut out = Vec::new();
         slice(&self.atoms, start, end, &mut out);
-        out
+        Self::of(out)
     }
 
     /// [`Self::replace`] that never looks into a value: what a field of an example brought in stays.
     #[must_use]
     pub fn replace_outside_values(&self, src: &str, dst: &Text) -> Text {
         let is_value = |atom: &Atom| matches!(atom, Atom::Lit(_, Origin { source: Source::Field, .. }));
-        let mut out = Text { atoms: Vec::new(), ..self.clone() };
+        let mut out = Text { atoms: Arc::default(), ..self.clone() };
         for run in self.atoms.chunk_by(|a, b| is_value(a) == is_value(b)) {
-            let part = Text { atoms: run.to_vec(), ..Text::default() };
+            let part = Text::of(run.to_vec());
             out.push(&if is_value(&run[0]) { part } else { part.replace(src, dst) });
         }
         out
@@ -163,10 +177,10 @@ impl Text {
 
     /// `str.split(src)`; for an empty `src` the pieces between which `str.replace` would write.
     pub fn split(&self, src: &str) -> Vec<Text> {
-        let mut out = vec![Text::default()];
+        let mut out = vec![Vec::new()];
         for (is_literal, run) in runs(&self.atoms) {
             if !is_literal {
-                last(&mut out).atoms.extend_from_slice(run);
+                last(&mut out).extend_from_slice(run);
                 continue;
             }
             let whole = flat(run);
@@ -178,19 +192,19 @@ impl Text {
             };
             for at in cuts {
                 slice(run, start, at, last(&mut out));
-                out.push(Text::default());
+                out.push(Vec::new());
                 start = at + src.len();
             }
             slice(run, start, whole.len(), last(&mut out));
         }
         if src.is_empty() {
-            out.push(Text::default());
+            out.push(Vec::new());
         }
-        out
+        out.into_iter().map(Self::of).collect()
     }
 }
 
-fn last(parts: &mut [Text]) -> &mut Text {
+fn last(parts: &mut [Vec<Atom>]) -> &mut Vec<Atom> {
     let n = parts.len();
     &mut parts[n - 1]
 }
@@ -207,14 +221,14 @@ fn flat(run: &[Atom]) -> String {
 }
 
 /// Bytes `start..end` of a run of literals, with their origins.
-fn slice(run: &[Atom], start: usize, end: usize, out: &mut Text) {
+fn slice(run: &[Atom], start: usize, end: usize, out: &mut Vec<Atom>) {
     let mut at = 0;
     for atom in run {
         let Atom::Lit(s, origin) = atom else { continue };
         let (from, to) = (start.max(at), end.min(at + s.len()));
         if from < to {
             let piece = if to - from == s.len() { s.clone() } else { s[from - at..to - at].into() };
-            out.atoms.push(Atom::Lit(piece, origin.clone()));
+            out.push(Atom::Lit(piece, origin.clone()));
         }
         at += s.len();
     }
@@ -225,7 +239,7 @@ mod tests {
     use super::*;
 
     fn text(parts: &[&str]) -> Text {
-        Text { atoms: parts.iter().map(|p| Atom::Lit((*p).into(), Origin::default())).collect(), ..Text::default() }
+        Text::of(parts.iter().map(|p| Atom::Lit((*p).into(), Origin::default())).collect())
     }
 
     fn string(t: &Text) -> String {

@@ -22,7 +22,7 @@ pub enum Entry {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     /// Where it stands in the configuration.
-    pub place: String,
+    pub place: Arc<str>,
     /// Its keys in order.
     pub keys: Vec<(Arc<str>, Entry)>,
 }
@@ -106,7 +106,7 @@ impl Item {
                     };
                     keys.push((name, entry));
                 }
-                Self::Turn(Turn { place, keys })
+                Self::Turn(Turn { place: place.into(), keys })
             }
             other => Self::Bad(Error::template(
                 place,
