@@ -10,9 +10,10 @@ from typing import Any
 
 import promptpress
 import pytest
-from course import Replay, Sizes, output_bytes
+from course import Replay, Sizes, assert_equal, output_bytes
 from memory import air
 from peers import cores, samples_of
+from peers.everyone import OURS
 from peers.promptpress_peer import BATCH, renderer_of
 from workloads import BY_ID
 
@@ -37,7 +38,9 @@ def seconds(way: str, workload_id: str, count: int) -> float:
     return taken
 
 
-def measure(count: int) -> None:
+def measure(compared: int, count: int) -> None:
+    for workload_id in WORKLOADS:
+        assert_equal(OURS[0], BY_ID[workload_id], compared)
     promptpress.set_threads(cores())
     sizes = {workload_id: output_bytes(workload_id, count) for workload_id in WORKLOADS}
     for _ in range(ROUNDS):
@@ -52,9 +55,10 @@ def measure(count: int) -> None:
     [pytest.param(*key, marks=pytest.mark.benchmark(group="braces", timer=replay)) for key, replay in replays.items()],
 )
 def test_braces(way: str, workload_id: str, quick: bool, benchmark: Any, record_property: Any) -> None:
-    count = Sizes(quick).ours
+    sizes = Sizes(quick)
+    count = sizes.ours
     if not measured:
-        measure(count)
+        measure(sizes.compared, count)
     replays[way, workload_id].seconds = list(measured[way, workload_id])
     benchmark.pedantic(replays[way, workload_id].play, rounds=ROUNDS)
     size = output_bytes(workload_id, count)

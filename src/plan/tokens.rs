@@ -262,6 +262,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn tokens_that_share_their_second_byte_are_told_apart() {
+        for all in [&["{a}", "{ab}", "{abc}", "{b}"][..], &["{abc}", "{b}", "{ab}", "{a}"], &["x", "{a}", "{ab}"]] {
+            let tokens = tokens(all);
+            let text = all.concat() + "{" + &all.concat() + "{abcd}{";
+            let mut expected: Vec<(usize, usize)> = all
+                .iter()
+                .enumerate()
+                .flat_map(|(n, one)| text.match_indices(one).map(move |(at, _)| (at, n)))
+                .collect();
+            expected.sort_unstable();
+            assert_eq!(tokens.placeholders(&text), expected, "{all:?}");
+        }
+    }
+
     fn texts_alone(tokens: &Tokens, texts: &[&str]) -> bool {
         !texts.iter().any(|text| tokens.could_form(text.as_bytes()))
     }

@@ -128,7 +128,7 @@ pub fn texts(
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
         let (mut hard, mut texts) = (Vec::new(), Scratch::new());
-        let mut filler = Filler::new(batch, chunk.end.div_ceil(labels.max(1)));
+        let mut filler = Filler::new(batch, chunk.end / labels.max(1));
         for request in chunk.clone() {
             let row = request / labels;
             let shots = shots.of(row);
@@ -187,6 +187,7 @@ pub fn texts(
             }
             return;
         }
+        // Hard texts alone lie as they are to be written.
         if chunk.hard.len() == chunk.lengths.len() {
             own.copy_from_slice(&chunk.texts.0);
             return;

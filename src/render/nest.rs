@@ -23,7 +23,7 @@ pub struct Nest<'a> {
     batch: &'a Batch<'a>,
     /// Where the rows end that are asked about.
     end: usize,
-    row: usize,
+    row: Option<usize>,
     /// Counts rows, and attempts that came to nothing: what was written before is no more.
     turn: usize,
     columns: Vec<Option<Box<Column<'a>>>>,
@@ -43,7 +43,7 @@ impl<'a> Nest<'a> {
     /// For rows of a batch up to `end`.
     pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
         let columns = (0..batch.columns.tokens.len()).map(|_| None).collect();
-        Self { batch, end, row: usize::MAX, turn: 0, columns }
+        Self { batch, end, row: None, turn: 0, columns }
     }
 
     /// Append a unit's text in one row to `out`; nothing, and false, if it has to be filled column by column. What was
@@ -56,8 +56,8 @@ impl<'a> Nest<'a> {
         if !unit.nests {
             return Ok(false);
         }
-        if self.row != row {
-            self.row = row;
+        if self.row != Some(row) {
+            self.row = Some(row);
             self.turn += 1;
         }
         let start = out.len();

@@ -24,7 +24,7 @@ const LARGE: usize = 1 << 20;
 const HUGE: usize = 2 << 20;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
 const KEPT: usize = 228 << 20;
-/// What of it may be scratch memory.
+/// What of it may be scratch memory: the hard texts of a batch of 65,536, with the room that growing left beside them.
 const SCRATCH: usize = 80 << 20;
 
 /// Dropped memory, to be used again; the oldest first.
