@@ -53,7 +53,7 @@ class Renderer:
         settings: dict[str, Any],
         examples: pa.Table | None,
         tokens: Callable[[int], str | None] | None,
-        lower: Callable[[str, pa.Array], pa.Array],
+        lower: Callable[[str, pa.Array], pa.Array] | None,
     ) -> Renderer: ...
     def render(
         self,
