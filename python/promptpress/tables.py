@@ -26,6 +26,9 @@ __all__ = [
     "taken",
 ]
 
+_MAX_DEPTH = 128
+"""Types nested deeper would be followed by recursion until some stack ends; JSON's own readers stop there too."""
+
 Lower = Callable[[str, pa.Array], pa.Array]
 """Texts of a column's rows: its name and their numbers in, strings out."""
 
@@ -166,6 +169,10 @@ def _foreign(schema: pa.Schema) -> list[str]:
     if "\0" in "".join(names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error(message)
+    for field in schema:
+        if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
+            message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
+            raise render_error(message, column=field.name)
     return [field.name for field in schema if not _text.is_native(field.type)]
 
 
@@ -186,8 +193,8 @@ def for_core(
 
     Returns:
         The table with such columns replaced by row numbers, and the function that gives the texts of rows by their
-        numbers, in any order. It is called when the texts are needed, which they seldom are for a column that no template
-        names.
+        numbers, in any order. It is called when the texts are needed, which they seldom are for a column that no
+        template names.
 
     Raises:
         RenderError: If two columns have the same name, or a column's buffers are smaller than the column says.
@@ -233,11 +240,11 @@ def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
     """
     try:
         table.validate()
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         for name, column in zip(table.column_names, table.columns, strict=True):
             try:
                 column.validate()
-            except pa.ArrowInvalid as own:
+            except pa.ArrowException as own:
                 message = f'column "{name}": the Arrow array is malformed: {own}'
                 raise render_error(message.replace("\0", "\\x00"), column=name) from own
         message = f"the table is malformed: {error}"
@@ -260,16 +267,31 @@ def _aligned(table: pa.Table) -> pa.Table:
     """
     for at, column in enumerate(table.itercolumns()):
         if any(map(_is_odd, column.iterchunks())):
-            chunks = [pa.concat_arrays([c]) if _is_odd(c) else c for c in column.chunks]
-            table = table.set_column(at, table.schema.field(at), pa.chunked_array(chunks, column.type))
+            own = table.select([at])
+            try:
+                own.validate(full=True)
+            except pa.ArrowException as error:
+                message = f'column "{own.column_names[0]}": the Arrow array is malformed: {error}'
+                raise render_error(message, column=own.column_names[0]) from error
+            table = table.set_column(at, table.schema.field(at), bytes_table(table_bytes(own)).column(0))
     return table
 
 
 def _is_odd(array: pa.Array) -> bool:
-    for buffer in array.buffers():  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
+    for buffer in array.buffers():
         if buffer is not None and buffer.address % 8:
             return True
-    return False
+    # A dictionary's buffers aren't among its array's.
+    return bool(array.type.num_fields or types.is_dictionary(array.type)) and any(map(_is_odd, _dictionaries(array)))
+
+
+def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
+    """Yield the dictionaries in an array, at any depth."""
+    if types.is_dictionary(array.type):
+        yield array.dictionary
+        return
+    for child in _text.children(array):
+        yield from _dictionaries(child)
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
@@ -283,12 +305,19 @@ def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
         The rows in arrays of the column's type: several where one would hold more than its offsets can count.
 
     Raises:
-        RenderError: If pyarrow can't copy values of the type at all.
+        RenderError: If pyarrow can't copy values of the type at all, or the column is malformed.
 
     >>> taken(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
     ['a', 'a', 'b']
 
     """
+    if not types.is_primitive(column.type):
+        # Copying believes the offsets of each value, and writes anywhere if they are wrong.
+        try:
+            column.validate(full=True)
+        except pa.ArrowException as error:
+            message = f"a column to keep is malformed: {error}"
+            raise render_error(message) from error
     if isinstance(column, pa.Array):
         return _taken(column, rows)
     out = []

@@ -96,11 +96,7 @@ pub(super) fn detached_rows<T: Send>(
     rows: usize,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    if rows <= FEW {
-        py.detach(|| caught(work)).map_err(|panic| raise(&panic))
-    } else {
-        detached(py, host, work)
-    }
+    if rows <= FEW { py.detach(|| caught(work)).map_err(|panic| raise(&panic)) } else { detached(py, host, work) }
 }
 
 /// Run `work` on the pool while other Python threads go on.

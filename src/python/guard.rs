@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PySchema, PyTable};
 
+use super::detach::detached_rows;
 use super::errors::RenderError;
 
 thread_local! {
@@ -49,6 +50,16 @@ pub(super) fn raise(panic: &Panic) -> PyErr {
          configuration and, if you can, the data",
         what.replace('\0', "\\x00")
     ))
+}
+
+/// Panic on purpose, on the thread that asks or on one of the pool's: the guard's own test.
+///
+/// # Errors
+///
+/// Always: what the guard makes of it.
+#[pyfunction]
+pub(super) fn panicking(py: Python<'_>, on_pool: bool) -> PyResult<()> {
+    detached_rows(py, None, if on_pool { usize::MAX } else { 0 }, || panic!("on purpose"))
 }
 
 /// An argument that is taken over from Arrow's C interface, by code that trusts what it is told.

@@ -35,6 +35,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<renderer::Position>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::panicking, module)?)?;
     module.add_function(wrap_pyfunction!(set_printable, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;

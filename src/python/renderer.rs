@@ -352,7 +352,12 @@ impl Renderer {
 
     /// What is noticed about samples, as a record batch.
     #[pyo3(signature = (samples, lower))]
-    fn findings<'py>(&self, py: Python<'py>, samples: Imported<PyTable>, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn findings<'py>(
+        &self,
+        py: Python<'py>,
+        samples: Imported<PyTable>,
+        lower: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let host = self.host(lower);
         let samples = batches(samples);
         let _work = self.work();
@@ -372,7 +377,12 @@ impl Renderer {
 
     /// Rows in which the two ways of substituting differ, as a record batch.
     #[pyo3(signature = (samples, lower))]
-    fn divergence<'py>(&self, py: Python<'py>, samples: Imported<PyTable>, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn divergence<'py>(
+        &self,
+        py: Python<'py>,
+        samples: Imported<PyTable>,
+        lower: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let host = self.host(lower);
         let samples = batches(samples);
         let _work = self.work();

@@ -46,10 +46,10 @@ enum Said {
 }
 
 /// The messages of some requests.
-struct Refs {
+struct Requests {
     /// How many each request has.
     lengths: Vec<usize>,
-    refs: Vec<Ref>,
+    messages: Vec<Ref>,
     /// Texts that merging made.
     extra: Vec<String>,
     /// Requests that are a text among others that are messages, which only JSON holds: which request, which text.
@@ -232,7 +232,7 @@ impl<'a> Assembly<'a> {
         if self.plans.each.is_none() && of.parts.is_none() && self.plans.all.iter().all(fixed) {
             return self.periodic(of, shared);
         }
-        let Refs { lengths, refs, extra, .. } = self.refs()?;
+        let Requests { lengths, messages: refs, extra, .. } = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
             return Err(too_many(total));
@@ -266,7 +266,7 @@ impl<'a> Assembly<'a> {
     ///
     /// `RenderError` for a value that JSON has no form for.
     pub fn json(&self) -> Result<Option<ArrayRef>> {
-        let Refs { lengths, refs, extra, texts } = self.refs()?;
+        let Requests { lengths, messages: refs, extra, texts } = self.refs()?;
         let (mut offsets, mut out) = (vec![0], String::new());
         let (mut refs, mut texts) = (refs.iter(), texts.into_iter().peekable());
         for (n, length) in lengths.into_iter().enumerate() {
@@ -411,7 +411,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The messages of every request: how many, and where each comes from.
-    fn refs(&self) -> Result<Refs> {
+    fn refs(&self) -> Result<Requests> {
         let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
         let mut lengths = Vec::with_capacity(requests.len());
         let mut refs = Vec::with_capacity(self.block.len());
@@ -447,7 +447,7 @@ impl<'a> Assembly<'a> {
             }
             lengths.push(refs.len() - start);
         }
-        Ok(Refs { lengths, refs, extra, texts })
+        Ok(Requests { lengths, messages: refs, extra, texts })
     }
 
     fn expand(&self, column: &str, row: usize, refs: &mut Vec<Ref>) -> Result<()> {

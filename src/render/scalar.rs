@@ -34,9 +34,8 @@ pub fn readable(field: &Field, array: &ArrayRef) -> Result<()> {
 /// `RenderError` with the first row that doesn't.
 pub fn lists_in_bounds(array: &dyn Array) -> Result<()> {
     fn check<O: OffsetSizeTrait>(ends: impl Iterator<Item = (O, O)>, len: usize) -> Result<()> {
-        let inside = |(start, end): (O, O)| {
-            start >= O::zero() && start <= end && end.to_usize().is_some_and(|end| end <= len)
-        };
+        let inside =
+            |(start, end): (O, O)| start >= O::zero() && start <= end && end.to_usize().is_some_and(|end| end <= len);
         match ends.into_iter().position(|ends| !inside(ends)) {
             None => Ok(()),
             Some(row) => {
