@@ -25,8 +25,8 @@ __all__ = [
     "taken",
 ]
 
-Lower = Callable[[str, pa.Array], pa.Array]
-"""Texts of a column's rows: its name and their numbers in, strings out."""
+Lower = Callable[..., Any]
+"""Texts of a column's rows: its name and their numbers in, an array of strings out; with True behind, a list of values."""
 
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
@@ -193,8 +193,10 @@ def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
         rows = _core.repeated_rows(0, len(table), 1)
         out = out.set_column(at, row_numbers(name), rows)
 
-    def lower(name: str, rows: pa.Array) -> pa.Array:
+    def lower(name: str, rows: pa.Array, values: bool = False) -> Any:
         first = rows[0].as_py() if len(rows) else 0
+        if values:
+            return _text.values(table.column(name).slice(first, len(rows)), name, first_row + first)
         part = _text.lower(table.select([name]).slice(first, len(rows)), [name], first_row=first_row + first)
         return part.column(0).combine_chunks()
 

@@ -2,14 +2,18 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::Field;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyTable};
 
+use super::value;
 use crate::error::{Error, Result};
 use crate::render::Host;
+use crate::value::Value;
 
 /// A table's batches with at least one, so that a table without rows still has a schema.
 pub(super) fn batches(table: PyTable) -> Vec<RecordBatch> {
@@ -46,17 +50,31 @@ pub(super) fn repeated_rows(py: Python<'_>, start: usize, rows: usize, times: us
 
 /// The interpreter, as rendering asks it for things.
 pub(super) struct Interpreter {
-    /// `lower(column, row numbers) -> texts`, for columns that the core only has the row numbers of.
+    /// `lower(column, row numbers) -> texts`, for columns that the core only has the row numbers of; with True behind
+    /// them, their values as Python has them.
     lower: Py<PyAny>,
     /// The exception that stopped the work.
     failure: Mutex<Option<PyErr>>,
     /// Whether to stop at the next look.
     interrupted: AtomicBool,
+    /// The thread that asked for the work, which nobody looks at signals for while it does the work itself.
+    thread: ThreadId,
+    /// When it looked last.
+    looked: Mutex<Instant>,
 }
+
+/// How often the thread that asked for the work looks at signals.
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Interpreter {
     pub(super) fn new(lower: Py<PyAny>) -> Self {
-        Self { lower, failure: Mutex::new(None), interrupted: AtomicBool::new(false) }
+        Self {
+            lower,
+            failure: Mutex::new(None),
+            interrupted: AtomicBool::new(false),
+            thread: std::thread::current().id(),
+            looked: Mutex::new(Instant::now()),
+        }
     }
 
     pub(super) fn failure(&self) -> Option<PyErr> {
@@ -85,7 +103,26 @@ impl Host for Interpreter {
         .map_err(|e: PyErr| self.stop(e))
     }
 
+    fn values(&self, field: &Field, array: &ArrayRef) -> Result<Vec<Value>> {
+        Python::attach(|py| {
+            let rows = export(py, array.clone())?;
+            let values = self.lower.bind(py).call1((field.name(), rows, true))?;
+            values.try_iter()?.map(|value| value::from_python(&value?)).collect::<PyResult<Vec<_>>>()
+        })
+        .map_err(|e: PyErr| self.stop(e))
+    }
+
     fn check(&self) -> Result<()> {
-        if self.interrupted.load(Ordering::Relaxed) { Err(Error::stopped()) } else { Ok(()) }
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Error::stopped());
+        }
+        if std::thread::current().id() == self.thread {
+            let mut looked = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if looked.elapsed() >= PATIENCE {
+                *looked = Instant::now();
+                Python::attach(|py| py.check_signals()).map_err(|e| self.stop(e))?;
+            }
+        }
+        Ok(())
     }
 }
