@@ -82,7 +82,8 @@ impl Renderer {
                 host.check()?;
                 let slice = batch.slice(at, step.min(batch.num_rows() - at));
                 let chosen = self.pick(first + at, slice.num_rows(), &mut picks)?;
-                if plain && !mine.may_form(&slice, host).map_err(|e| e.shifted(first + at))? {
+                let may_form = |way: &Way| way.may_form(&slice, host).map_err(|e| e.shifted(first + at));
+                if plain && !may_form(&mine)? && !may_form(&theirs)? {
                     continue;
                 }
                 let requests = differing(&mut mine, &mut theirs, &slice, first + at, &asked)?;
