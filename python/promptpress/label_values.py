@@ -94,6 +94,8 @@ def column_labels(column: pa.ChunkedArray, name: str) -> list[Any]:
 def _distinct(column: pa.ChunkedArray, name: str) -> list[Any]:
     """List values among which all distinct ones are: Arrow leaves out most of the others, where it can."""
     try:
+        for chunk in column.chunks:
+            chunk.validate(full=True)
         few = pa.chunked_array([pc.unique(column)])
         return _text.values(few, name)
     except (pa.ArrowException, NotImplementedError, ValueError):

@@ -135,7 +135,7 @@ class Renderer:
     def _core(self) -> _core.Renderer:
         if self._compiled is None or self._compiled.left_behind:
             install_printable()
-            examples, lower = (None, _nothing) if self._examples is None else for_core(self._examples)
+            examples, lower = (None, None) if self._examples is None else for_core(self._examples, of="examples")
             text = None if self._tokens is None else _token_texts(self._tokens)
             object.__setattr__(self, "_compiled", _core.Renderer(self._settings, examples, text, lower))
         assert self._compiled is not None
@@ -549,11 +549,6 @@ class Renderer:
 
 _DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
 _NAME = re.compile(r"\{([^{}]*)\}")
-
-
-def _nothing(name: str, _rows: pa.Array, _values: bool = False) -> pa.Array:
-    message = f'column "{name}": there are no examples'
-    raise render_error(message, column=name)
 
 
 def _token_texts(tokens: Tokens) -> Callable[[int], str | None]:

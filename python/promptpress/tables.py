@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyarrow import types
@@ -18,6 +18,7 @@ __all__ = [
     "as_reader",
     "as_table",
     "bytes_table",
+    "check_buffers",
     "core_schema",
     "for_core",
     "row_numbers",
@@ -25,11 +26,17 @@ __all__ = [
     "taken",
 ]
 
+_MAX_DEPTH = 128
+"""Types nested deeper would be followed by recursion until some stack ends; JSON's own readers stop there too."""
+
 Lower = Callable[..., Any]
 """Texts of a column's rows: its name and their numbers in, an array of strings out; with True behind, a list of values."""
 
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
+
+_TABLE = "ARROW:extension:metadata"
+"""Whose rows a column numbers: the samples' or the examples'. Each has a `lower` of its own."""
 
 
 def as_table(samples: Any) -> pa.Table:
@@ -162,45 +169,100 @@ def _foreign(schema: pa.Schema) -> list[str]:
     if "\0" in "".join(names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error(message)
+    for field in schema:
+        if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
+            message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
+            raise render_error(message, column=field.name)
     return [field.name for field in schema if not _text.is_native(field.type)]
 
 
-def row_numbers(name: str) -> pa.Field:
-    """Return the field of a column that has row numbers in the place of its values."""
-    return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows"})
+def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa.Field:
+    """Return the field of a column that has row numbers of a table in the place of its values."""
+    return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows", _TABLE: of})
 
 
-def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
-    """Prepare a table for the core, which has no texts for some types.
+def for_core(
+    table: pa.Table, first_row: int = 0, of: Literal["samples", "examples"] = "samples"
+) -> tuple[pa.Table, Lower]:
+    """Prepare a table for the core, which has no texts for some types, and believes what an array says of its buffers.
 
     Args:
-        table: The samples.
+        table: The samples, or the examples.
         first_row: Number of the table's first row among all samples, from which errors count.
+        of: Which of both; the core asks the one's `lower` or the other's.
 
     Returns:
-        The table with such columns replaced by row numbers, and the function that gives the texts of those rows. It is
-        called when the texts are needed, which they seldom are for a column that no template names.
+        The table with such columns replaced by row numbers, and the function that gives the texts of rows by their
+        numbers, in any order. It is called when the texts are needed, which they seldom are for a column that no
+        template names.
 
     Raises:
-        RenderError: If two columns have the same name.
+        RenderError: If two columns have the same name, or a column's buffers are smaller than the column says.
 
     """
+    check_buffers(table)
     table = _aligned(table)
     foreign, nested = _unlike(table.schema)
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
         rows = _core.repeated_rows(0, len(table), 1)
-        out = out.set_column(at, row_numbers(name), rows)
+        out = out.set_column(at, row_numbers(name, of), rows)
 
     def lower(name: str, rows: pa.Array, values: bool = False) -> Any:
-        first = rows[0].as_py() if len(rows) else 0
+        shown = name if of == "samples" else f"examples.{name}"
+        column = table.select([name]).rename_columns([shown])
+        runs = _runs(rows.to_pylist())
         if values:
-            return _text.values(table.column(name).slice(first, len(rows)), name, first_row + first)
-        part = _text.lower(table.select([name]).slice(first, len(rows)), [name], first_row=first_row + first)
-        return part.column(0).combine_chunks()
+            own = column.column(0)
+            parts = (_text.values(own.slice(first, count), shown, first_row + first) for first, count in runs)
+            return [value for part in parts for value in part]
+        texts = [
+            chunk
+            for first, count in runs
+            for chunk in _text.lower(column.slice(first, count), [shown], first_row=first_row + first).column(0).chunks
+        ]
+        return pa.concat_arrays(texts) if texts else pa.array([], pa.large_string())
 
     return out, lower
+
+
+def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
+    """Refuse columns that lead out of their buffers.
+
+    Arrow's C interface hands over addresses without lengths, so that whoever takes a column over believes its offsets.
+    This is the last place where the buffers' sizes are known. It takes no longer for many rows than for few.
+
+    Raises:
+        RenderError: Naming the first such column.
+
+    >>> import pyarrow as pa
+    >>> offsets, text = pa.array([0, 9], pa.int32()).buffers()[1], pa.py_buffer(b"four")
+    >>> check_buffers(pa.table({"q": pa.Array.from_buffers(pa.string(), 1, [None, offsets, text])}))
+    Traceback (most recent call last):
+    promptpress._core.RenderError: column "q": the Arrow array is malformed: Length spanned by binary offsets (9) ...
+
+    """
+    try:
+        table.validate()
+    except pa.ArrowException as error:
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.validate()
+            except pa.ArrowException as own:
+                message = f'column "{name}": the Arrow array is malformed: {own}'
+                raise render_error(message.replace("\0", "\\x00"), column=name) from own
+        message = f"the table is malformed: {error}"
+        raise render_error(message) from error
+
+
+def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first number and the length of each run of numbers that follow each other."""
+    start = 0
+    for at in range(1, len(rows) + 1):
+        if at == len(rows) or rows[at] != rows[at - 1] + 1:
+            yield rows[start], at - start
+            start = at
 
 
 def _aligned(table: pa.Table) -> pa.Table:
@@ -210,16 +272,31 @@ def _aligned(table: pa.Table) -> pa.Table:
     """
     for at, column in enumerate(table.itercolumns()):
         if any(map(_is_odd, column.iterchunks())):
-            chunks = [pa.concat_arrays([c]) if _is_odd(c) else c for c in column.chunks]
-            table = table.set_column(at, table.schema.field(at), pa.chunked_array(chunks, column.type))
+            own = table.select([at])
+            try:
+                own.validate(full=True)
+            except pa.ArrowException as error:
+                message = f'column "{own.column_names[0]}": the Arrow array is malformed: {error}'
+                raise render_error(message, column=own.column_names[0]) from error
+            table = table.set_column(at, table.schema.field(at), bytes_table(table_bytes(own)).column(0))
     return table
 
 
 def _is_odd(array: pa.Array) -> bool:
-    for buffer in array.buffers():  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
+    for buffer in array.buffers():
         if buffer is not None and buffer.address % 8:
             return True
-    return False
+    # A dictionary's buffers aren't among its array's.
+    return bool(array.type.num_fields or types.is_dictionary(array.type)) and any(map(_is_odd, _dictionaries(array)))
+
+
+def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
+    """Yield the dictionaries in an array, at any depth."""
+    if types.is_dictionary(array.type):
+        yield array.dictionary
+        return
+    for child in _text.children(array):
+        yield from _dictionaries(child)
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
@@ -233,12 +310,19 @@ def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
         The rows in arrays of the column's type: several where one would hold more than its offsets can count.
 
     Raises:
-        RenderError: If pyarrow can't copy values of the type at all.
+        RenderError: If pyarrow can't copy values of the type at all, or the column is malformed.
 
     >>> taken(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
     ['a', 'a', 'b']
 
     """
+    if not types.is_primitive(column.type):
+        # Copying believes the offsets of each value, and writes anywhere if they are wrong.
+        try:
+            column.validate(full=True)
+        except pa.ArrowException as error:
+            message = f"a column to keep is malformed: {error}"
+            raise render_error(message) from error
     if isinstance(column, pa.Array):
         return _taken(column, rows)
     out = []

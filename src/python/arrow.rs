@@ -10,13 +10,14 @@ use arrow_schema::Field;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyTable};
 
+use super::guard::Imported;
 use super::value;
 use crate::error::{Error, Result};
-use crate::render::Host;
+use crate::render::{Host, sound};
 use crate::value::Value;
 
 /// A table's batches with at least one, so that a table without rows still has a schema.
-pub(super) fn batches(table: PyTable) -> Vec<RecordBatch> {
+pub(super) fn batches(Imported(table): Imported<PyTable>) -> Vec<RecordBatch> {
     let (mut batches, schema) = table.into_inner();
     batches.retain(|batch| batch.num_rows() > 0);
     if batches.is_empty() {
@@ -26,12 +27,15 @@ pub(super) fn batches(table: PyTable) -> Vec<RecordBatch> {
 }
 
 /// All batches as one.
-pub(super) fn one_batch(table: PyTable) -> Result<RecordBatch> {
+pub(super) fn one_batch(table: Imported<PyTable>) -> Result<RecordBatch> {
     let mut batches = batches(table);
     if batches.len() == 1 {
         return Ok(batches.remove(0));
     }
     let schema = batches[0].schema();
+    for column in batches.iter().flat_map(RecordBatch::columns) {
+        sound(column)?;
+    }
     arrow_select::concat::concat_batches(&schema, &batches).map_err(|e| Error::render(e.to_string()))
 }
 
@@ -48,11 +52,17 @@ pub(super) fn repeated_rows(py: Python<'_>, start: usize, rows: usize, times: us
     export(py, Arc::new(numbers.collect::<Int64Array>()))
 }
 
+/// Metadata of a column of row numbers: whose rows they are.
+const TABLE: &str = "ARROW:extension:metadata";
+
 /// The interpreter, as rendering asks it for things.
-pub(super) struct Interpreter {
-    /// `lower(column, row numbers) -> texts`, for columns that the core only has the row numbers of; with True behind
-    /// them, their values as Python has them.
-    lower: Py<PyAny>,
+///
+/// `lower(column, row numbers) -> texts` gives the texts of columns that the core only has the row numbers of, and with
+/// True behind them their values as Python has them. The samples and the examples have one each, and a column says whose
+/// it is, whichever of them is being rendered.
+pub(super) struct Interpreter<'r> {
+    samples: Option<Py<PyAny>>,
+    examples: Option<&'r Py<PyAny>>,
     /// The exception that stopped the work.
     failure: Mutex<Option<PyErr>>,
     /// Whether to stop at the next look.
@@ -66,10 +76,11 @@ pub(super) struct Interpreter {
 /// How often the thread that asked for the work looks at signals.
 pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 
-impl Interpreter {
-    pub(super) fn new(lower: Py<PyAny>) -> Self {
+impl<'r> Interpreter<'r> {
+    pub(super) fn new(samples: Option<Py<PyAny>>, examples: Option<&'r Py<PyAny>>) -> Self {
         Self {
-            lower,
+            samples,
+            examples,
             failure: Mutex::new(None),
             interrupted: AtomicBool::new(false),
             thread: std::thread::current().id(),
@@ -93,20 +104,31 @@ impl Interpreter {
     }
 }
 
-impl Host for Interpreter {
+impl Interpreter<'_> {
+    /// What gives the texts and values of a column of row numbers.
+    fn lower_of(&self, field: &Field) -> Result<&Py<PyAny>> {
+        let of_examples = field.metadata().get(TABLE).is_some_and(|of| of == "examples");
+        let lower = if of_examples { self.examples } else { self.samples.as_ref() };
+        lower.ok_or_else(|| Error::render("the column's values are not at hand").in_column(field.name()))
+    }
+}
+
+impl Host for Interpreter<'_> {
     fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef> {
+        let lower = self.lower_of(field)?;
         Python::attach(|py| {
             let rows = export(py, array.clone())?;
-            let texts = self.lower.bind(py).call1((field.name(), rows))?;
-            Ok(texts.extract::<PyArray>()?.into_inner().0)
+            let texts = lower.bind(py).call1((field.name(), rows))?;
+            Ok(texts.extract::<Imported<PyArray>>()?.0.into_inner().0)
         })
         .map_err(|e: PyErr| self.stop(e))
     }
 
     fn values(&self, field: &Field, array: &ArrayRef) -> Result<Vec<Value>> {
+        let lower = self.lower_of(field)?;
         Python::attach(|py| {
             let rows = export(py, array.clone())?;
-            let values = self.lower.bind(py).call1((field.name(), rows, true))?;
+            let values = lower.bind(py).call1((field.name(), rows, true))?;
             values.try_iter()?.map(|value| value::from_python(&value?)).collect::<PyResult<Vec<_>>>()
         })
         .map_err(|e: PyErr| self.stop(e))

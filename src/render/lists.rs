@@ -17,7 +17,7 @@ use super::json;
 use super::media::Shown;
 use super::message_type::MessageType;
 use super::planner::{Plan, Plans};
-use super::scalar::{readable, value_at};
+use super::scalar::{cast, readable, value_at};
 use super::shared::Shared;
 use super::strings::{Block, limit};
 use crate::error::{Error, Result};
@@ -43,6 +43,17 @@ enum Said {
     Static(usize),
     Extra(usize),
     Data,
+}
+
+/// The messages of some requests.
+struct Requests {
+    /// How many each request has.
+    lengths: Vec<usize>,
+    messages: Vec<Ref>,
+    /// Texts that merging made.
+    extra: Vec<String>,
+    /// Requests that are a text among others that are messages, which only JSON holds: which request, which text.
+    texts: Vec<(usize, usize)>,
 }
 
 /// A batch's columns, for [`Message::Expand`].
@@ -205,6 +216,15 @@ impl<'a> Assembly<'a> {
     ///
     /// `RenderError` for a message that the type can't hold.
     pub fn array(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+        for plan in &self.plans.all {
+            of.holds(&plan.request)?;
+        }
+        for expansion in &self.expansions {
+            if let DataType::Struct(fields) = expansion.lists.value_type() {
+                let own = fields.iter().map(|field| field.name().as_str());
+                of.has_all(own).map_err(|e| e.in_column(&*expansion.column))?;
+            }
+        }
         let fixed = |plan: &Arc<Plan>| match &plan.request {
             Request::List(messages) => !messages.iter().any(|m| matches!(m, Message::Expand { .. })),
             Request::Text(_) | Request::Parts(_) => false,
@@ -212,7 +232,7 @@ impl<'a> Assembly<'a> {
         if self.plans.each.is_none() && of.parts.is_none() && self.plans.all.iter().all(fixed) {
             return self.periodic(of, shared);
         }
-        let (lengths, refs, extra) = self.refs()?;
+        let Requests { lengths, messages: refs, extra, .. } = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
             return Err(too_many(total));
@@ -246,11 +266,16 @@ impl<'a> Assembly<'a> {
     ///
     /// `RenderError` for a value that JSON has no form for.
     pub fn json(&self) -> Result<Option<ArrayRef>> {
-        let (lengths, refs, extra) = self.refs()?;
+        let Requests { lengths, messages: refs, extra, texts } = self.refs()?;
         let (mut offsets, mut out) = (vec![0], String::new());
-        let mut refs = refs.iter();
+        let (mut refs, mut texts) = (refs.iter(), texts.into_iter().peekable());
         for (n, length) in lengths.into_iter().enumerate() {
             let row = self.rows.start + n / self.plans.labels;
+            if let Some((_, text)) = texts.next_if(|(request, _)| *request == n) {
+                json::string(&String::from_utf8_lossy(self.block.get(text)), &mut out);
+                offsets.push(out.len());
+                continue;
+            }
             out.push('[');
             for n in 0..length {
                 let Some(one) = refs.next() else { break };
@@ -386,18 +411,23 @@ impl<'a> Assembly<'a> {
     }
 
     /// The messages of every request: how many, and where each comes from.
-    fn refs(&self) -> Result<(Vec<usize>, Vec<Ref>, Vec<String>)> {
+    fn refs(&self) -> Result<Requests> {
         let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
         let mut lengths = Vec::with_capacity(requests.len());
         let mut refs = Vec::with_capacity(self.block.len());
-        let mut extra = Vec::new();
+        let (mut extra, mut texts) = (Vec::new(), Vec::new());
         let mut text = 0;
         for request in requests {
             let plan = self.plans.of(request);
             let start = refs.len();
             let mut id = self.first_const[plan];
             let mut expanded = false;
-            let Request::List(messages) = &self.plans.all[plan].request else { continue };
+            let Request::List(messages) = &self.plans.all[plan].request else {
+                texts.push((lengths.len(), text));
+                lengths.push(0);
+                text += 1;
+                continue;
+            };
             for message in messages {
                 match message {
                     Message::Expand { column } => {
@@ -417,7 +447,7 @@ impl<'a> Assembly<'a> {
             }
             lengths.push(refs.len() - start);
         }
-        Ok((lengths, refs, extra))
+        Ok(Requests { lengths, messages: refs, extra, texts })
     }
 
     fn expand(&self, column: &str, row: usize, refs: &mut Vec<Ref>) -> Result<()> {
@@ -538,14 +568,14 @@ impl<'a> Assembly<'a> {
             return self.constants(name, data_type, &ids);
         }
         let consts = self.known(name, data_type)?;
-        let cast = |array: &ArrayRef| {
-            if array.data_type() == data_type { Ok(array.clone()) } else { arrow_cast::cast(array, data_type) }
-                .map_err(|e| Error::render(format!("{name:?} of a message: {e}")))
+        let typed = |array: &ArrayRef| {
+            if array.data_type() == data_type { Ok(array.clone()) } else { cast(array, data_type) }
+                .map_err(|e| Error::render(format!("{name:?} of a message: {}", e.message())))
         };
         let mut arrays = vec![new_null_array(data_type, 1), consts];
         if is_text {
-            arrays.push(cast(&self.block.array(self.config.layout, None))?);
-            arrays.push(cast(&(Arc::new(StringArray::from_iter_values(extra)) as ArrayRef))?);
+            arrays.push(typed(&self.block.array(self.config.layout, None))?);
+            arrays.push(typed(&(Arc::new(StringArray::from_iter_values(extra)) as ArrayRef))?);
         }
         let first_data = arrays.len();
         for expansion in &self.expansions {
@@ -555,7 +585,7 @@ impl<'a> Assembly<'a> {
                 None => (name == "prompt").then(|| values.clone()),
             };
             arrays.push(match child {
-                Some(child) => cast(&child)?,
+                Some(child) => typed(&child)?,
                 None => new_null_array(data_type, values.len()),
             });
         }
