@@ -95,6 +95,24 @@ def lower(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Tab
     return table
 
 
+def values(column: pa.ChunkedArray, name: str, first_row: int = 0) -> list[Any]:
+    """Return the values of a column as Python has them, whose `str` `lower` gives.
+
+    Args:
+        column: A column of any type.
+        name: Its name, for errors.
+        first_row: Number of the column's first row, where it is a slice; errors count from there.
+
+    Returns:
+        Its values, nanoseconds as where pandas isn't installed.
+
+    Raises:
+        RenderError: As `lower`.
+
+    """
+    return [value for chunk in _converted(column, name, first_row, lambda value: value) for value in chunk]
+
+
 def printable_bitmap() -> bytes:
     """Which characters this interpreter prints as they are, for the core's `repr` of strings.
 
@@ -166,6 +184,12 @@ def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
 
 def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
     """Yield the texts of each chunk of `column`."""
+    for texts in _converted(column, name, done, str):
+        yield pa.array(texts, pa.large_string())
+
+
+def _converted(column: pa.ChunkedArray, name: str, done: int, convert: Callable[[Any], Any]) -> Iterator[list[Any]]:
+    """Yield what `convert` makes of the values of each chunk of `column`."""
     to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist
     for chunk in column.chunks:
         try:
@@ -174,10 +198,9 @@ def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
             message = f'column "{name}": the Arrow array is malformed: {error}'.replace("\0", "\\x00")
             raise render_error(message, column=name) from error
         try:
-            texts = [str(value) for value in to_python(chunk)]
+            yield [convert(value) for value in to_python(chunk)]
         except Exception as error:  # an extension type's scalars may raise anything
             raise _render_error(chunk, name, done, to_python) from error
-        yield pa.array(texts, pa.large_string())
         done += len(chunk)
 
 

@@ -16,6 +16,7 @@ from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.kept import names_of, repeated
+from promptpress.label_values import are_plain, column_labels, label_or_text
 from promptpress.model_classes import meta_template_of
 from promptpress.settings import canonical, plain, plain_settings
 from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes
@@ -188,7 +189,7 @@ class Renderer:
         schema = self._output_schema(table.schema, keep)
         self._refuse_replies()
         core_table, lower = for_core(table)
-        labels = self._core.labels if self._core.label_column is None else self._core.labels_of(core_table)
+        labels = self._labels_of(table, core_table)
         parts = self._core.render(core_table, labels, Position(), False, lower)
         times = 1 if labels is None else len(labels)
         columns: list[Any] = []
@@ -205,6 +206,15 @@ class Renderer:
             if parts[0][own] is not None:
                 columns.append(pa.chunked_array([part[own] for part in parts], schema.field(len(columns)).type))
         return pa.Table.from_arrays(columns, schema=schema)
+
+    def _labels_of(self, table: pa.Table, core_table: pa.Table) -> list[Any] | None:
+        """Return the labels of ppl for these samples; None for gen."""
+        name = self._core.label_column
+        if name is None:
+            return self._core.labels
+        if name not in table.column_names or are_plain(table.schema.field(name).type):
+            return self._core.labels_of(core_table)
+        return column_labels(table.column(name), name)
 
     def stream(self, batches: Any, keep: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
@@ -404,7 +414,8 @@ class Renderer:
         Args:
             samples: All samples: a retriever may go by position.
             row: The sample's row, from 0.
-            label: The label (ppl); None for the first.
+            label: The label (ppl), as `labels` or the label column has it, or a value of the column that labels are
+                taken from. None: the label None where there is one, else the first.
             turn: The turn (multi-turn).
 
         Returns:
@@ -425,7 +436,8 @@ class Renderer:
             message = f"row {row}: there is no such row: rows count from 0, and the table has {len(table)}"
             raise render_error(message, row=row)
         core_table, lower = for_core(table)
-        return pa.Table.from_batches([self._core.explain(core_table, row, plain(label, "label"), lower)])
+        labels = self._labels_of(table, core_table)
+        return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), lower)])
 
     def divergence(self, samples: Any) -> pa.Table:
         """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.
@@ -445,8 +457,10 @@ class Renderer:
         [{'row': 1, 'columns': ['q']}]
 
         """
-        core_table, lower = for_core(as_table(samples))
-        return pa.Table.from_batches([self._core.divergence(core_table, lower)])
+        table = as_table(samples)
+        core_table, lower = for_core(table)
+        labels = self._labels_of(table, core_table)
+        return pa.Table.from_batches([self._core.divergence(core_table, labels, lower)])
 
     def findings(self, samples: Any) -> pa.Table:
         """Find what a harness renders without a word, and a user would want to know.

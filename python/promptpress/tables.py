@@ -29,8 +29,8 @@ __all__ = [
 _MAX_DEPTH = 128
 """Types nested deeper would be followed by recursion until some stack ends; JSON's own readers stop there too."""
 
-Lower = Callable[[str, pa.Array], pa.Array]
-"""Texts of a column's rows: its name and their numbers in, strings out."""
+Lower = Callable[..., Any]
+"""Texts of a column's rows: its name and their numbers in, an array of strings out; with True behind, a list of values."""
 
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
@@ -219,12 +219,17 @@ def for_core(
         rows = _core.repeated_rows(0, len(table), 1)
         out = out.set_column(at, row_numbers(name, of), rows)
 
-    def lower(name: str, rows: pa.Array) -> pa.Array:
+    def lower(name: str, rows: pa.Array, values: bool = False) -> Any:
         shown = name if of == "samples" else f"examples.{name}"
         column = table.select([name]).rename_columns([shown])
+        runs = _runs(rows.to_pylist())
+        if values:
+            own = column.column(0)
+            parts = (_text.values(own.slice(first, count), shown, first_row + first) for first, count in runs)
+            return [value for part in parts for value in part]
         texts = [
             chunk
-            for first, count in _runs(rows.to_pylist())
+            for first, count in runs
             for chunk in _text.lower(column.slice(first, count), [shown], first_row=first_row + first).column(0).chunks
         ]
         return pa.concat_arrays(texts) if texts else pa.array([], pa.large_string())

@@ -370,6 +370,8 @@ pub fn message(keys: Vec<(Arc<str>, Entry)>, finished: bool) -> Message {
                     Entry::Text(text) => Slot::Text(vec![Piece::new(if finished { text.finished() } else { text })]),
                     Entry::Const(value) => Slot::Const(value),
                     Entry::Media(media) => Slot::Parts(media),
+                    // Of meta templates alone, whose roles are no messages.
+                    Entry::Bad(_) => Slot::Const(Value::None),
                 };
                 (name, slot)
             })

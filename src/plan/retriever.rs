@@ -203,6 +203,7 @@ fn window(at: usize, k: usize, examples: usize) -> Vec<i64> {
 }
 
 /// NumPy's legacy `RandomState`, as far as `choice(n, k, replace=False)` uses it.
+#[derive(Clone)]
 pub struct Draws {
     mt: Mt,
     order: Vec<i64>,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::tokens::Tokens;
 use crate::error::{Error, Result};
 use crate::role::{Join, Piece};
-use crate::template::{Atom, Origin, Source, Text};
+use crate::template::{Atom, Cuts, Origin, Source, Text};
 
 /// How fields are filled in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -169,8 +169,8 @@ impl Unit {
         if !text.fixed {
             runs = match columns.substitution {
                 Substitution::Harness => (0..columns.tokens.len())
-                    .fold(runs, |runs, column| replace(&runs, columns, text, |text| only(text, column, columns))),
-                Substitution::SinglePass => replace(&runs, columns, text, |text| columns.tokens.placeholders(text)),
+                    .fold(runs, |runs, column| replace(runs, columns, text, |text| only(text, column, columns))),
+                Substitution::SinglePass => replace(runs, columns, text, |text| columns.tokens.placeholders(text)),
             };
         }
         unit.segs = runs.into_iter().map(|work| work.seg).collect();
@@ -229,7 +229,7 @@ fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
 }
 
 /// Put fields in for the placeholders that `find` finds in a run of literals.
-fn replace(work: &[Work], columns: &Columns, unit: &Text, find: impl Fn(&str) -> Vec<(usize, usize)>) -> Vec<Work> {
+fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) -> Vec<(usize, usize)>) -> Vec<Work> {
     let is_open = |w: &Work| !w.sealed && matches!(w.seg, Seg::Lit(..));
     // What stands in a template and what stands between examples make no placeholder together under single-pass rules.
     let is_template = |w: &Work| match &w.seg {
@@ -238,10 +238,21 @@ fn replace(work: &[Work], columns: &Columns, unit: &Text, find: impl Fn(&str) ->
     };
     // Nothing is a text too: an empty token stands in it.
     let nothing = [Work { seg: Seg::Lit("".into(), Origin::default()), sealed: false }];
-    let work = if work.is_empty() { &nothing } else { work };
-    let mut out = Vec::with_capacity(work.len());
-    for run in work.chunk_by(|a, b| is_open(a) && is_open(b) && is_template(a) == is_template(b)) {
-        if !is_open(&run[0]) {
+    let all = if work.is_empty() { &nothing[..] } else { &work };
+    let found = |run: &[Work]| {
+        let literal = |w: &Work| if let Seg::Lit(s, _) = &w.seg { s.to_string() } else { String::new() };
+        if is_open(&run[0]) { find(&run.iter().map(literal).collect::<String>()) } else { Vec::new() }
+    };
+    let runs: Vec<(&[Work], Vec<(usize, usize)>)> = all
+        .chunk_by(|a, b| is_open(a) && is_open(b) && is_template(a) == is_template(b))
+        .map(|run| (run, found(run)))
+        .collect();
+    if runs.iter().all(|(_, found)| found.is_empty()) {
+        return work;
+    }
+    let mut out = Vec::with_capacity(all.len());
+    for (run, found) in runs {
+        if found.is_empty() {
             out.extend_from_slice(run);
             continue;
         }
@@ -249,21 +260,22 @@ fn replace(work: &[Work], columns: &Columns, unit: &Text, find: impl Fn(&str) ->
             Seg::Lit(s, origin) => Some(Atom::Lit(s.clone(), origin.clone())),
             _ => None,
         };
-        let text = Text::of(run.iter().filter_map(atom).collect());
-        let whole = text.literal();
-        let mut start = 0;
-        let literal = |start, end, out: &mut Vec<Work>| {
-            out.extend(Arc::unwrap_or_clone(text.cut(start, end).atoms).into_iter().filter_map(|atom| match atom {
+        let atoms: Vec<Atom> = run.iter().filter_map(atom).collect();
+        let (mut cuts, mut cut) = (Cuts::new(&atoms), Vec::new());
+        let mut literal = |start, end, out: &mut Vec<Work>| {
+            cuts.cut(start, end, &mut cut);
+            out.extend(cut.drain(..).filter_map(|atom| match atom {
                 Atom::Lit(s, origin) => Some(Work { seg: Seg::Lit(s, origin), sealed: false }),
                 Atom::Example { .. } | Atom::Field(_) => None,
             }));
         };
-        for (at, column) in find(&whole) {
+        let mut start = 0;
+        for (at, column) in found {
             literal(start, at, &mut out);
             out.push(field(column, columns, unit));
             start = at + columns.tokens.get(column).len();
         }
-        literal(start, whole.len(), &mut out);
+        literal(start, usize::MAX, &mut out);
     }
     out
 }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::Field;
@@ -9,9 +11,10 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyTable};
 
 use super::guard::Imported;
-
+use super::value;
 use crate::error::{Error, Result};
 use crate::render::{Host, sound};
+use crate::value::Value;
 
 /// A table's batches with at least one, so that a table without rows still has a schema.
 pub(super) fn batches(Imported(table): Imported<PyTable>) -> Vec<RecordBatch> {
@@ -54,8 +57,9 @@ const TABLE: &str = "ARROW:extension:metadata";
 
 /// The interpreter, as rendering asks it for things.
 ///
-/// `lower(column, row numbers) -> texts` gives the texts of columns that the core only has the row numbers of. The samples
-/// and the examples have one each, and a column says whose it is, whichever of them is being rendered.
+/// `lower(column, row numbers) -> texts` gives the texts of columns that the core only has the row numbers of, and with
+/// True behind them their values as Python has them. The samples and the examples have one each, and a column says whose
+/// it is, whichever of them is being rendered.
 pub(super) struct Interpreter<'r> {
     samples: Option<Py<PyAny>>,
     examples: Option<&'r Py<PyAny>>,
@@ -63,11 +67,25 @@ pub(super) struct Interpreter<'r> {
     failure: Mutex<Option<PyErr>>,
     /// Whether to stop at the next look.
     interrupted: AtomicBool,
+    /// The thread that asked for the work, which nobody looks at signals for while it does the work itself.
+    thread: ThreadId,
+    /// When it looked last.
+    looked: Mutex<Instant>,
 }
+
+/// How often the thread that asked for the work looks at signals.
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 
 impl<'r> Interpreter<'r> {
     pub(super) fn new(samples: Option<Py<PyAny>>, examples: Option<&'r Py<PyAny>>) -> Self {
-        Self { samples, examples, failure: Mutex::new(None), interrupted: AtomicBool::new(false) }
+        Self {
+            samples,
+            examples,
+            failure: Mutex::new(None),
+            interrupted: AtomicBool::new(false),
+            thread: std::thread::current().id(),
+            looked: Mutex::new(Instant::now()),
+        }
     }
 
     pub(super) fn failure(&self) -> Option<PyErr> {
@@ -86,13 +104,18 @@ impl<'r> Interpreter<'r> {
     }
 }
 
-impl Host for Interpreter<'_> {
-    fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef> {
+impl Interpreter<'_> {
+    /// What gives the texts and values of a column of row numbers.
+    fn lower_of(&self, field: &Field) -> Result<&Py<PyAny>> {
         let of_examples = field.metadata().get(TABLE).is_some_and(|of| of == "examples");
         let lower = if of_examples { self.examples } else { self.samples.as_ref() };
-        let Some(lower) = lower else {
-            return Err(Error::render("the column's values are not at hand").in_column(field.name()));
-        };
+        lower.ok_or_else(|| Error::render("the column's values are not at hand").in_column(field.name()))
+    }
+}
+
+impl Host for Interpreter<'_> {
+    fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef> {
+        let lower = self.lower_of(field)?;
         Python::attach(|py| {
             let rows = export(py, array.clone())?;
             let texts = lower.bind(py).call1((field.name(), rows))?;
@@ -101,7 +124,27 @@ impl Host for Interpreter<'_> {
         .map_err(|e: PyErr| self.stop(e))
     }
 
+    fn values(&self, field: &Field, array: &ArrayRef) -> Result<Vec<Value>> {
+        let lower = self.lower_of(field)?;
+        Python::attach(|py| {
+            let rows = export(py, array.clone())?;
+            let values = lower.bind(py).call1((field.name(), rows, true))?;
+            values.try_iter()?.map(|value| value::from_python(&value?)).collect::<PyResult<Vec<_>>>()
+        })
+        .map_err(|e: PyErr| self.stop(e))
+    }
+
     fn check(&self) -> Result<()> {
-        if self.interrupted.load(Ordering::Relaxed) { Err(Error::stopped()) } else { Ok(()) }
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Err(Error::stopped());
+        }
+        if std::thread::current().id() == self.thread {
+            let mut looked = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if looked.elapsed() >= PATIENCE {
+                *looked = Instant::now();
+                Python::attach(|py| py.check_signals()).map_err(|e| self.stop(e))?;
+            }
+        }
+        Ok(())
     }
 }

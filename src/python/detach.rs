@@ -2,14 +2,13 @@
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::arrow::Interpreter;
+use super::arrow::{Interpreter, PATIENCE};
 use super::guard::{caught, raise};
 
 struct Shared {
@@ -83,13 +82,11 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// How often signals are looked at while the pool works.
-const PATIENCE: Duration = Duration::from_millis(50);
-
 /// Rows that are rendered faster than another thread wakes up.
 const FEW: usize = 64;
 
-/// [`detached`] for `rows` rows: a few of them on the thread that asks, which looks at signals when it is back.
+/// [`detached`] for `rows` rows: a few of them on the thread that asks, which looks at signals as the work lets it: values
+/// may be gigantic.
 pub(super) fn detached_rows<T: Send>(
     py: Python<'_>,
     host: Option<&Interpreter>,

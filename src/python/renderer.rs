@@ -91,6 +91,14 @@ impl Renderer {
     }
 }
 
+/// Labels as Python hands them on; None in gen mode.
+fn labels(labels: Option<&Bound<'_, PyList>>) -> PyResult<Vec<Option<Value>>> {
+    match labels {
+        Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect(),
+        None => Ok(vec![None]),
+    }
+}
+
 /// What rendering gave: (first row, rows, labels, turns, prompts, samples) of each piece.
 fn outcomes(py: Python<'_>, all: Vec<render::Outcome>) -> PyResult<Bound<'_, PyList>> {
     let out = PyList::empty(py);
@@ -174,10 +182,7 @@ impl Renderer {
     ) -> PyResult<Bound<'py, PyList>> {
         let host = self.host(lower);
         let samples = batches(samples);
-        let labels: Vec<Option<Value>> = match labels {
-            Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect::<PyResult<_>>()?,
-            None => vec![None],
-        };
+        let labels = self::labels(labels)?;
         let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.waiting());
         let _work = self.work();
         let rendered = detached_rows(py, Some(&host), rows, || -> Result<Vec<render::Outcome>> {
@@ -317,20 +322,22 @@ impl Renderer {
     }
 
     /// Spans of one request, as a record batch.
-    #[pyo3(signature = (samples, row, label, lower))]
+    #[pyo3(signature = (samples, row, labels, label, lower))]
     fn explain<'py>(
         &self,
         py: Python<'py>,
         samples: Imported<PyTable>,
         row: usize,
+        labels: Option<&Bound<'py, PyList>>,
         label: Option<&Bound<'py, PyAny>>,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let host = self.host(lower);
         let samples = batches(samples);
-        let label = label.map(value::from_python).transpose()?;
+        let (labels, label) = (self::labels(labels)?, label.map(value::from_python).transpose()?);
         let _work = self.work();
-        let spans = detached(py, Some(&host), || self.core.explain(&samples, row, label.as_ref(), &host))?;
+        let explain = || self.core.explain(&samples, row, &labels, label.as_ref(), &host);
+        let spans = detached(py, Some(&host), explain)?;
         let spans = raised(py, &host, spans)?;
         let ints =
             |of: fn(&render::Span) -> Option<i64>| Arc::new(spans.iter().map(of).collect::<Int64Array>()) as ArrayRef;
@@ -376,17 +383,18 @@ impl Renderer {
     }
 
     /// Rows in which the two ways of substituting differ, as a record batch.
-    #[pyo3(signature = (samples, lower))]
+    #[pyo3(signature = (samples, labels, lower))]
     fn divergence<'py>(
         &self,
         py: Python<'py>,
         samples: Imported<PyTable>,
+        labels: Option<&Bound<'py, PyList>>,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let host = self.host(lower);
-        let samples = batches(samples);
+        let (samples, labels) = (batches(samples), self::labels(labels)?);
         let _work = self.work();
-        let found = detached(py, Some(&host), || self.core.divergence(&samples, &host))?;
+        let found = detached(py, Some(&host), || self.core.divergence(&samples, &labels, &host))?;
         let mut rows = Int64Builder::new();
         let mut columns = ListBuilder::new(StringBuilder::new());
         for one in raised(py, &host, found)? {

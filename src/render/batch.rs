@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::plan::Columns;
 use crate::pytext::{NONE, TextColumn, is_native};
 use crate::threads;
+use crate::value::Value;
 
 /// What rendering asks of whoever runs it.
 pub trait Host: Sync {
@@ -18,6 +19,15 @@ pub trait Host: Sync {
     ///
     /// `RenderError` for a value without text.
     fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef>;
+
+    /// The values of a column of a type that [`crate::pytext`] doesn't know, as Python has them.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value that can't be converted.
+    fn values(&self, field: &Field, _: &ArrayRef) -> Result<Vec<Value>> {
+        Err(Error::render(format!("the type {} has no values here", field.data_type())).in_column(field.name()))
+    }
 
     /// Called between slices of long work.
     ///

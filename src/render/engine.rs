@@ -5,6 +5,7 @@
 //! it is written.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::batch::Batch;
 use super::copy::put;
@@ -18,7 +19,6 @@ use super::row::Marks;
 use super::runs::Runs;
 use super::writer::Sources;
 use crate::error::Result;
-use crate::role::Request;
 use crate::threads;
 
 /// The texts of some requests, one after the other.
@@ -50,13 +50,12 @@ impl Shots {
     }
 }
 
-/// The rows in which some text of these requests has to be filled column by column.
+/// Whether some text that these plans give for some row has to be filled column by column.
 ///
 /// # Errors
 ///
 /// `RenderError` for a value without text.
-pub fn hard_rows<'r>(batch: &Batch, requests: impl Iterator<Item = &'r Request>) -> Result<Vec<usize>> {
-    let plans: Vec<Plan> = requests.map(|request| Plan::new(request.clone(), batch.columns)).collect();
+pub fn any_hard(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool> {
     let none = Parts::default();
     let (tables, runs) = (Tables::new(&none, 0), Runs::default());
     let lookup = |column: usize| batch.texts(column);
@@ -66,10 +65,8 @@ pub fn hard_rows<'r>(batch: &Batch, requests: impl Iterator<Item = &'r Request>)
         .flat_map(|plan| &plan.programs)
         .map(|p| Ready::of_batch(p, batch, sources, &tables))
         .collect::<Result<_>>()?;
-    let hard = |rows: Range<usize>| -> Vec<usize> {
-        rows.filter(|row| programs.iter().any(|p| p.is_hard(*row, &[], &none))).collect()
-    };
-    Ok(threads::map(threads::chunks(0..batch.rows, CHUNK), hard).concat())
+    let easy = |rows: Range<usize>| !rows.into_iter().any(|row| programs.iter().any(|p| p.is_hard(row, &[], &none)));
+    Ok(!programs.iter().all(Ready::never_hard) && !threads::all(threads::chunks(0..batch.rows, CHUNK), easy))
 }
 
 /// What one chunk of requests measures.

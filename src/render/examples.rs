@@ -1,6 +1,5 @@
 //! The examples' texts: every row of the train split that can be chosen, rendered once.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,11 +8,11 @@ use arrow_schema::DataType;
 
 use super::batch::{Batch, Host, names};
 use super::engine::{self, Shots, Texts};
-use super::fill::{self, Traced};
+use super::fill::{self, Culprits, Traced};
 use super::planner::{Plan, Plans};
 use super::renderer::present;
 use super::runs::{Run, Shown};
-use super::scalar::{readable, sound, value_at};
+use super::scalar::{keys_of, readable, sound, value_at};
 use crate::error::{Error, Result};
 use crate::plan::{Columns, Config, ExampleForm, IceForm, Op, Program, Substitution, Tokens, messages_of};
 use crate::pytext::TextColumn;
@@ -254,7 +253,13 @@ impl Examples {
     /// # Errors
     ///
     /// `RenderError` for a table with two columns of one name, or one that can't be taken from.
-    pub fn new(table: &RecordBatch, ids: Option<Vec<usize>>, ice: &IceForm, config: &Config) -> Result<Self> {
+    pub fn new(
+        table: &RecordBatch,
+        ids: Option<Vec<usize>>,
+        ice: &IceForm,
+        config: &Config,
+        host: &dyn Host,
+    ) -> Result<Self> {
         let output_column = config.reader.output_column.as_deref();
         let total = table.num_rows();
         let table = match &ids {
@@ -287,17 +292,21 @@ impl Examples {
             }
             _ => Columns::new(names(schema), None, config.substitution)?,
         };
-        let expands = ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()).flat_map(ExampleForm::expands);
-        for name in expands.chain(output_column.filter(|_| ice.by_label())) {
+        for name in ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()).flat_map(ExampleForm::expands) {
             if let Ok(at) = table.schema_ref().index_of(name) {
                 readable(table.schema_ref().field(at), table.column(at)).map_err(in_examples)?;
             }
         }
-        let label = output_column.and_then(|name| table.column_by_name(name));
+        let labels = match output_column.and_then(|name| schema.index_of(name).ok()) {
+            Some(at) if ice.by_label() => {
+                Some(keys_of(schema.field(at), table.column(at), host).map_err(in_examples)?)
+            }
+            Some(_) => Some(vec![Value::None; table.num_rows()]),
+            None => None,
+        };
         let kinds = (0..table.num_rows())
-            .map(|row| match label {
-                Some(_) if !ice.by_label() => ice.kind(&Value::None),
-                Some(column) => ice.kind(&value_at(column, row)),
+            .map(|row| match &labels {
+                Some(labels) => ice.kind(&labels[row]),
                 None => Err(Error::template(
                     "reader.output_column",
                     match output_column {
@@ -369,7 +378,8 @@ impl Examples {
         Parts::render(&batch, &forms, kinds, tokens).map_err(in_examples)
     }
 
-    /// One example with its texts in place, each byte with its origin.
+    /// One example with its texts in place, each byte with its origin. `culprits` gets the column of every value that
+    /// took part in a placeholder.
     ///
     /// # Errors
     ///
@@ -379,16 +389,24 @@ impl Examples {
         ice: &IceForm,
         example: u32,
         slot: u32,
-        substitution: Substitution,
+        culprits: &mut Culprits,
         host: &dyn Host,
     ) -> Result<ExampleForm> {
-        let columns = match substitution {
-            known if known == self.columns.substitution => Cow::Borrowed(&self.columns),
-            other => Cow::Owned(self.columns.under(other)),
-        };
         let row = self.table.slice(example as usize, 1);
-        let batch = Batch::new(&columns, &row, host);
-        self.filled(ice, example, slot, &batch, 0).map_err(|e| e.shifted(example as usize))
+        let batch = Batch::new(&self.columns, &row, host);
+        self.filled(ice, example, slot, (&batch, 0), culprits).map_err(|e| e.shifted(example as usize))
+    }
+
+    /// The same examples under another way of substituting.
+    #[must_use]
+    pub fn under(&self, substitution: Substitution) -> Self {
+        Self {
+            table: self.table.clone(),
+            columns: self.columns.under(substitution),
+            kinds: self.kinds.clone(),
+            total: self.total,
+            ids: self.ids.clone(),
+        }
     }
 
     /// [`Self::concrete`] of all examples that were chosen, in the order of `rows` of the train split.
@@ -406,18 +424,26 @@ impl Examples {
         let batch = Batch::new(&self.columns, &self.table, host);
         let one = |(slot, row): (usize, &usize)| {
             let example = self.resolve(*row as i64, negative)?;
-            self.filled(ice, example, slot as u32, &batch, example as usize)
+            host.check()?;
+            self.filled(ice, example, slot as u32, (&batch, example as usize), &mut Culprits::new())
         };
         rows.iter().enumerate().map(one).collect()
     }
 
     /// The example of row `row` of a batch.
-    fn filled(&self, ice: &IceForm, example: u32, slot: u32, batch: &Batch, row: usize) -> Result<ExampleForm> {
+    fn filled(
+        &self,
+        ice: &IceForm,
+        example: u32,
+        slot: u32,
+        (batch, row): (&Batch, usize),
+        culprits: &mut Culprits,
+    ) -> Result<ExampleForm> {
         let kind = self.kind(example)?;
         let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let mut failed = None;
         let text = |_: u32, old: &Text| {
-            let traced = fill::traced(old, batch, row, &mut Vec::new()).unwrap_or_else(|e| {
+            let traced = fill::traced(old, batch, row, culprits).unwrap_or_else(|e| {
                 failed.get_or_insert(in_examples(e));
                 Traced::new()
             });

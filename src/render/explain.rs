@@ -1,22 +1,19 @@
-//! Where each byte of a prompt comes from, and where the two ways of substituting differ.
+//! Where each byte of a prompt comes from.
 
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
 use super::batch::{Batch, Host};
-use super::engine::hard_rows;
-use super::fill::{Traced, traced};
+use super::fill::{Culprits, Traced, traced};
 use super::media::Shown;
 use super::renderer::Renderer;
 use super::scalar::{readable, value_at};
+use super::schema::label_text;
 use crate::error::{Error, Result};
-use crate::plan::{
-    Choice, Columns, Draws, ExampleForm, Mode, Output, Substitution, merge_meta, message, messages_of, recipe,
-};
+use crate::plan::{Choice, Columns, ExampleForm, Mode, Output, merge_meta, message, messages_of, recipe};
 use crate::role::{Join, Message, Piece, Request, Slot};
 use crate::template::{Media, Origin, RawItem, Source, Template};
-use crate::threads;
 use crate::value::Value;
 
 /// A stretch of one message of a request, and its origin.
@@ -34,17 +31,9 @@ pub struct Span {
     pub origin: Origin,
 }
 
-/// A row in which the two ways of substituting differ.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Divergence {
-    /// The row.
-    pub row: usize,
-    /// Columns whose values brought in, or completed, a placeholder.
-    pub columns: Vec<Arc<str>>,
-}
-
 impl Renderer {
-    /// The spans of the request of row `row` of `samples` (all of them: a retriever may go by position).
+    /// The spans of the request of row `row` of `samples` (all of them: a retriever may go by position). `label` is one
+    /// of `labels` or the text of one; None is the label None where there is one, and the first where there is none.
     ///
     /// # Errors
     ///
@@ -53,6 +42,7 @@ impl Renderer {
         &self,
         samples: &[RecordBatch],
         row: usize,
+        labels: &[Option<Value>],
         label: Option<&Value>,
         host: &dyn Host,
     ) -> Result<Vec<Span>> {
@@ -67,20 +57,11 @@ impl Renderer {
             let total: usize = samples.iter().map(RecordBatch::num_rows).sum();
             return Err(Error::render(format!("there is no such row: the table has {total}")).at_row(row));
         };
-        let labels = self.labels_of(samples)?;
-        let label = match (label, self.config.mode) {
-            (Some(wanted), Mode::Ppl) => labels
-                .iter()
-                .find(|l| l.as_ref().is_some_and(|l| l.equals(wanted)))
-                .cloned()
-                .ok_or_else(|| Error::render(format!("there is no label {wanted}")))?,
-            _ => labels.first().cloned().ok_or_else(|| Error::render("there are no labels"))?,
-        };
+        let label = self.label(labels, label)?;
         let columns = self.columns(batch.schema_ref(), self.config.substitution)?;
         let ids = self.ids(batch, own, row).map_err(|e| e.shifted(row))?;
-        let mut culprits = Vec::new();
         let texts = self
-            .traced_row(&batch.slice(own, 1), &ids, label.as_ref(), &columns, &mut culprits, host)
+            .traced_row(&batch.slice(own, 1), &ids, label, &columns, &mut Culprits::new(), host)
             .map_err(|e| e.into_render().at_row(row))?;
         let mut out: Vec<Span> = Vec::new();
         for (message, said) in texts.iter().enumerate() {
@@ -96,24 +77,27 @@ impl Renderer {
         Ok(out)
     }
 
-    /// The rows in which replacing column by column gives another request than replacing each placeholder once.
-    ///
-    /// # Errors
-    ///
-    /// As rendering the samples.
-    pub fn divergence(&self, samples: &[RecordBatch], host: &dyn Host) -> Result<Vec<Divergence>> {
-        self.refuse_turns("divergence")?;
-        let labels = self.labels_of(samples)?;
-        let (mut out, mut start, mut state) = (Vec::new(), 0, None);
-        for batch in samples {
-            out.extend(self.divergence_of(batch, start, &labels, &mut state, host)?);
-            start += batch.num_rows();
+    /// The label that is asked for: the very one, else an equal one, else the one that the label column shows so.
+    fn label<'l>(&self, labels: &'l [Option<Value>], wanted: Option<&Value>) -> Result<Option<&'l Value>> {
+        if self.config.mode != Mode::Ppl {
+            return Ok(None);
         }
-        Ok(out)
+        let Some(wanted) = wanted else {
+            let none = labels.iter().find(|label| matches!(label, Some(Value::None)));
+            let found = none.or(labels.first()).ok_or_else(|| Error::render("there are no labels"))?;
+            return Ok(found.as_ref());
+        };
+        let find = |is: &dyn Fn(&Value) -> bool| labels.iter().flatten().find(|label| is(label));
+        let text = label_text(wanted);
+        find(&|label| label == wanted)
+            .or_else(|| find(&|label| label.equals(wanted)))
+            .or_else(|| find(&|label| label_text(label) == text))
+            .map(Some)
+            .ok_or_else(|| Error::render(format!("there is no label {wanted}; {}", known(labels))))
     }
 
     /// Conversations are rendered by pairs, which these two don't follow.
-    fn refuse_turns(&self, what: &str) -> Result<()> {
+    pub(super) fn refuse_turns(&self, what: &str) -> Result<()> {
         match self.config.main() {
             Template::Turns(_) | Template::Chat(_) => {
                 Err(Error::render(format!("{what} doesn't cover conversations; look at their requests")))
@@ -122,67 +106,8 @@ impl Renderer {
         }
     }
 
-    fn divergence_of(
-        &self,
-        samples: &RecordBatch,
-        start: usize,
-        labels: &[Option<Value>],
-        state: &mut Option<Draws>,
-        host: &dyn Host,
-    ) -> Result<Vec<Divergence>> {
-        let schema = samples.schema_ref();
-        let harness = self.columns(schema, Substitution::Harness)?;
-        let single = self.columns(schema, Substitution::SinglePass)?;
-        let candidates = self.candidates(samples, start, &harness, labels, host).map_err(|e| e.shifted(start))?;
-        let chosen = self.pick(start, samples.num_rows(), state)?;
-        let order = |c: &Arc<str>| harness.names.iter().position(|n| n == c).unwrap_or(usize::MAX);
-        let look = |row: usize| -> Result<Option<Divergence>> {
-            host.check()?;
-            let fault = |e: Error| e.into_render().at_row(start + row);
-            let ids = match &chosen {
-                Some(chosen) => chosen[row].clone(),
-                None => self.ids(samples, row, start + row).map_err(fault)?,
-            };
-            let one = samples.slice(row, 1);
-            let (mut culprits, mut differs) = (Vec::new(), false);
-            for label in labels {
-                let mut own = Vec::new();
-                let a = self.traced_row(&one, &ids, label.as_ref(), &harness, &mut own, host).map_err(fault)?;
-                let b = self.traced_row(&one, &ids, label.as_ref(), &single, &mut Vec::new(), host).map_err(fault)?;
-                if plain(&a) != plain(&b) {
-                    differs = true;
-                    culprits.extend(own);
-                }
-            }
-            culprits.sort_by_key(|c| (order(c), c.clone()));
-            culprits.dedup();
-            Ok(differs.then(|| Divergence { row: start + row, columns: culprits }))
-        };
-        let found = threads::try_map(candidates, look)?;
-        Ok(found.into_iter().flatten().collect())
-    }
-
-    /// Rows that may differ: those that the row loop can't copy, and all of them where examples or the mask take part.
-    fn candidates(
-        &self,
-        samples: &RecordBatch,
-        start: usize,
-        harness: &Columns,
-        labels: &[Option<Value>],
-        host: &dyn Host,
-    ) -> Result<Vec<usize>> {
-        let masked = harness.masked.as_ref().is_some_and(|(_, by)| by.contains('{'));
-        if self.examples.is_some() || masked {
-            return Ok((0..samples.num_rows()).collect());
-        }
-        let bound = self.bind(samples.schema_ref())?;
-        let (plans, _) = self.plans(samples, start, &bound, labels, &mut None, host)?;
-        let batch = Batch::new(harness, samples, host);
-        hard_rows(&batch, plans.all.iter().map(|plan| &plan.request))
-    }
-
     /// The examples of row `row` of a batch, which is the sample at `position`, as the retriever names them.
-    fn ids(&self, batch: &RecordBatch, row: usize, position: usize) -> Result<Vec<i64>> {
+    pub(super) fn ids(&self, batch: &RecordBatch, row: usize, position: usize) -> Result<Vec<i64>> {
         match &self.config.retriever.choice {
             Choice::Column(_) => {
                 let shots = self.shots(&batch.slice(row, 1), 0, &mut None)?;
@@ -204,21 +129,22 @@ impl Renderer {
     }
 
     /// The texts of one row's request, one a message, each byte with its origin.
-    fn traced_row(
+    pub(super) fn traced_row(
         &self,
         row: &RecordBatch,
         ids: &[i64],
         label: Option<&Value>,
         columns: &Columns,
-        culprits: &mut Vec<Arc<str>>,
+        culprits: &mut Culprits,
         host: &dyn Host,
     ) -> Result<Vec<Said>> {
         let mut shots: Vec<ExampleForm> = Vec::with_capacity(ids.len());
         for (slot, id) in ids.iter().enumerate() {
-            shots.push(self.concrete(*id, slot as u32, columns.substitution, host)?);
+            shots.push(self.concrete(*id, slot as u32, culprits, host)?);
         }
+        self.separators(&shots, culprits);
         let batch = Batch::new(columns, row, host);
-        let bodies = self.bodies(row)?;
+        let bodies = self.bodies(row, host)?;
         let body = bodies.and_then(|bodies| self.body(*bodies.first()?));
         match recipe(&self.config, body.or(label), &shots)? {
             Request::Text(pieces) => Ok(vec![Said::Text(traced_pieces(&pieces, &batch, culprits)?)]),
@@ -239,7 +165,7 @@ impl Renderer {
                 if expands && self.config.output != Output::PromptList {
                     all = merge_meta(&self.config, all)?;
                 }
-                let text = |m: &Message, culprits: &mut Vec<Arc<str>>| match m {
+                let text = |m: &Message, culprits: &mut Culprits| match m {
                     Message::Bare(pieces) => traced_pieces(pieces, &batch, culprits).map(Said::Text),
                     Message::Dict(keys) => {
                         if let Some(media) = keys.iter().find_map(|(_, slot)| match slot {
@@ -262,8 +188,15 @@ impl Renderer {
     }
 }
 
+/// The first labels, for a message.
+fn known(labels: &[Option<Value>]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = labels.iter().flatten().take(SHOWN).map(ToString::to_string).collect();
+    format!("there are {}{}", shown.join(", "), if labels.len() > SHOWN { ", ..." } else { "" })
+}
+
 /// What one message says, each byte with its origin.
-enum Said {
+pub enum Said {
     Text(Traced),
     Parts(Vec<Traced>),
 }
@@ -278,15 +211,6 @@ fn spans(message: usize, part: Option<usize>, text: &Traced, out: &mut Vec<Span>
         }
         at = end;
     }
-}
-
-/// The texts alone. Parts are left out: they are filled in the same way under both rules.
-fn plain(said: &[Said]) -> Vec<String> {
-    let text = |one: &Said| match one {
-        Said::Text(text) => text.iter().map(|(s, _)| &**s).collect(),
-        Said::Parts(_) => String::new(),
-    };
-    said.iter().map(text).collect()
 }
 
 /// The messages of a list column's cell.
@@ -315,7 +239,7 @@ fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
     Ok(out)
 }
 
-fn traced_pieces(pieces: &[Piece], batch: &Batch, culprits: &mut Vec<Arc<str>>) -> Result<Traced> {
+fn traced_pieces(pieces: &[Piece], batch: &Batch, culprits: &mut Culprits) -> Result<Traced> {
     let mut out = Traced::new();
     for piece in pieces {
         let own = traced(&piece.text, batch, 0, culprits)?;

@@ -1,6 +1,8 @@
 //! Filling the rows where copying isn't enough: value within value where that is certain, else column by column, as the
 //! harness does.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,6 +15,9 @@ use crate::error::Result;
 use crate::plan::{Program, Seg, Substitution, Unit};
 use crate::role::Join;
 use crate::template::{Atom, Origin, Source, Text};
+
+/// Bytes of a text that takes long enough to be looked through for a look at signals before.
+const LONG: usize = 1 << 20;
 
 /// Fills texts one after the other, in memory that it keeps.
 pub struct Filler<'a> {
@@ -84,6 +89,9 @@ impl<'a> Filler<'a> {
             if batch.columns.tokens.none_in(&self.text) {
                 break;
             }
+            if self.text.len() > LONG {
+                batch.host.check()?;
+            }
             self.replace(column, &unit.text, row)?;
         }
         Ok(())
@@ -148,13 +156,19 @@ pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
 /// A text whose every stretch knows where it comes from.
 pub type Traced = Vec<(Arc<str>, Origin)>;
 
+/// The columns whose values took part in placeholders.
+pub type Culprits = HashSet<Arc<str>>;
+
+/// Placeholders that are filled in between two looks at signals.
+pub const MANY: usize = 4096;
+
 /// Fill a text in one row and keep the origin of every byte. `culprits` gets the column of every value that took part
 /// in a placeholder.
 ///
 /// # Errors
 ///
 /// `RenderError` for a value without text.
-pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str>>) -> Result<Traced> {
+pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -> Result<Traced> {
     let mut now = Traced::new();
     for atom in text.atoms.iter() {
         match atom {
@@ -182,21 +196,23 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
             if kind(&run[0]).0 {
                 next.extend_from_slice(run);
             } else {
-                put(run, &columns.tokens.placeholders(&flat(run)), text, batch, row, &mut Vec::new(), &mut next)?;
+                put(run, &columns.tokens.placeholders(&flat(run)), text, batch, row, &mut Culprits::new(), &mut next)?;
             }
         }
         now = next;
     } else if let Some(at_once) = at_once(&now, text, batch, row, culprits)? {
         now = at_once;
     } else {
+        let mut whole = flat(&now);
         for column in 0..columns.tokens.len() {
-            let whole = flat(&now);
+            batch.host.check()?;
             let found: Vec<(usize, usize)> =
                 whole.match_indices(columns.tokens.get(column)).map(|(at, _)| (at, column)).collect();
             if !found.is_empty() {
                 let mut next = Traced::new();
                 put(&now, &found, text, batch, row, culprits, &mut next)?;
                 now = next;
+                whole = flat(&now);
             }
         }
     }
@@ -206,23 +222,17 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Vec<Arc<str
 
 /// All columns at once, if that is what one after the other gives: of tokens that can't share bytes none may form anew.
 /// One that forms while columns are filled in is of what stands there in the end, where it is seen.
-fn at_once(
-    now: &Traced,
-    text: &Text,
-    batch: &Batch,
-    row: usize,
-    culprits: &mut Vec<Arc<str>>,
-) -> Result<Option<Traced>> {
+fn at_once(now: &Traced, text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -> Result<Option<Traced>> {
     let tokens = &batch.columns.tokens;
     if tokens.overlap() {
         return Ok(None);
     }
-    let (mut next, mut own) = (Traced::new(), Vec::new());
+    let (mut next, mut own) = (Traced::new(), Culprits::new());
     put(now, &tokens.placeholders(&flat(now)), text, batch, row, &mut own, &mut next)?;
-    if !tokens.placeholders(&flat(&next)).is_empty() {
+    if tokens.find(flat(&next).as_bytes(), 0).is_some() {
         return Ok(None);
     }
-    culprits.extend(own.into_iter().filter(|column| !culprits.contains(column)).collect::<Vec<_>>());
+    culprits.extend(own);
     Ok(Some(next))
 }
 
@@ -237,50 +247,72 @@ fn put(
     unit: &Text,
     batch: &Batch,
     row: usize,
-    culprits: &mut Vec<Arc<str>>,
+    culprits: &mut Culprits,
     out: &mut Traced,
 ) -> Result<()> {
     let columns = batch.columns;
-    let mut start = 0;
-    for &(at, column) in found {
-        let end = at + columns.tokens.get(column).len();
-        cut(run, start, at, out);
-        for (_, origin, _) in within(run, at, end) {
+    let mut along = Along { rest: run, at: 0, within: 0 };
+    // One value may stand in thousands of places.
+    let mut values: HashMap<usize, (Arc<str>, Origin)> = HashMap::new();
+    for (n, &(at, column)) in found.iter().enumerate() {
+        if n % MANY == MANY - 1 {
+            batch.host.check()?;
+        }
+        along.to(at, |s, origin, range| copy(s, origin, range, out));
+        along.to(at + columns.tokens.get(column).len(), |_, origin, _| {
             if let (Source::Field | Source::Masked, Some(column)) = (origin.source, &origin.column)
                 && !culprits.contains(column)
             {
-                culprits.push(column.clone());
+                culprits.insert(column.clone());
             }
-        }
-        let (source, value) = match columns.fixed(column, unit) {
-            Some(by) => (Source::Masked, by.clone()),
-            None => (Source::Field, String::from_utf8_lossy(batch.field(column, row)?).into()),
+        });
+        let filled = match values.entry(column) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let (source, value) = match columns.fixed(column, unit) {
+                    Some(by) => (Source::Masked, by.clone()),
+                    None => (Source::Field, String::from_utf8_lossy(batch.field(column, row)?).into()),
+                };
+                new.insert((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }))
+            }
         };
-        out.push((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }));
-        start = end;
+        out.push(filled.clone());
     }
-    cut(run, start, usize::MAX, out);
+    along.to(usize::MAX, |s, origin, range| copy(s, origin, range, out));
     Ok(())
 }
 
-fn cut(run: &[(Arc<str>, Origin)], start: usize, end: usize, out: &mut Traced) {
-    out.extend(within(run, start, end).map(|(s, origin, range)| {
-        let piece = if range.len() == s.len() { s.clone() } else { s[range].into() };
-        (piece, origin.clone())
-    }));
+fn copy(s: &Arc<str>, origin: &Origin, range: Range<usize>, out: &mut Traced) {
+    let piece = if range.len() == s.len() { s.clone() } else { s[range].into() };
+    out.push((piece, origin.clone()));
 }
 
-/// The stretches that bytes `start..end` of a run are part of, and which bytes of each.
-fn within(
-    run: &[(Arc<str>, Origin)],
-    start: usize,
-    end: usize,
-) -> impl Iterator<Item = (&Arc<str>, &Origin, Range<usize>)> {
-    let mut at = 0;
-    run.iter().filter_map(move |(s, origin)| {
-        let (from, to) = (start.max(at), end.min(at + s.len()));
-        let own = (from < to).then(|| (s, origin, from - at..to - at));
-        at += s.len();
-        own
-    })
+/// A way along a run, from left to right: placeholders may be as many as stretches, and none is passed twice.
+struct Along<'a> {
+    /// The stretches from the one at hand on.
+    rest: &'a [(Arc<str>, Origin)],
+    /// Bytes of the run that lie behind.
+    at: usize,
+    /// Those of them that are of the stretch at hand.
+    within: usize,
+}
+
+impl<'a> Along<'a> {
+    /// Go on to byte `end`: each stretch on the way, and which of its bytes.
+    fn to(&mut self, end: usize, mut each: impl FnMut(&'a Arc<str>, &'a Origin, Range<usize>)) {
+        while self.at < end
+            && let Some(((s, origin), rest)) = self.rest.split_first()
+        {
+            let to = s.len().min(self.within + (end - self.at));
+            if self.within < to {
+                each(s, origin, self.within..to);
+            }
+            self.at += to - self.within;
+            self.within = to;
+            if to < s.len() {
+                return;
+            }
+            (self.rest, self.within) = (rest, 0);
+        }
+    }
 }

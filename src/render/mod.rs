@@ -5,6 +5,7 @@ mod batch;
 mod borrowed;
 mod chat;
 mod copy;
+mod divergence;
 mod emit;
 mod engine;
 mod examples;
@@ -38,7 +39,8 @@ mod writer;
 mod zipped;
 
 pub use batch::{Host, NoHost};
-pub use explain::{Divergence, Span};
+pub use divergence::Divergence;
+pub use explain::Span;
 pub use fill::replaced;
 pub use findings::Found;
 pub use outcome::Outcome;

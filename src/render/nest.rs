@@ -11,6 +11,7 @@ use std::ops::Range;
 use super::batch::Batch;
 use super::copy::Step;
 use super::examples::Parts;
+use super::fill::MANY;
 use super::sites::Sites;
 use crate::error::Result;
 use crate::plan::{Seg, Unit};
@@ -93,7 +94,10 @@ impl<'a> Nest<'a> {
         let tokens = &self.batch.columns.tokens;
         let start = out.len();
         let (bytes, mut copied, end) = column.values.place(row, &[]);
-        for site in column.sites.of(row, self.end, number, &column.values, tokens) {
+        for (n, site) in column.sites.of(row, self.end, number, &column.values, tokens).enumerate() {
+            if n % MANY == MANY - 1 {
+                self.batch.host.check()?;
+            }
             let site = column.sites.get(site);
             out.extend_from_slice(&bytes[copied..site.at]);
             // Its own place stays empty until it is back: only later columns are asked for.

@@ -8,6 +8,7 @@ use arrow_schema::Schema;
 use super::batch::{Batch, Host, names};
 use super::emit::{Emit, Rows};
 use super::examples::{Examples, Parts};
+use super::fill::Culprits;
 use super::media::Shown;
 use super::message_type::MessageType;
 use super::outcome::Outcome;
@@ -70,7 +71,7 @@ impl Renderer {
         };
         let needs = ids.as_ref().is_none_or(|ids| !ids.is_empty());
         let examples = match (&ice, examples) {
-            (Some(ice), Some(table)) if needs => Some(Examples::new(table, ids.clone(), ice, &config)?),
+            (Some(ice), Some(table)) if needs => Some(Examples::new(table, ids.clone(), ice, &config, host)?),
             (Some(_), None) if needs => {
                 return Err(Error::template(
                     "examples",
@@ -79,6 +80,25 @@ impl Renderer {
             }
             _ => None,
         };
+        let mut out = Self { config, labels, ice, examples, fixed: None, bound: Mutex::new(None) };
+        out.check(ids, host)?;
+        Ok(out)
+    }
+
+    /// The same renderer under another way of substituting.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub(super) fn under(&self, substitution: Substitution, host: &dyn Host) -> Result<Self> {
+        let config = Config { substitution, ..self.config.clone() };
+        let examples = self.examples.as_ref().map(|examples| examples.under(substitution));
+        let ids = match &config.retriever.choice {
+            Choice::Fixed(ids) => Some(resolve(ids, examples.as_ref().map_or(0, |e| e.total), &config)?),
+            Choice::Zero => Some(Vec::new()),
+            _ => None,
+        };
+        let (labels, ice) = (self.labels.clone(), self.ice.clone());
         let mut out = Self { config, labels, ice, examples, fixed: None, bound: Mutex::new(None) };
         out.check(ids, host)?;
         Ok(out)
@@ -163,14 +183,14 @@ impl Renderer {
         &self,
         id: i64,
         slot: u32,
-        substitution: Substitution,
+        culprits: &mut Culprits,
         host: &dyn Host,
     ) -> Result<ExampleForm> {
         let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
             return Err(without_form());
         };
         let place = examples.resolve(id, self.config.dialect.negative_indices())?;
-        examples.concrete(ice, place, slot, substitution, host)
+        examples.concrete(ice, place, slot, culprits, host)
     }
 
     /// The literals of the templates, for finding the columns that they name.
@@ -342,7 +362,7 @@ impl Renderer {
         Ok(out)
     }
 
-    fn slice(
+    pub(super) fn slice(
         &self,
         batch: &RecordBatch,
         start: usize,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
+use super::batch::is_extension;
 use super::infer::{build, string_type, type_of};
 use super::message_type::{MessageType, element_type};
 use super::renderer::{Bound, Renderer};
@@ -16,6 +17,14 @@ use crate::pytext::float_text;
 use crate::role::Request;
 use crate::template::Template;
 use crate::value::Value;
+
+/// A label as the label column shows it where labels have no common type.
+pub(super) fn label_text(label: &Value) -> String {
+    match label {
+        Value::Float(f) => float_text(*f),
+        other => other.python_str(),
+    }
+}
 
 impl Renderer {
     /// The labels of ppl for these samples; `[None]` for gen.
@@ -83,13 +92,23 @@ impl Renderer {
                     Error::render("the labels are this column's values, and the table lacks it; give labels=")
                         .in_column(column)
                 })?;
-                match field.data_type() {
+                if is_extension(field) {
+                    return Ok(text);
+                }
+                let values = match field.data_type() {
+                    DataType::Dictionary(_, values) => values,
+                    DataType::RunEndEncoded(_, values) => values.data_type(),
+                    own => own,
+                };
+                match values {
                     nested if nested.is_nested() => {
                         let message =
                             format!("its values would be the labels, which can't be of type {nested}; give labels=");
                         return Err(Error::render(message).in_column(column));
                     }
                     DataType::Boolean => DataType::Boolean,
+                    // What a sign leaves no place for is a label too.
+                    DataType::UInt64 => DataType::UInt64,
                     t if t.is_integer() => DataType::Int64,
                     t if t.is_floating() => DataType::Float64,
                     _ => text,
@@ -117,14 +136,7 @@ impl Renderer {
         let refs: Vec<&Value> = given.iter().collect();
         let one = build(&refs, &data_type).or_else(|_| {
             // No common type: the labels' texts.
-            let texts: Vec<Value> = given
-                .iter()
-                .map(|v| match v {
-                    Value::Str(_) => v.clone(),
-                    Value::Float(f) => Value::from(float_text(*f).as_str()),
-                    other => Value::from(other.to_string().as_str()),
-                })
-                .collect();
+            let texts: Vec<Value> = given.iter().map(|label| label_text(label).as_str().into()).collect();
             build(&texts.iter().collect::<Vec<_>>(), &data_type)
         })?;
         let index = arrow_array::UInt32Array::from((0..given.len() as u32).collect::<Vec<_>>().repeat(rows));

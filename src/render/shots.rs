@@ -10,12 +10,14 @@ use arrow_schema::{DataType, Field};
 use super::batch::Host;
 use super::engine::Shots;
 use super::examples::{Parts, is_list};
+use super::fill::Culprits;
 use super::message_type::element_type;
 use super::planner::{Key, Plan, Plans, plan_rows};
 use super::renderer::{Bound, Renderer, present};
-use super::scalar::{cast, lists_in_bounds, readable, value_at};
+use super::scalar::{cast, keys_of, lists_in_bounds};
 use crate::error::{Error, Result};
 use crate::plan::{Choice, Draws, Mode, recipe};
+use crate::role::Request;
 use crate::template::Template;
 use crate::value::Value;
 
@@ -49,6 +51,13 @@ impl Renderer {
         ice.mixed() || expands || strips
     }
 
+    /// The plans of all rows, one a label, where no row decides them.
+    pub(super) fn fixed_plans(&self, bound: &Bound) -> Option<Vec<Arc<Plan>>> {
+        let requests = self.fixed.as_ref()?;
+        let plan = |request: &Request| Arc::new(Plan::new(request.clone(), &bound.columns));
+        Some(bound.plans.get_or_init(|| requests.iter().map(plan).collect()).clone())
+    }
+
     /// The plans of a batch's rows, and their examples.
     pub(super) fn plans(
         &self,
@@ -59,14 +68,11 @@ impl Renderer {
         state: &mut Option<Draws>,
         host: &dyn Host,
     ) -> Result<(Plans, Shots)> {
-        if let Some(requests) = &self.fixed {
-            let plans = bound
-                .plans
-                .get_or_init(|| requests.iter().map(|r| Arc::new(Plan::new(r.clone(), &bound.columns))).collect());
-            return Ok((Plans { all: plans.clone(), labels: labels.len(), each: None }, Shots::default()));
+        if let Some(all) = self.fixed_plans(bound) {
+            return Ok((Plans { all, labels: labels.len(), each: None }, Shots::default()));
         }
         let shots = self.shots(batch, start, state)?;
-        let bodies = self.bodies(batch)?;
+        let bodies = self.bodies(batch, host)?;
         if self.examples.is_none() && bodies.is_none() {
             // Labels of a column, zero-shot.
             let plans = labels
@@ -95,7 +101,7 @@ impl Renderer {
                     return Err(Error::template("ice_template", "examples need an ICE template"));
                 };
                 forms.push(if by_texts {
-                    examples.concrete(ice, *id, slot as u32, bound.columns.substitution, host)?
+                    examples.concrete(ice, *id, slot as u32, &mut Culprits::new(), host)?
                 } else {
                     ice.open(*id as usize, slot as u32)
                         .ok_or_else(|| Error::template("ice_template", "an example's template can't be used"))?
@@ -110,23 +116,14 @@ impl Renderer {
 
     /// Which body of a label map each row is generated with, where a column decides it: the first where no label is its
     /// value.
-    pub(super) fn bodies(&self, batch: &RecordBatch) -> Result<Option<Vec<u32>>> {
+    pub(super) fn bodies(&self, batch: &RecordBatch, host: &dyn Host) -> Result<Option<Vec<u32>>> {
         let Some(name) = self.selector() else { return Ok(None) };
         let schema = batch.schema_ref();
         present(schema, std::iter::once(name))?;
         let at = schema.index_of(name).unwrap_or_default();
-        let column = batch.column(at);
-        if column.data_type().is_nested() {
-            let message = format!("its values choose among labels, which a value of type {} can't", column.data_type());
-            return Err(Error::render(message).at_row(0).in_column(name));
-        }
-        readable(schema.field(at), column)?;
         let keys = self.config.main().labels();
-        let place = |row: usize| {
-            let value = value_at(column, row);
-            keys.iter().position(|key| key.equals(&value)).unwrap_or(0) as u32
-        };
-        Ok(Some((0..batch.num_rows()).map(place).collect()))
+        let place = |value: &Value| keys.iter().position(|key| key.equals(value)).unwrap_or(0) as u32;
+        Ok(Some(keys_of(schema.field(at), batch.column(at), host)?.iter().map(place).collect()))
     }
 
     /// The label of a body.

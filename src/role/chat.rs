@@ -49,7 +49,7 @@ pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
 ///
 /// # Errors
 ///
-/// `TemplateError` for a `begin` or `end` that is no string.
+/// `TemplateError` for a `begin` or `end` that is no string, or holds a token id without text.
 pub fn chat_text(chat: Vec<Said>, meta: Option<&Rounds>) -> Result<Vec<Piece>> {
     let mut out = Vec::new();
     let Some(meta) = meta.filter(|meta| !meta.roles.is_empty()) else {
@@ -82,6 +82,7 @@ fn around(voice: Option<&Turn>, key: &str, source: Source, role: &Value) -> Resu
                 format!("expected a str for {key:?}, found {}", other.type_name()),
             ));
         }
+        Some((_, Entry::Bad(error))) => return Err(error.clone()),
         _ => Arc::default(),
     };
     Ok(Piece::fixed(text, source, role.as_text()))

@@ -187,7 +187,7 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
         let parts = match parts {
             Entry::Media(media) => Slot::Parts(media.clone()),
             Entry::Const(value) => Slot::Const(value.clone()),
-            Entry::Text(_) => Slot::Const(Value::None),
+            Entry::Text(_) | Entry::Bad(_) => Slot::Const(Value::None),
         };
         return Ok((api_role.clone(), parts));
     }

@@ -85,7 +85,7 @@ impl MetaTemplate {
     /// # Errors
     ///
     /// `TemplateError` for what the harness's parser refuses: no `round`, a round that is no list, a role twice, a list
-    /// item without a role; and for a token id that `tokens` has no text for.
+    /// item without a role. A token id that `tokens` has no text for is one where its role's text is asked for.
     pub fn parse(value: &Value, for_messages: bool, dialect: Dialect, tokens: Tokens) -> Result<Option<Self>> {
         if !value.truthy() {
             return Ok(None);
@@ -172,37 +172,38 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
     Ok(out)
 }
 
-/// A role's keys; `begin` and `end` given as lists of strings and token ids become text.
+/// A role's keys; `begin` and `end` given as lists of strings and token ids become text. An id without text is no fault
+/// before its role speaks as text.
+///
+/// # Errors
+///
+/// What `tokens` returns.
 fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
     let mut turn = Turn { place: path.into(), keys: Vec::with_capacity(keys.len()) };
     for (key, value) in keys {
         let name: Arc<str> = key.key();
-        let value = match (&*name, value) {
-            ("begin" | "end", Value::List(parts)) => {
-                let mut text = String::new();
-                for (n, part) in parts.iter().enumerate() {
-                    let place = format!("{path}.{name}[{n}]");
-                    match part {
-                        Value::Str(s) => text.push_str(s),
-                        Value::Int(id) => text.push_str(&tokens(*id)?.ok_or_else(|| {
-                            Error::template(
-                                place,
-                                format!("token id {id} has no text; give it by tokens={{{id}: ...}}"),
-                            )
-                        })?),
-                        other => {
-                            return Err(Error::template(
-                                place,
-                                format!("expected a str or a token id, found {}", other.type_name()),
-                            ));
-                        }
-                    }
-                }
-                Value::Str(text.into())
-            }
-            (_, other) => other.clone(),
+        let entry = match (&*name, value) {
+            ("begin" | "end", Value::List(parts)) => joined(parts, &format!("{path}.{name}"), tokens)?,
+            (_, other) => Entry::Const(other.clone()),
         };
-        turn.keys.push((name, Entry::Const(value)));
+        turn.keys.push((name, entry));
     }
     Ok(turn)
+}
+
+/// The text of a list of strings and token ids.
+fn joined(parts: &[Value], path: &str, tokens: Tokens) -> Result<Entry> {
+    let mut text = String::new();
+    for (n, part) in parts.iter().enumerate() {
+        let bad = |message: String| Ok(Entry::Bad(Error::template(format!("{path}[{n}]"), message)));
+        match part {
+            Value::Str(s) => text.push_str(s),
+            Value::Int(id) => match tokens(*id)? {
+                Some(own) => text.push_str(&own),
+                None => return bad(format!("token id {id} has no text; give it by tokens={{{id}: ...}}")),
+            },
+            other => return bad(format!("expected a str or a token id, found {}", other.type_name())),
+        }
+    }
+    Ok(Entry::Const(Value::Str(text.into())))
 }

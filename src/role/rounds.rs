@@ -140,7 +140,7 @@ pub(super) fn overlay(items: &[Item], meta: &Rounds) -> Result<Vec<Turn>> {
 ///
 /// # Errors
 ///
-/// `TemplateError` if it is no string.
+/// `TemplateError` if it is no string, or holds a token id without text.
 pub(super) fn string(role: &Turn, key: &str) -> Result<Arc<str>> {
     match role.get(key) {
         None => Ok(Arc::default()),
@@ -149,6 +149,7 @@ pub(super) fn string(role: &Turn, key: &str) -> Result<Arc<str>> {
             format!("{}.{key}", role.place),
             format!("expected a str for {key:?}, found {}", other.type_name()),
         )),
+        Some(Entry::Bad(error)) => Err(error.clone()),
         Some(Entry::Text(_) | Entry::Media(_)) => Ok(Arc::default()),
     }
 }

@@ -18,7 +18,7 @@ pub use column_tokens::{ColumnTokens, Selected};
 pub use media::{END_TAG, Form, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
 pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
 pub use raw::{RawItem, RawTemplate};
-pub use text::{Atom, Origin, Source, Text};
+pub use text::{Atom, Cuts, Origin, Source, Text};
 pub use turn::{Entry, Item, Turn};
 pub use turns::Turns;
 

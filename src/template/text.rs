@@ -159,7 +159,7 @@ impl Text {
     #[must_use]
     pub fn cut(&self, start: usize, end: usize) -> Text {
         let mut out = Vec::new();
-        slice(&self.atoms, start, end, &mut out);
+        Cuts::new(&self.atoms).cut(start, end, &mut out);
         Self::of(out)
     }
 
@@ -184,18 +184,18 @@ impl Text {
                 continue;
             }
             let whole = flat(run);
-            let mut start = 0;
+            let (mut start, mut literals) = (0, Cuts::new(run));
             let cuts: Vec<usize> = if src.is_empty() {
                 whole.char_indices().map(|(at, _)| at).collect()
             } else {
                 whole.match_indices(src).map(|(at, _)| at).collect()
             };
             for at in cuts {
-                slice(run, start, at, last(&mut out));
+                literals.cut(start, at, last(&mut out));
                 out.push(Vec::new());
                 start = at + src.len();
             }
-            slice(run, start, whole.len(), last(&mut out));
+            literals.cut(start, whole.len(), last(&mut out));
         }
         if src.is_empty() {
             out.push(Vec::new());
@@ -220,17 +220,40 @@ fn flat(run: &[Atom]) -> String {
     run.iter().filter_map(|a| if let Atom::Lit(s, _) = a { Some(&**s) } else { None }).collect()
 }
 
-/// Bytes `start..end` of a run of literals, with their origins.
-fn slice(run: &[Atom], start: usize, end: usize, out: &mut Vec<Atom>) {
-    let mut at = 0;
-    for atom in run {
-        let Atom::Lit(s, origin) = atom else { continue };
-        let (from, to) = (start.max(at), end.min(at + s.len()));
-        if from < to {
-            let piece = if to - from == s.len() { s.clone() } else { s[from - at..to - at].into() };
-            out.push(Atom::Lit(piece, origin.clone()));
+/// Cuts a run of literals from left to right. A value of an example may be cut in as many places as it has bytes, so no
+/// literal is passed twice.
+pub struct Cuts<'a> {
+    /// The literals from the one at hand on.
+    rest: &'a [Atom],
+    /// The byte of the run that the one at hand begins at.
+    at: usize,
+}
+
+impl<'a> Cuts<'a> {
+    /// For a run from its beginning.
+    pub fn new(run: &'a [Atom]) -> Self {
+        Self { rest: run, at: 0 }
+    }
+
+    /// Append bytes `start..end`, with their origins; they lie behind all that was cut before.
+    pub fn cut(&mut self, start: usize, end: usize, out: &mut Vec<Atom>) {
+        while let Some((atom, rest)) = self.rest.split_first() {
+            let Atom::Lit(s, origin) = atom else {
+                self.rest = rest;
+                continue;
+            };
+            let (from, to) = (start.max(self.at), end.min(self.at + s.len()));
+            if from < to {
+                let piece =
+                    if to - from == s.len() { s.clone() } else { s[from - self.at..to - self.at].into() };
+                out.push(Atom::Lit(piece, origin.clone()));
+            }
+            if self.at + s.len() > end {
+                return;
+            }
+            self.at += s.len();
+            self.rest = rest;
         }
-        at += s.len();
     }
 }
 

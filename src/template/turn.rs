@@ -16,6 +16,8 @@ pub enum Entry {
     Const(Value),
     /// Texts, images, videos and sounds that the sample brings: `prompt_mm` of a template with media.
     Media(Arc<Media>),
+    /// What can't be used: whoever asks for it gets the error.
+    Bad(Error),
 }
 
 /// A dict of a dialogue: `role`, `prompt`, and whatever else the configuration gives it.
