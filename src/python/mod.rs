@@ -3,6 +3,7 @@
 mod arrow;
 mod detach;
 mod errors;
+mod notes;
 mod renderer;
 mod single;
 mod value;
@@ -37,6 +38,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
+    module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
     Ok(())
 }
 
