@@ -65,7 +65,10 @@ mod tests {
 
     #[test]
     fn a_key_that_belongs_there_is_not_taken_for_another() {
-        assert_eq!(meant_as("round", ["begin", "rounds"], &["begin", "end"]), "; did you mean 'round' instead of 'rounds'?");
+        assert_eq!(
+            meant_as("round", ["begin", "rounds"], &["begin", "end"]),
+            "; did you mean 'round' instead of 'rounds'?"
+        );
         assert_eq!(meant_as("sep_token", ["ice_token"], &["ice_token"]), "");
     }
 }

@@ -20,7 +20,8 @@ impl Braced<'_> {
 
     /// Whether it may be a misspelt name: words, and nothing that data or code are made of.
     pub fn is_wordlike(&self) -> bool {
-        self.name.chars().count() <= 40 && self.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
+        self.name.chars().count() <= 40
+            && self.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
     }
 }
 
@@ -98,7 +99,9 @@ mod tests {
     #[test]
     fn arguments_of_commands_are_told_from_placeholders() {
         assert_eq!(found("Q: {question}"), [("question", false, false)]);
-        for latex in [r"\boxed{answer}", r"\frac{1}{n}", r"\sqrt[3]{answer}", r"\boxed{{answer}}", r"\text*{x}", "x^{n}"] {
+        for latex in
+            [r"\boxed{answer}", r"\frac{1}{n}", r"\sqrt[3]{answer}", r"\boxed{{answer}}", r"\text*{x}", "x^{n}"]
+        {
             assert!(braced(latex).all(|b| b.latex), "{latex}");
         }
         assert!(braced("\u{8}oxed{answer} \text{answer} \u{c}rac{a}{b}").all(|b| b.latex));

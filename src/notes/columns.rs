@@ -39,7 +39,7 @@ fn reader(subject: &Subject, out: &mut Vec<Note>) {
         if lacks(subject, name) {
             let message = format!("the samples have no column '{name}'");
             let place = format!("reader.input_columns[{n}]");
-            out.push(Note::warning("missing_input_column", place, message, hint(subject, name)));
+            out.push(Note::warning("missing_input_column", &place, message, hint(subject, name)));
         }
     }
     let Some(name) = reader.output_column.as_deref().filter(|name| lacks(subject, name)) else { return };
@@ -78,7 +78,7 @@ fn expanded(subject: &Subject, item: &RawItem, path: &str, n: usize, out: &mut V
         Some(hint) => hint.to_owned(),
         None => format!("the columns are {}", listed(columns.iter().copied())),
     };
-    out.push(Note::warning("missing_expand_column", format!("{path}{within}[{n}].expand_column"), message, remedy));
+    out.push(Note::warning("missing_expand_column", &format!("{path}{within}[{n}].expand_column"), message, remedy));
 }
 
 /// The answer in the prompt of a template that is never masked.
@@ -102,7 +102,7 @@ fn unmasked(subject: &Subject, out: &mut Vec<Note>) {
     for site in sites(main, value, path, false) {
         if names(std::slice::from_ref(&site), column) {
             let message = format!("'{{{column}}}' is the output column: the answer stands in the prompt, for {why}");
-            out.push(Note::warning("unmasked_output_column", site.place, message, remedy.to_owned()));
+            out.push(Note::warning("unmasked_output_column", &site.place, message, remedy.to_owned()));
         }
     }
     if let Template::Raw(raw) = main {
@@ -111,7 +111,7 @@ fn unmasked(subject: &Subject, out: &mut Vec<Note>) {
             if matches!(item, RawItem::Expand(own) if own == column) {
                 let place = format!("{path}{within}[{n}].expand_column");
                 let message = format!("'{column}' is the output column: the answer stands in the prompt, for {why}");
-                out.push(Note::warning("unmasked_output_column", place, message, remedy.to_owned()));
+                out.push(Note::warning("unmasked_output_column", &place, message, remedy.to_owned()));
             }
         }
     }

@@ -4,9 +4,7 @@ use super::{Note, Subject, listed};
 use crate::near::near;
 use crate::plan::{Choice, Output, READER_KEYS};
 use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
-use crate::template::{
-    MEDIA_KEY, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path,
-};
+use crate::template::{MEDIA_KEY, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
 use crate::value::Value;
 
 /// Keys of a turn or a role that others write for `prompt`.
@@ -29,7 +27,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     if let Some(MetaTemplate::Rounds(rounds)) = &config.meta {
         in_dict(&settings.meta_template, "meta_template", META_KEYS, out);
         for (_, role) in &rounds.roles {
-            in_keys(role.keys.iter().map(|(key, _)| &**key), &role.place, ROLE_KEYS, true, out);
+            in_keys(&role.keys.iter().map(|(key, _)| &**key), &role.place, ROLE_KEYS, true, out);
         }
     }
 }
@@ -77,7 +75,7 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
         }
         // A prompt list has a turn's other keys, too: whoever takes it may read them.
         let all = subject.config.output != Output::PromptList;
-        in_keys(turn.keys.iter().map(|(key, _)| &**key), &turn.place, &known, all, out);
+        in_keys(&turn.keys.iter().map(|(key, _)| &**key), &turn.place, &known, all, out);
     }
 }
 
@@ -116,13 +114,13 @@ fn in_retriever(subject: &Subject, out: &mut Vec<Note>) {
 fn in_dict(value: &Value, path: &str, known: &[&str], out: &mut Vec<Note>) {
     if let Value::Dict(items) = value {
         let keys: Vec<_> = items.iter().map(|(key, _)| key.key()).collect();
-        in_keys(keys.iter().map(|key| &**key), path, known, true, out);
+        in_keys(&keys.iter().map(|key| &**key), path, known, true, out);
     }
 }
 
 /// Keys of one dict; with `all` those too that are no misspelling of a known one.
 fn in_keys<'a>(
-    keys: impl Iterator<Item = &'a str> + Clone,
+    keys: &(impl Iterator<Item = &'a str> + Clone),
     path: &str,
     known: &[&str],
     all: bool,

@@ -52,11 +52,11 @@ pub struct Note {
 }
 
 impl Note {
-    fn warning(code: &'static str, place: impl Into<String>, message: String, remedy: String) -> Self {
-        Self { code, severity: Severity::Warning, place: place.into(), message, remedy }
+    fn warning(code: &'static str, place: &str, message: String, remedy: String) -> Self {
+        Self { code, severity: Severity::Warning, place: place.to_owned(), message, remedy }
     }
 
-    fn info(code: &'static str, place: impl Into<String>, message: String, remedy: String) -> Self {
+    fn info(code: &'static str, place: &str, message: String, remedy: String) -> Self {
         Self { severity: Severity::Info, ..Self::warning(code, place, message, remedy) }
     }
 }

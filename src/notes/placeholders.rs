@@ -25,7 +25,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         }
     }
     let used = uses_column(subject, main, &texts);
-    if !used && chat.is_none() && out.len() == before {
+    if !used && chat.is_none() && out.len() == before && !explained(out, path) {
         out.push(unused(path_of(main, path), "sample", "samples", &subject.fields));
     }
     let Some(ice) = subject.ice().filter(|_| config.prompt.is_some() && chat.is_none()) else { return };
@@ -37,7 +37,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
             in_text(subject, ice, site, columns, true, out);
         }
     }
-    if !uses(ice, &texts, columns) && out.len() == before {
+    if !uses(ice, &texts, columns) && out.len() == before && !explained(out, "ice_template") {
         out.push(unused(path_of(ice, "ice_template"), "example", "examples", columns));
     }
 }
@@ -48,6 +48,13 @@ fn chat_template(subject: &Subject) -> Option<Template> {
     let is_chat = matches!(subject.config.main(), Template::Chat(_)) && *value != Value::None;
     let parsed = || Template::parse(value, "prompt_template", Source::PromptTemplate, subject.config.dialect).ok();
     is_chat.then(parsed).flatten()
+}
+
+/// Whether a misspelt key says already why no column stands in a template.
+fn explained(notes: &[Note], path: &str) -> bool {
+    notes
+        .iter()
+        .any(|note| note.code == "unread_key" && note.place.starts_with(path) && note.message.ends_with("no text"))
 }
 
 fn tokens_of(template: &Template) -> Option<&crate::template::ColumnTokens> {
@@ -62,14 +69,7 @@ fn path_of<'a>(template: &'a Template, path: &'a str) -> &'a str {
 }
 
 /// The placeholders of one text: `columns` are filled into it.
-fn in_text(
-    subject: &Subject,
-    template: &Template,
-    site: &Site,
-    columns: &[&str],
-    example: bool,
-    out: &mut Vec<Note>,
-) {
+fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str], example: bool, out: &mut Vec<Note>) {
     let prompt = if let Template::Prompt(prompt) = template { Some(prompt) } else { None };
     let tokens = prompt.into_iter().flat_map(|p| [p.ice_token.as_deref(), p.sep_token.as_deref()]).flatten();
     let tokens: Vec<&str> = tokens.collect();
@@ -109,11 +109,18 @@ fn in_text(
             Filling::Columns if columns.contains(&name) || subject.masks(name) && !example => {}
             Filling::Columns if example && known => out.push(Note::warning(
                 "example_column",
-                &*site.place,
+                &site.place,
                 format!("the examples have no column '{name}', so every example shows the sample's own"),
                 format!("give the examples the column '{name}'; they have {}", listed(columns.iter().copied())),
             )),
             Filling::Columns => {
+                let attack = subject.settings.inferencer.get("adv_key").and_then(Value::as_str) == Some(name);
+                if attack {
+                    let message = format!("'{{{name}}}' names no column: the inferencer fills it in, as adv_key says");
+                    let remedy = format!("a column '{name}' stands for it");
+                    out.push(Note::info("unknown_placeholder", &site.place, message, remedy));
+                    continue;
+                }
                 let index = matches!(&subject.config.retriever.choice, Choice::Column(own) if own == name);
                 let mut note = unknown(site, &found, columns);
                 if let (true, Some(note)) = (index, &mut note) {
@@ -135,7 +142,7 @@ fn filled_places(template: &Template) -> &'static str {
 
 fn unfilled(site: &Site, name: &str, why: &str, remedy: &str) -> Note {
     let message = format!("'{{{name}}}' stays as it is: {why}");
-    Note::warning("unfilled_placeholder", &*site.place, message, remedy.to_owned())
+    Note::warning("unfilled_placeholder", &site.place, message, remedy.to_owned())
 }
 
 /// A note on a name that is no column, if it is likely meant as one.
@@ -155,7 +162,7 @@ fn unknown(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
         Some(near) => format!("did you mean '{{{near}}}'?"),
         None => format!("the columns are {}", listed(columns.iter().copied())),
     };
-    Some(Note::warning("unknown_placeholder", &*site.place, message, remedy))
+    Some(Note::warning("unknown_placeholder", &site.place, message, remedy))
 }
 
 fn unused(path: &str, one: &str, many: &str, columns: &[&str]) -> Note {

@@ -19,7 +19,8 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         in_dialogue(subject, dialogue, generation, replies, out);
     }
     if let Template::Raw(raw) = main {
-        let value = if config.prompt.is_some() { &subject.settings.prompt_template } else { &subject.settings.ice_template };
+        let value =
+            if config.prompt.is_some() { &subject.settings.prompt_template } else { &subject.settings.ice_template };
         let path = if config.prompt.is_some() { "prompt_template" } else { "ice_template" };
         let within = if value.get("messages").is_some() { ".messages" } else { "" };
         for (n, item) in raw.items.iter().enumerate() {
@@ -41,7 +42,8 @@ fn in_dialogue(subject: &Subject, dialogue: &Dialogue, generation: bool, replies
             if turn.get("section").is_some() || !is_silent(subject, turn) {
                 continue;
             }
-            let follows = items[n + 1..].iter().any(|item| matches!(item, Item::Turn(turn) if !is_silent(subject, turn)));
+            let follows =
+                items[n + 1..].iter().any(|item| matches!(item, Item::Turn(turn) if !is_silent(subject, turn)));
             let last = section == "round" && !follows;
             // Where generation starts a turn has nothing to say yet.
             if generates(subject, turn) && (replies || (generation && last)) {
@@ -50,7 +52,9 @@ fn in_dialogue(subject: &Subject, dialogue: &Dialogue, generation: bool, replies
             let role = turn.constant("role").map_or_else(String::new, |role| format!(" of {role}"));
             let message = format!("the turn{role} has no text");
             let remedy = "give it a prompt, or leave the turn out".to_owned();
-            out.push(Note::warning("turn_without_text", &*turn.place, message, remedy));
+            // An empty prompt that is written down may well be meant: some shipped configurations begin with one.
+            let note = if turn.get("prompt").is_some() { Note::info } else { Note::warning };
+            out.push(note("turn_without_text", &turn.place, message, remedy));
         }
     }
 }
@@ -81,12 +85,10 @@ fn role<'a>(subject: &'a Subject, turn: &Turn) -> Option<&'a Turn> {
 }
 
 fn generates(subject: &Subject, turn: &Turn) -> bool {
-    let says = |turn: &Turn| turn.constant("generate").map(Value::truthy);
-    match says(turn).or_else(|| says(role(subject, turn)?)) {
-        Some(generates) => generates,
-        // Without a meta template, and with one that leaves it to the model, the name tells.
-        None => turn.constant("role").and_then(Value::as_str).is_some_and(|role| MODEL_ROLES.contains(&role)),
-    }
+    let says = |turn: &Turn| turn.constant("generate").is_some_and(Value::truthy);
+    // Without a meta template, and with one that leaves it to the model, the name tells.
+    let named = turn.constant("role").and_then(Value::as_str).is_some_and(|role| MODEL_ROLES.contains(&role));
+    named || says(turn) || role(subject, turn).is_some_and(says)
 }
 
 const MODEL_ROLES: [&str; 4] = ["BOT", "bot", "assistant", "ASSISTANT"];
@@ -109,7 +111,7 @@ fn in_message(item: &RawItem, place: &str, token: Option<&str>, out: &mut Vec<No
                 let role = turn.constant("role").map_or_else(String::new, |role| format!(" of {role}"));
                 let message = format!("the message{role} has no text");
                 let remedy = "give it a content, or leave the message out".to_owned();
-                out.push(Note::warning("turn_without_text", place, message, remedy));
+                out.push(Note::info("turn_without_text", place, message, remedy));
             }
         }
         _ => {}

@@ -44,8 +44,7 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
 ///
 /// `TemplateError` if it has none.
 pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
-    turn.constant("role")
-        .ok_or_else(|| turn.lacks("role"))
+    turn.constant("role").ok_or_else(|| turn.lacks("role"))
 }
 
 /// A turn whose role nobody knows.

@@ -15,7 +15,7 @@ mod turns;
 
 pub use chat::{Chat, DIALOGUE, Line};
 pub use column_tokens::{ColumnTokens, Selected};
-pub use media::{END_TAG, KEY as MEDIA_KEY, Form, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
+pub use media::{END_TAG, Form, KEY as MEDIA_KEY, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
 pub use prompt::{Body, Dialogue, PromptTemplate, SECTIONS, Shape, key_path};
 pub use raw::{RawItem, RawTemplate};
 pub use text::{Atom, Origin, Source, Text};
@@ -73,12 +73,10 @@ impl Template {
             None => return bare(value),
         };
         let required = |key: &str| {
-            value
-                .get(key)
-                .ok_or_else(|| {
-                    let hint = meant_as(key, value.names(), &[]);
-                    Error::template(path, format!("{family} needs the key {key:?}, which is missing{hint}"))
-                })
+            value.get(key).ok_or_else(|| {
+                let hint = meant_as(key, value.names(), &[]);
+                Error::template(path, format!("{family} needs the key {key:?}, which is missing{hint}"))
+            })
         };
         match family.as_str() {
             "PromptTemplate" | "MultiTurnPromptTemplate" | "MMPromptTemplate" => {

@@ -162,7 +162,10 @@ impl PromptTemplate {
                         format!(
                             "the label map has no label {label}; it has {}{}",
                             known.join(", "),
-                            did_you_mean(label.as_str().unwrap_or_default(), items.iter().filter_map(|(k, _)| k.as_str()))
+                            did_you_mean(
+                                label.as_str().unwrap_or_default(),
+                                items.iter().filter_map(|(k, _)| k.as_str())
+                            )
                         ),
                     )
                 })
@@ -244,8 +247,8 @@ fn misspelt(label: &Value, map: &Value) -> String {
     if !own.is_empty() {
         return own;
     }
-    let others = map.names().filter(|name| !SECTIONS.contains(name));
-    let near = others.filter_map(|name| Some((name, near(name, SECTIONS.iter().copied())?))).next();
+    let mut others = map.names().filter(|name| !SECTIONS.contains(name));
+    let near = others.find_map(|name| Some((name, near(name, SECTIONS.iter().copied())?)));
     near.map_or_else(String::new, |(name, section)| format!("; did you mean '{section}' instead of '{name}'?"))
 }
 
@@ -273,7 +276,10 @@ fn dialogue(value: &Value, path: &str, source: Source, hint: &str) -> Body {
     let round = match value.get("round") {
         None => {
             let hint = meant_as("round", value.names(), SECTIONS);
-            return Body::Bad(Error::template(path, format!("a dialogue template needs a round, which is missing{hint}")));
+            return Body::Bad(Error::template(
+                path,
+                format!("a dialogue template needs a round, which is missing{hint}"),
+            ));
         }
         // The harness adds the round to a list: nothing for anything empty, one item for a string, a dict's keys.
         Some(v) if !v.truthy() => Vec::new(),
