@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
 from promptpress import _core
 from promptpress.errors import PromptWarning
 
@@ -71,23 +70,26 @@ def silent(renderer: Renderer) -> Renderer:
     return renderer
 
 
-def found(renderer: Renderer, columns: list[str], samples: pa.Table | pa.RecordBatch | None) -> list[Note]:
+def found(
+    renderer: Renderer, columns: list[str], samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
+) -> list[Note]:
     """Find what is probably a mistake.
 
     Args:
         renderer: The renderer.
         columns: The samples' columns.
         samples: The samples, where they are at hand.
+        same: Whether the examples are known to be the samples' own table.
 
     Returns:
         The notes, in the order of the configuration's parts.
 
     """
     settings, examples = renderer._settings, renderer._examples  # noqa: SLF001 - a part of it that has its own file
-    same, shared = False, []
+    shared: list[int] = []
     if examples is not None and samples is not None and settings["ice_template"] is not None and len(samples):
         samples = pa.Table.from_batches([samples]) if isinstance(samples, pa.RecordBatch) else samples
-        same = samples is examples or samples.equals(examples)
+        same = same or samples is examples or samples.equals(examples)
         shared = [] if same else _shared(settings["retriever"], examples, samples)
     names = None if examples is None else examples.column_names
     return _core.notes(renderer._core, settings, columns, names, same, shared)  # noqa: SLF001
@@ -118,28 +120,21 @@ def _told(notes: list[Note]) -> str:
 
 
 def _shared(retriever: Any, examples: pa.Table, samples: pa.Table) -> list[int]:
-    """Which rows of a fixed choice stand among the samples with all their columns."""
+    """Which rows of a fixed choice stand among the first samples, with all their columns."""
     ids = retriever.get("fix_id_list") if isinstance(retriever, dict) else None
     names = examples.column_names
-    if not ids or set(names) != set(samples.column_names) or examples.schema.types != samples.select(names).schema.types:
+    if (
+        not ids
+        or set(names) != set(samples.column_names)
+        or examples.schema.types != samples.select(names).schema.types
+    ):
         return []
-    return [row for row in dict.fromkeys(ids) if -len(examples) <= row < len(examples) and _among(samples, examples, row)]
+    chosen = [row for row in dict.fromkeys(ids) if -len(examples) <= row < len(examples)]
+    try:
+        among = samples.select(names).slice(0, _MOST_COMPARED).to_pylist()
+        return [row for row in chosen if examples.slice(row % len(examples), 1).to_pylist()[0] in among]
+    except Exception:  # what can't be converted is an error of rendering, if of anything
+        return []
 
 
-def _among(samples: pa.Table, examples: pa.Table, row: int) -> bool:
-    """Whether a row of the examples is one of the samples."""
-    wanted = examples.slice(row % len(examples), 1)
-    left = samples
-    for name in wanted.column_names:
-        value = wanted[name][0]
-        try:
-            same = pc.is_null(left[name]) if not value.is_valid else pc.equal(left[name], value)
-        except pa.ArrowNotImplementedError:  # lists and structs are compared below, in the few rows that are left
-            continue
-        left = left.filter(same)
-        if not len(left):
-            return False
-    return wanted.to_pylist()[0] in left.slice(0, _MOST_COMPARED).to_pylist()
-
-
-_MOST_COMPARED = 64
+_MOST_COMPARED = 4096

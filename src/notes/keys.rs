@@ -7,8 +7,10 @@ use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
 use crate::template::{MEDIA_KEY, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
 use crate::value::Value;
 
-/// Keys of a turn or a role that others write for `prompt`.
-const TEXT_KEYS: [&str; 3] = ["content", "text", "value"];
+/// Whether a key of a turn that nothing reads is likely meant as its prompt: misspelt, or what others call it.
+pub(super) fn stands_for_prompt(key: &str) -> bool {
+    ["content", "text", "value"].contains(&key) || near(key, ["prompt"]).is_some()
+}
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     let config = subject.config;
@@ -129,7 +131,7 @@ fn in_keys<'a>(
     let speaks = known.contains(&"prompt") && !keys.clone().any(|key| key == "prompt" || key == MEDIA_KEY);
     for key in keys.clone().filter(|key| !known.contains(key)) {
         let absent = known.iter().copied().filter(|name| !keys.clone().any(|key| key == *name));
-        let meant = near(key, absent).or((speaks && TEXT_KEYS.contains(&key)).then_some("prompt"));
+        let meant = near(key, absent).or((speaks && stands_for_prompt(key)).then_some("prompt"));
         let remedy = match meant {
             Some(meant) => format!("did you mean '{meant}'?"),
             None if all => format!("leave it out; what is read is {}", listed(known.iter().copied())),

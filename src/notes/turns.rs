@@ -1,12 +1,12 @@
 //! Turns that say nothing.
 
 use super::{Note, Subject};
-use crate::near::near;
 use crate::plan::Mode;
 use crate::role::MetaTemplate;
 use crate::template::{Body, Dialogue, Entry, Item, MEDIA_KEY, RawItem, Shape, Template, Turn};
 use crate::value::Value;
 
+use super::keys::stands_for_prompt;
 use super::texts::sections;
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
@@ -66,7 +66,7 @@ fn is_silent(subject: &Subject, turn: &Turn) -> bool {
         Some(_) => true,
         None => {
             let others = turn.keys.iter().map(|(key, _)| &**key);
-            turn.get(MEDIA_KEY).is_some() || others.into_iter().any(|key| near(key, ["prompt"]).is_some())
+            turn.get(MEDIA_KEY).is_some() || others.into_iter().any(stands_for_prompt)
         }
     };
     if own {
