@@ -46,15 +46,17 @@ fn reader(subject: &Subject, out: &mut Vec<Note>) {
     let place = "reader.output_column";
     let main = subject.config.main();
     let texts = sites(main, &subject.settings.prompt_template, "prompt_template", false);
-    out.push(if subject.masks(name) && names(&texts, name) {
+    let near = near(name, subject.fields.iter().copied()).is_some();
+    let lacking = format!("the samples have no column '{name}'");
+    let (note, becomes): (fn(_, &str, _, _) -> _, _) = match (subject.masks(name), names(&texts, name)) {
         // Samples without their answers: the place is left open as if they had them.
-        let message = format!("the samples have no column '{name}'; '{{{name}}}' is left empty all the same");
-        Note::info("missing_output_column", place, message, hint(subject, name))
-    } else {
-        let becomes = if subject.masks(name) { ", so no column is masked" } else { "" };
-        let message = format!("the samples have no column '{name}'{becomes}");
-        Note::warning("missing_output_column", place, message, hint(subject, name))
-    });
+        (true, true) => {
+            (if near { Note::warning } else { Note::info }, format!("; '{{{name}}}' is left empty all the same"))
+        }
+        (true, false) => (Note::warning, ", so no column is masked".to_owned()),
+        (false, _) => (if near { Note::warning } else { Note::info }, String::new()),
+    };
+    out.push(note("missing_output_column", place, lacking + &becomes, hint(subject, name)));
 }
 
 fn expanded(subject: &Subject, item: &RawItem, path: &str, n: usize, out: &mut Vec<Note>) {

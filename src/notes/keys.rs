@@ -4,7 +4,9 @@ use super::{Note, Subject, listed};
 use crate::near::near;
 use crate::plan::{Choice, Output, READER_KEYS};
 use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
-use crate::template::{MEDIA_KEY, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
+use crate::template::{
+    Body, MEDIA_KEY, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path,
+};
 use crate::value::Value;
 
 /// Whether a key of a turn that nothing reads is likely meant as its prompt: misspelt, or what others call it.
@@ -41,9 +43,10 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
         Template::Prompt(prompt) => {
             if let Shape::Labels(items) = &prompt.shape {
                 let bare = value.get("type").is_none() && prompt.path == path;
-                for (label, _) in items {
+                for (label, body) in items {
                     let Some(name) = label.as_str() else { continue };
-                    like_key(name, &prompt.path, bare, out);
+                    // Turns that are no dialogue: of a section, more likely than of a label.
+                    like_key(name, &prompt.path, bare, matches!(body, Body::Bad(_)), out);
                 }
                 let map = inner.or_else(|| value.get("template").filter(|_| !bare)).unwrap_or(value);
                 let Value::Dict(entries) = map else { return };
@@ -82,9 +85,9 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
 }
 
 /// A label that is more likely a misspelt key of a template, or of a dialogue.
-fn like_key(label: &str, path: &str, bare: bool, out: &mut Vec<Note>) {
+fn like_key(label: &str, path: &str, bare: bool, section: bool, out: &mut Vec<Note>) {
     let own: Vec<&str> = if bare { [PROMPT_KEYS, RAW_KEYS].concat() } else { Vec::new() };
-    let keys = own.iter().chain(SECTIONS).copied();
+    let keys = own.iter().chain(if section { SECTIONS } else { &[] }).copied();
     let meant = if own.contains(&label) { Some(label) } else { near(label, keys) };
     let Some(meant) = meant else { return };
     let message = format!("'{label}' is a label here: a dict with other keys than a template's is a label map");

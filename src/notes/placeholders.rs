@@ -25,7 +25,9 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         }
     }
     let used = uses_column(subject, main, &texts);
-    if !used && chat.is_none() && out.len() == before && !explained(out, path) {
+    // Of a table without columns nothing can be named.
+    let nameable = !subject.fields.is_empty();
+    if nameable && !used && chat.is_none() && out.len() == before && !explained(out, path) {
         out.push(unused(path_of(main, path), "sample", "samples", &subject.fields));
     }
     let Some(ice) = subject.ice().filter(|_| config.prompt.is_some() && chat.is_none()) else { return };

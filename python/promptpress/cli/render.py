@@ -86,8 +86,8 @@ def render(arguments: Namespace) -> None:
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     keep = _kept(arguments.keep, samples.schema)
-    tell_notes(renderer, samples.schema, arguments)
     schema = renderer.output_schema(samples.schema, keep=keep)
+    tell_notes(renderer, samples.schema, arguments)
     done = Done()
     shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with output_file(arguments.out) as file, Progress(samples.num_rows, shown=shown) as progress:
