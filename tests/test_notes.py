@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-import threading
-import warnings
-
 import promptpress as pp
 import pyarrow as pa
 import pytest
@@ -55,6 +51,8 @@ def talk(**sections):
     return {"prompt_template": template, "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "last"}}
 
 
+EXPANDED = {"expand_column": "question"}
+TOKENS = {"question": "<q>"}
 RAW = [{"role": "user", "content": "{question}"}]
 
 # What is wrong: the arguments, the columns, and the one note: its code, its place, and what its remedy holds.
@@ -68,7 +66,9 @@ WRONG = {
     "an identifier": (
         {"prompt_template": "{question} {context}"}, COLUMNS, "unknown_placeholder", "prompt_template", "'answer'",
     ),
-    "in Chinese": ({"prompt_template": "{question}{\u9898\u76ee}"}, COLUMNS, "unknown_placeholder", "prompt_template", ""),
+    "in Chinese": (
+        {"prompt_template": "{question}{\u9898\u76ee}"}, COLUMNS, "unknown_placeholder", "prompt_template", "",
+    ),
     "a letter more": (
         {"prompt_template": "{A}{B}{C}"}, ["A", "B"], "unknown_placeholder", "prompt_template", "'A', 'B'",
     ),
@@ -218,7 +218,13 @@ WRONG = {
          "ice_template": {"round": [ASK, {"role": "BOT"}]}, **SHOTS},
         COLUMNS, "turn_without_text", "ice_template.round[1]", "prompt",
     ),
-    "a str among messages": ({"prompt_template": [*RAW, "{answer}"]}, COLUMNS, "dropped_text", "prompt_template[1]", ""),
+    "a str among messages": (
+        {"prompt_template": [*RAW, "{answer}"]}, COLUMNS, "dropped_text", "prompt_template[1]", "",
+    ),
+    "a section that gives nothing in ppl": (
+        {"prompt_template": {"A": "{question}", "rounds": [ASK]}, "mode": "ppl", "labels": ["A"]},
+        COLUMNS, "label_like_key", "prompt_template", "'round'?",
+    ),
 }  # fmt: skip
 
 # What is right, or can't be told from what is.
@@ -226,7 +232,9 @@ RIGHT = {
     "a name that is a column": ({"prompt_template": "{question}"}, COLUMNS),
     "an argument": ({"prompt_template": r"{question} \boxed{answers} \frac{a}{answers} x^{answers}"}, COLUMNS),
     "an argument in two braces": ({"prompt_template": r"{question} \boxed{{final_answer}}"}, COLUMNS),
-    "an argument in a string that isn't raw": ({"prompt_template": "{question} \boxed{answers} \frac{answers}{b}"}, COLUMNS),
+    "an argument in a string that isn't raw": (
+        {"prompt_template": "{question} \boxed{answers} \frac{answers}{b} \text{answers}"}, COLUMNS,
+    ),
     "mathematics": ({"prompt_template": "{question} {n} $x_{i}$ {1, 2} {}"}, COLUMNS),
     "JSON": ({"prompt_template": '{question} {"answers": "B"} {answer: B}'}, COLUMNS),
     "doubled": ({"prompt_template": "{question} {{final}}"}, COLUMNS),
@@ -260,7 +268,7 @@ RIGHT = {
     "other keys of a message": ({"prompt_template": [{**RAW[0], "name": "Ann"}]}, COLUMNS),
     "messages that are not filled": (
         {"prompt_template": {"type": "RawPromptTemplate", "format_variables": False,
-                             "messages": [{"role": "user", "content": "{question} {anwser}"}, {"expand_column": "question"}]}},
+                             "messages": [{"role": "user", "content": "{question} {anwser}"}, EXPANDED]}},
         COLUMNS,
     ),
     "the ICE token among messages": ({"prompt_template": ["</E>", *RAW]}, COLUMNS),
@@ -272,15 +280,19 @@ RIGHT = {
     "media": (media(), ["content", "answer"]),
     "media without a column of content": (media("{question} {hint}"), ["question", "image", "hint"]),
     "a conversation": (talk(), COLUMNS),
-    "a chat": (
-        {"inferencer": {"type": "ChatInferencer"}, "reader": {"input_columns": ["question"], "output_column": "answer"}},
-        COLUMNS,
+    "a chat": ({"inferencer": {"type": "ChatInferencer"}, "reader": READER}, COLUMNS),
+    "a chat's template": (
+        {"prompt_template": "{question}", "inferencer": {"type": "ChatInferencer"}, "reader": READER}, COLUMNS,
     ),
     "tokens of columns": (
-        {"prompt_template": {"type": "PromptTemplate", "template": "Q: <q> {b}", "column_token_map": {"question": "<q>"}},
+        {"prompt_template": {"type": "PromptTemplate", "template": "Q: <q> {b}", "column_token_map": TOKENS},
          "dialect": "openicl"},
         COLUMNS,
     ),
+    "labels that are near to sections": (
+        {"prompt_template": {"en": "{question}", "ends": {"round": [ASK]}}, "mode": "ppl"}, COLUMNS,
+    ),
+    "no columns at all": ({"prompt_template": "Hello."}, []),
 }  # fmt: skip
 
 
@@ -303,8 +315,15 @@ def test_what_may_be_meant_is_said_without_a_warning():
     empty = dialogue({"role": "SYSTEM", "prompt": ""}, ASK)
     (note,) = notes(empty)
     assert (note["code"], note["severity"]) == ("turn_without_text", "info")
-    (note,) = notes({"prompt_template": "{question} {answer}", "reader": READER}, ["question"])
-    assert (note["code"], note["severity"]) == ("missing_output_column", "info")
+    # Samples without answers: left open as if they had them, or not looked at.
+    for arguments in (
+        {"prompt_template": "{question} {answer}"},
+        {"prompt_template": "{question}", "mode": "ppl", "labels": ["A"]},
+        {"prompt_template": RAW},
+        {"inferencer": {"type": "ChatInferencer"}},
+    ):
+        (note,) = notes({**arguments, "reader": READER}, ["question"])
+        assert (note["code"], note["severity"]) == ("missing_output_column", "info")
     attack = {"type": "AttackInferencer", "adv_key": "adv_prompt"}
     (note,) = notes({"prompt_template": "{adv_prompt} {question}", "inferencer": attack})
     assert (note["code"], note["severity"]) == ("unknown_placeholder", "info")
@@ -358,114 +377,3 @@ def test_rows_are_compared_with_nulls_and_nested_values():
     renderer = shots({"type": "FixKRetriever", "fix_id_list": [0, 1]}, train)
     table = pa.concat_tables([train.slice(1), train.slice(1)])
     assert renderer.notes(table)["message"].to_pylist() == ["samples hold the examples of these rows too: 1"]
-
-
-MISSPELT = pp.Renderer("{questoin}")
-SAMPLES = pa.table({"question": ["1", "2"]})
-
-
-def warned(call):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        call()
-    assert all(one.category is pp.PromptWarning for one in caught)
-    return caught
-
-
-CALLS = {
-    "render": lambda renderer, table: renderer.render(table),
-    "keep": lambda renderer, table: renderer.render(table, keep=["question"]),
-    "stream": lambda renderer, table: renderer.stream(table).read_all(),
-    "call": lambda renderer, table: renderer(table),
-    "batch": lambda renderer, table: renderer(table.to_batches()[0]),
-}
-
-
-@pytest.mark.parametrize("first", CALLS)
-def test_it_is_said_once_for_each_renderer_and_schema(first):
-    renderer = pp.Renderer("{questoin}")
-    (one,) = warned(lambda: CALLS[first](renderer, SAMPLES))
-    assert one.filename == __file__
-    assert str(one.message).startswith("prompt_template: '{questoin}' names no column")
-    for call in CALLS.values():
-        assert warned(lambda call=call: call(renderer, SAMPLES)) == []
-    # Another schema, and then both again.
-    other = SAMPLES.append_column("more", [[1, 2]])
-    assert len(warned(lambda: CALLS[first](renderer, other))) == 1
-    assert warned(lambda: [renderer.render(table) for table in (other, SAMPLES, other)]) == []
-    # Another renderer, though it equals the first.
-    assert len(warned(lambda: pp.Renderer("{questoin}").render(SAMPLES))) == 1
-
-
-def test_conversations_that_take_replies_say_it_too():
-    template = {
-        "type": "MultiTurnPromptTemplate",
-        "template": {"round": [{"role": "HUMAN", "prompt": "{quesiton}"}, REPLY]},
-    }
-    renderer = pp.Renderer(template, inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every"})
-    samples = pa.table({"question": [["a"]], "answer": [["b"]]})
-    assert len(warned(lambda: renderer.converse(samples))) == 1
-    assert warned(lambda: renderer.converse(samples)) == []
-
-
-def test_nothing_is_said_by_looking():
-    renderer = pp.Renderer("{questoin}")
-    looks = [
-        lambda: renderer.notes(SAMPLES),
-        lambda: renderer.output_schema(SAMPLES.schema),
-        lambda: renderer.explain(SAMPLES, 0),
-        lambda: renderer.divergence(SAMPLES),
-        lambda: renderer.required_columns,
-    ]
-    assert [len(warned(look)) for look in looks] == [0] * len(looks)
-    assert len(warned(lambda: renderer.render(SAMPLES))) == 1
-
-
-def test_infos_are_no_warnings():
-    renderer = pp.Renderer(**dialogue({"role": "SYSTEM", "prompt": ""}, ASK))
-    assert len(renderer.notes(SAMPLES)) == 1
-    assert warned(lambda: renderer.render(SAMPLES)) == []
-
-
-def test_several_notes_are_one_warning():
-    renderer = pp.Renderer(" ".join(f"{{name{n}}}" for n in range(9)))
-    (one,) = warned(lambda: renderer.render(SAMPLES))
-    assert [f"name{n}" in str(one.message) for n in range(9)] == [True] * 5 + [False] * 4
-    assert "and 4 more" in str(one.message)
-
-
-def test_pythons_filters_silence_it_or_make_it_an_error():
-    renderer = pp.Renderer("{questoin}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pp.PromptWarning)
-        for call in CALLS.values():
-            with pytest.raises(pp.PromptWarning, match="did you mean '{question}'"):
-                call(renderer, SAMPLES)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", category=pp.PromptWarning)
-        assert renderer.render(SAMPLES)["prompt"].to_pylist() == ["{questoin}"] * 2
-    assert issubclass(pp.PromptWarning, UserWarning)
-
-
-def test_a_pickled_renderer_says_it_where_it_is_opened():
-    renderer = pp.Renderer("{questoin}")
-    assert len(warned(lambda: renderer.render(SAMPLES))) == 1
-    again = pickle.loads(pickle.dumps(renderer))
-    assert again == renderer
-    assert len(warned(lambda: again.render(SAMPLES))) == 1
-    assert again.notes(SAMPLES) == renderer.notes(SAMPLES)
-
-
-def test_threads_that_share_a_renderer():
-    renderer = pp.Renderer("{questoin}")
-
-    def work():
-        threads = [threading.Thread(target=renderer.render, args=(SAMPLES,)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    assert 1 <= len(warned(work)) <= 8
-    assert warned(work) == []

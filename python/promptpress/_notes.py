@@ -66,7 +66,7 @@ def silent(renderer: Renderer) -> Renderer:
         The same one. Its pickles and copies may warn.
 
     """
-    renderer._watch.silent = True  # noqa: SLF001 - a part of it that has its own file
+    renderer._watch.silent = True
     return renderer
 
 
@@ -85,14 +85,14 @@ def found(
         The notes, in the order of the configuration's parts.
 
     """
-    settings, examples = renderer._settings, renderer._examples  # noqa: SLF001 - a part of it that has its own file
+    settings, examples = renderer._settings, renderer._examples
     shared: list[int] = []
     if examples is not None and samples is not None and settings["ice_template"] is not None and len(samples):
         samples = pa.Table.from_batches([samples]) if isinstance(samples, pa.RecordBatch) else samples
         same = same or samples is examples or samples.equals(examples)
         shared = [] if same else _shared(settings["retriever"], examples, samples)
     names = None if examples is None else examples.column_names
-    return _core.notes(renderer._core, settings, columns, names, same, shared)  # noqa: SLF001
+    return _core.notes(renderer._core, settings, columns, names, same, shared)
 
 
 def table_of(notes: list[Note]) -> pa.Table:

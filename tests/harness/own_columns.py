@@ -1,7 +1,7 @@
 """Every dataset that the harnesses ship, and the columns that it has.
 
-A reader names the columns that its templates use, in nearly all configurations. Where it names fewer, what else the data
-bring is written down here, with where it is said: nothing is taken for a column because a template names it.
+A reader names the columns that its templates use, in nearly all configurations. Where it names fewer, what else the
+data bring is written down here, with where it is said: nothing is taken for a column because a template names it.
 """
 
 from __future__ import annotations
