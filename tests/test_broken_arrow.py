@@ -217,6 +217,60 @@ def test_a_dictionary_at_an_odd_address_is_copied() -> None:
     assert pp.Renderer("{flat} {nested}").render(table)["prompt"].to_pylist() == ["cd ['cd']", "ab ['ab']"]
 
 
+def test_structs_within_structs_are_cut_where_other_columns_chunks_end() -> None:
+    inner = pa.array([{"x": n} for n in range(6)])
+    outer = pa.StructArray.from_arrays([pa.array(range(6)), inner], ["d", "e"])
+    questions = pa.chunked_array([["a", "b"], ["c", "d", "e", "f"]])
+    samples = pa.table({"q": questions, "s": pa.chunked_array([outer])})
+    expected = [f"{row['q']} {row['s']}" for row in samples.to_pylist()]
+    assert pp.Renderer("{q} {s}").render(samples)["prompt"].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    "empty", [pa.array([b"", b"", None], pa.binary(0)), pa.array([[], [], None], pa.list_(pa.int64(), 0))], ids=str
+)
+def test_values_that_take_no_room(empty: pa.Array) -> None:
+    train = pa.table({"question": ["q", "r", "s"], "label": ["l", "m", "n"], "answer": empty})
+    values = [str(value) for value in empty.to_pylist()]
+    assert pp.Renderer("{answer}").render(train)["prompt"].to_pylist() == values
+    retriever = {"type": "FixKRetriever", "fix_id_list": [2, 1]}
+    table = pp.Renderer(SHOTS, "{question}{answer}", retriever, examples=train, reader=READER).render(FEW)
+    assert table["prompt"][0].as_py() == f"s{values[2]}\nr{values[1]}\n1"
+
+
+def test_runs_within_other_types_are_repeated() -> None:
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3, 7], pa.array(["a", None, "b"]))
+    kept = pa.StructArray.from_arrays([runs, pa.array(range(7))], ["r", "n"]).slice(1, 5)
+    samples = pa.table({"q": ["x"] * 5, "kept": kept})
+    table = pp.Renderer("{q}", mode="ppl", labels=["A", "B"]).render(samples, keep=["kept"])
+    assert table["kept"].to_pylist() == [value for value in kept.to_pylist() for _ in "AB"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_array_that_starts_before_its_buffers_is_refused(nested: bool) -> None:
+    buffers = pa.array([1, 2, 3]).buffers()
+    array = pa.Array.from_buffers(pa.int64(), 2, buffers, offset=-(2**40))
+    if nested:
+        array = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), array)
+    with pytest.raises(pp.RenderError, match="starts before its buffers"):
+        pp.Renderer("{n}").render(pa.Table.from_arrays([array], ["n"]))
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    schema = pa.schema([pa.field("name", pa.int64())])
+    data = pa.Table.from_arrays([pa.array([1])], schema=schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(data)
+    broken = sink.getvalue().to_pybytes().replace(b"name", b"\xd5ame")
+    with pa.ipc.open_stream(broken) as reader:
+        table = reader.read_all()
+    renderer = pp.Renderer("{n}")
+    for verb in (renderer.render, renderer.divergence, lambda table: renderer.stream(table).read_all()):
+        with pytest.raises(pp.RenderError, match="isn't UTF-8"):
+            verb(table)
+
+
 @pytest.mark.parametrize("on_pool", [False, True])
 def test_a_panic_is_an_error_that_asks_for_a_report_and_prints_nothing(on_pool: bool) -> None:
     program = f"""

@@ -43,13 +43,16 @@ def is_native(data_type: pa.DataType) -> bool:
         data_type: The type of a column or of a child.
 
     Returns:
-        False for timestamps with a time zone, extension types, unions, decimals whose scale exceeds their width's
-        digits, structs with a repeated field name or a NUL in one, and whatever holds one of these.
+        False for timestamps with a time zone, extension types, unions, binary and lists of size 0, decimals whose scale
+        exceeds their width's digits, structs with a repeated field name or a NUL in one, and whatever holds one of these.
 
     """
     if data_type.id in _NATIVE:
         return True
-    if isinstance(data_type, pa.BaseExtensionType) or types.is_union(data_type):
+    # Where a value takes no room, arrow-rs can't count the rows by the room they take.
+    empty = types.is_fixed_size_binary(data_type) and data_type.byte_width == 0
+    empty = empty or (types.is_fixed_size_list(data_type) and data_type.list_size == 0)
+    if empty or isinstance(data_type, pa.BaseExtensionType) or types.is_union(data_type):
         return False
     if types.is_timestamp(data_type):
         return bool(data_type.tz is None or data_type.tz == "")

@@ -266,12 +266,14 @@ class Renderer:
         labels = self._core.labels
         times = 1 if labels is None else len(labels)
         kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
+        kept_rows = batch.num_rows
         outcomes = self._core.render(core_table, labels, position, whole, lower)
         del batch, core_table, lower
         outcomes.reverse()
         while outcomes:
             start, rows, label, turn, prompt, samples = outcomes.pop()
-            columns = [repeated(column.slice(start - first, rows), start, times, samples) for column in kept]
+            parts = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
+            columns = [repeated(column, start, times, samples) for column in parts]
             own = [column for column in (label, turn, prompt) if column is not None]
             if all(len(chunks) == 1 for chunks in columns):
                 yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)

@@ -35,6 +35,8 @@ Lower = Callable[..., Any]
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
 
+_DICTIONARY = pa.dictionary(pa.int8(), pa.null()).id
+
 _TABLE = "ARROW:extension:metadata"
 """Whose rows a column numbers: the samples' or the examples'. Each has a `lower` of its own."""
 
@@ -161,7 +163,16 @@ def _unlike(schema: pa.Schema) -> tuple[list[str], list[str]]:
 
 def _foreign(schema: pa.Schema) -> list[str]:
     """List the columns of types that the core has no texts for; refuse names that it can't tell apart."""
-    names = schema.names
+    try:
+        names = schema.names
+        for field in schema:
+            if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
+                message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
+                raise render_error(message, column=field.name)
+        foreign = [field.name for field in schema if not _text.is_native(field.type)]
+    except UnicodeDecodeError as error:
+        message = f"a column or a field of a struct has a name that isn't UTF-8: {error}"
+        raise render_error(message) from error
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         message = f'column "{twice}": the table has two columns of this name; rename one'
@@ -169,11 +180,7 @@ def _foreign(schema: pa.Schema) -> list[str]:
     if "\0" in "".join(names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error(message)
-    for field in schema:
-        if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
-            message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
-            raise render_error(message, column=field.name)
-    return [field.name for field in schema if not _text.is_native(field.type)]
+    return foreign
 
 
 def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa.Field:
@@ -200,9 +207,12 @@ def for_core(
         RenderError: If two columns have the same name, or a column's buffers are smaller than the column says.
 
     """
+    foreign, nested = _unlike(table.schema)
     check_buffers(table)
     table = _aligned(table)
-    foreign, nested = _unlike(table.schema)
+    if nested and any(column.num_chunks > 1 for column in table.itercolumns()):
+        # Chunks that end at different rows are cut on their way to the core: here, so that `lower` sees what it gets.
+        table = pa.Table.from_batches(table.to_batches(), table.schema)
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
@@ -283,20 +293,17 @@ def _aligned(table: pa.Table) -> pa.Table:
 
 
 def _is_odd(array: pa.Array) -> bool:
+    """Whether a buffer lies at an odd address. pyarrow takes negative offsets as they are: this is where they show."""
+    if array.offset < 0:
+        message = "the table is malformed: an array starts before its buffers"
+        raise render_error(message)
+    # A dictionary's buffers aren't among its array's.
+    within = array.type.num_fields or array.type.id == _DICTIONARY
+    odd = list(map(_is_odd, _text.children(array))) if within else []  # all of them: any would stop at the first
     for buffer in array.buffers():
         if buffer is not None and buffer.address % 8:
             return True
-    # A dictionary's buffers aren't among its array's.
-    return bool(array.type.num_fields or types.is_dictionary(array.type)) and any(map(_is_odd, _dictionaries(array)))
-
-
-def _dictionaries(array: pa.Array) -> Iterator[pa.Array]:
-    """Yield the dictionaries in an array, at any depth."""
-    if types.is_dictionary(array.type):
-        yield array.dictionary
-        return
-    for child in _text.children(array):
-        yield from _dictionaries(child)
+    return any(odd)
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
@@ -342,7 +349,9 @@ def _taken(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
     failure: Exception
     if _fits(array, rows):
         try:
-            return [_take(array, rows)]
+            out = _take(array, rows)
+            out.validate()  # of nested views pyarrow makes arrays that it refuses itself
+            return [out]
         except pa.ArrowNotImplementedError as error:
             message = f"values of type {array.type} can't be repeated: {error}"
             raise render_error(message) from error
@@ -383,11 +392,13 @@ def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
         if types.is_run_end_encoded(data_type):
             values = _take(pc.run_end_decode(array), rows)
             return pc.run_end_encode(values, run_end_type=data_type.run_end_type)
-        return array.cast(_without_views(data_type)).take(rows).cast(data_type)
+        if not _holds_runs(data_type):
+            return array.cast(_without_views(data_type)).take(rows).cast(data_type)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        # Slow, but concatenation knows every type.
-        parts = [array.slice(row, 1) for row in rows.to_pylist()]
-        return pa.concat_arrays(parts or [array.slice(0, 0)])
+        pass
+    # Slow, but concatenation knows every type; and taking from runs within other types ends the process in pyarrow 26.
+    parts = [array.slice(row, 1) for row in rows.to_pylist()]
+    return pa.concat_arrays(parts or [array.slice(0, 0)])
 
 
 def _take_views(array: pa.Array, rows: pa.Array) -> pa.Array:
@@ -407,6 +418,14 @@ def _holds_views_or_runs(data_type: pa.DataType) -> bool:
         return _holds_views_or_runs(data_type.storage_type)
     # The values of a dictionary aren't touched.
     return any(_holds_views_or_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+
+
+def _holds_runs(data_type: pa.DataType) -> bool:
+    if types.is_run_end_encoded(data_type):
+        return True
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _holds_runs(data_type.storage_type)
+    return any(_holds_runs(data_type.field(n).type) for n in range(data_type.num_fields))
 
 
 def _without_views(data_type: pa.DataType) -> pa.DataType:

@@ -192,13 +192,7 @@ fn same(one: &[Arc<Plan>], two: &[Arc<Plan>]) -> bool {
 }
 
 /// The requests of a slice, by number, that the two ways render differently, or that only the first can render.
-fn differing(
-    mine: &mut Way,
-    theirs: &mut Way,
-    slice: &RecordBatch,
-    first: usize,
-    asked: &Asked,
-) -> Result<Vec<usize>> {
+fn differing(mine: &mut Way, theirs: &mut Way, slice: &RecordBatch, first: usize, asked: &Asked) -> Result<Vec<usize>> {
     let before = (mine.state.clone(), theirs.state.clone());
     let own = mine.rendered(slice, first, asked)?;
     let error = match theirs.rendered(slice, first, asked) {

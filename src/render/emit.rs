@@ -70,6 +70,12 @@ impl Renderer {
                 todo.push(range.start..middle);
                 continue;
             };
+            // Prompts go beside their samples by number alone.
+            let requests = range.len() * rows.plans.labels;
+            if prompts.len() != requests {
+                let message = format!("internal error: {} prompts came of {requests} requests", prompts.len());
+                return Err(Error::render(message).at_row(range.start));
+            }
             let part = |array: &Option<Int64Array>| {
                 array.as_ref().map(|a| Arc::new(a.slice(range.start, range.len())) as ArrayRef)
             };

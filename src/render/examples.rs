@@ -298,9 +298,7 @@ impl Examples {
             }
         }
         let labels = match output_column.and_then(|name| schema.index_of(name).ok()) {
-            Some(at) if ice.by_label() => {
-                Some(keys_of(schema.field(at), table.column(at), host).map_err(in_examples)?)
-            }
+            Some(at) if ice.by_label() => Some(keys_of(schema.field(at), table.column(at), host).map_err(in_examples)?),
             Some(_) => Some(vec![Value::None; table.num_rows()]),
             None => None,
         };

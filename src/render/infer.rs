@@ -101,7 +101,9 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
         T::Null => Arc::new(NullArray::new(values.len())),
         T::Boolean => primitive!(BooleanArray, Value::Bool(b) => *b),
         T::Int64 => primitive!(Int64Array, Value::Int(i) => *i),
-        T::UInt64 => primitive!(UInt64Array, Value::Int(i) => *i as u64, Value::Big(digits) => digits.parse().unwrap_or(u64::MAX)),
+        T::UInt64 => {
+            primitive!(UInt64Array, Value::Int(i) => *i as u64, Value::Big(digits) => digits.parse().unwrap_or(u64::MAX))
+        }
         T::Float64 => primitive!(Float64Array, Value::Float(f) => *f, Value::Int(i) => *i as f64),
         T::Utf8 => primitive!(StringArray, Value::Str(s) => &**s),
         T::LargeUtf8 => primitive!(LargeStringArray, Value::Str(s) => &**s),

@@ -179,13 +179,7 @@ impl Renderer {
     }
 
     /// Row `id` of the train split as the example in place `slot`.
-    pub(super) fn concrete(
-        &self,
-        id: i64,
-        slot: u32,
-        culprits: &mut Culprits,
-        host: &dyn Host,
-    ) -> Result<ExampleForm> {
+    pub(super) fn concrete(&self, id: i64, slot: u32, culprits: &mut Culprits, host: &dyn Host) -> Result<ExampleForm> {
         let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
             return Err(without_form());
         };

@@ -112,7 +112,10 @@ pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<V
 fn number(value: Value, data_type: &DataType) -> Value {
     let Value::Other(text) = &value else { return value };
     let is_decimal = |t: &DataType| {
-        matches!(t, DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..))
+        matches!(
+            t,
+            DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..)
+        )
     };
     match data_type {
         t if is_decimal(t) => decimal(text).unwrap_or(value),

@@ -244,8 +244,7 @@ impl<'a> Cuts<'a> {
             };
             let (from, to) = (start.max(self.at), end.min(self.at + s.len()));
             if from < to {
-                let piece =
-                    if to - from == s.len() { s.clone() } else { s[from - self.at..to - self.at].into() };
+                let piece = if to - from == s.len() { s.clone() } else { s[from - self.at..to - self.at].into() };
                 out.push(Atom::Lit(piece, origin.clone()));
             }
             if self.at + s.len() > end {
