@@ -290,3 +290,19 @@ def test_it_is_what_two_renders_of_other_cases_say(case: Case, ends: list[int]) 
 @given(media_strategies.cases(content=False))
 def test_it_is_what_two_renders_of_media_say(case: media_strategies.Case) -> None:
     assume(check(case.config, case.samples) is not None)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Of sizes at which a look at every stretch for every placeholder would not end.
+
+
+@pytest.mark.parametrize("value", ["{a}", "{a}<SEP>", "{z}{a<SEP>}"])
+@pytest.mark.parametrize("retriever", [FIRST, {"type": "IndexColumn", "column": "shots"}])
+def test_very_many_placeholders_in_a_value(value: str, retriever: dict[str, Any]) -> None:
+    many = 100_000
+    train = pa.table({"q": [value * many], "a": ["1"], "z": ["{a}"]})
+    samples = train.append_column("shots", pa.array([[0]]))
+    renderer = pp.Renderer(**{**FEW_SHOT, "retriever": retriever}, examples=train)
+    (prompt,) = renderer.render(samples)["prompt"].to_pylist()
+    assert renderer.explain(samples, 0)["end"].to_pylist()[-1] == len(prompt)
+    assert renderer.divergence(samples).to_pylist()[0]["row"] == 0
