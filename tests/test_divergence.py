@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import media_strategies
@@ -59,7 +60,7 @@ def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None =
 def chunked(samples: pa.Table, ends: list[int]) -> pa.Table:
     """The same rows, cut into chunks at `ends`."""
     places = sorted({0, len(samples), *(end for end in ends if end < len(samples))})
-    parts = [samples.slice(start, end - start) for start, end in zip(places, places[1:], strict=False)]
+    parts = [samples.slice(start, end - start) for start, end in pairwise(places)]
     return pa.concat_tables(parts) if parts else samples
 
 
@@ -129,7 +130,12 @@ def test_braces_around_a_value(template: str, value: str, differs: bool, output:
     samples = pa.table({"q": ["fine", value], "a": ["gold", "{q}"], "z": [value, value]})
     turns = {"round": [{"role": "HUMAN", "prompt": template}, {"role": "BOT", "prompt": "{"}]}
     for prompt in (template, turns, {"yes": "y" + template, "no": "n"}):
-        config = {"prompt_template": prompt, "output": output, "mode": mode, "labels": ["yes"] if mode == "ppl" else None}
+        config = {
+            "prompt_template": prompt,
+            "output": output,
+            "mode": mode,
+            "labels": ["yes"] if mode == "ppl" else None,
+        }
         assert check(config, samples) == ([1] if differs else [])
         if output == "messages" and isinstance(prompt, dict):
             assert check({**config, "meta_template": META}, samples) == ([1] if differs else [])
@@ -215,7 +221,9 @@ def bodies(draw: st.DrawFn, ice: str = "") -> Any:
     if draw(st.booleans()):
         return draw(text)
     turn = st.builds(dict, role=st.sampled_from(["HUMAN", "BOT", "SYSTEM"]), prompt=TEXT)
-    said = [{"role": ("HUMAN", "BOT")[n % 2], "prompt": text} for n, text in enumerate(draw(st.lists(TEXT, max_size=4)))]
+    said = [
+        {"role": ("HUMAN", "BOT")[n % 2], "prompt": text} for n, text in enumerate(draw(st.lists(TEXT, max_size=4)))
+    ]
     dialogue: dict[str, Any] = {"round": said}
     if ice or draw(st.booleans()):
         dialogue = {"begin": [*draw(st.lists(st.one_of(turn, TEXT), max_size=2)), ice], **dialogue}

@@ -1,4 +1,4 @@
-"""Labels that are a column's values, and label maps that a column's values choose from, whatever Arrow type they are of."""
+"""Labels that are a column's values, and label maps that a column's values choose from, of any Arrow type."""
 
 from __future__ import annotations
 
@@ -132,7 +132,10 @@ LABELS: dict[str, tuple[Any, pa.Array]] = {
     ),
     "a union": ({"b": "yes {q};", 7: "no {q};"}, UNION.slice(0, 2)),
     "decimals": ({1: "yes {q};", 0.5: "no {q};"}, pa.array([Decimal("0.50"), Decimal("1.00")])),
-    "wide decimals": ({1: "yes {q};", 0.5: "no {q};"}, pa.array([Decimal("0.50"), Decimal("1.00")], pa.decimal256(60, 2))),
+    "wide decimals": (
+        {1: "yes {q};", 0.5: "no {q};"},
+        pa.array([Decimal("0.50"), Decimal("1.00")], pa.decimal256(60, 2)),
+    ),
     "runs": ({"b": "yes {q};", "a": "no {q};"}, pa.RunEndEncodedArray.from_arrays([1, 2], pa.array(["b", "a"]))),
     "unsigned": ({2**64 - 1: "yes {q};", 1: "no {q};"}, pa.array([2**64 - 1, 1], pa.uint64())),
 }

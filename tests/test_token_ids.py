@@ -48,7 +48,9 @@ def test_a_role_that_nobody_speaks_in_needs_no_text(output: str) -> None:
         match=r"meta_template\.reserved_roles\[0\]\.begin\[0\]: token id 1 has no text; give it by tokens=\{1: ...\}",
     ):
         pp.Renderer({"begin": begin, "round": TURNS}, **arguments)
-    with pytest.raises(pp.TemplateError, match=r"reserved_roles\[0\]\.end\[1\]: expected a str or a token id, found None"):
+    with pytest.raises(
+        pp.TemplateError, match=r"reserved_roles\[0\]\.end\[1\]: expected a str or a token id, found None"
+    ):
         pp.Renderer({"begin": begin, "round": TURNS}, **arguments, tokens={1: "a", 2: "b"})
 
 

@@ -34,8 +34,8 @@ def are_plain(data_type: pa.DataType) -> bool:
         data_type: The type of a column.
 
     Returns:
-        True for strings, numbers and truth values, also behind a dictionary; and for lists and dicts, which are no labels
-        and which the core refuses.
+        True for strings, numbers and truth values, also behind a dictionary; and for lists and dicts, which are no
+        labels and which the core refuses.
 
     >>> are_plain(pa.dictionary(pa.int8(), pa.string())), are_plain(pa.date32())
     (True, False)
@@ -114,7 +114,8 @@ def label_or_text(label: Any) -> Any:
     """Turn what names a label into what the core finds it by.
 
     Args:
-        label: A label: one of a configuration, a value of the label column, or of the column that labels are taken from.
+        label: A label: one of a configuration, a value of the label column, or of the column that labels are taken
+            from.
 
     Returns:
         A string, number, truth value or None as Python's own, anything else as its text.
