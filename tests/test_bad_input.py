@@ -181,7 +181,7 @@ BAD = [
         "token id without text",
         3,
         ["meta_template.round[0]"],
-        config(meta_template={"round": [{**META["round"][0], "begin": [1]}]}),
+        config(meta_template={"round": [{**META["round"][0], "begin": [1]}, *META["round"][1:]]}),
     ),
     # data
     Bad("no data", 4, ["none.parquet", "No such file or directory"], data=["none.parquet"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import media_strategies
@@ -59,7 +60,7 @@ def check(config: dict[str, Any], samples: pa.Table, examples: pa.Table | None =
 def chunked(samples: pa.Table, ends: list[int]) -> pa.Table:
     """The same rows, cut into chunks at `ends`."""
     places = sorted({0, len(samples), *(end for end in ends if end < len(samples))})
-    parts = [samples.slice(start, end - start) for start, end in zip(places, places[1:], strict=False)]
+    parts = [samples.slice(start, end - start) for start, end in pairwise(places)]
     return pa.concat_tables(parts) if parts else samples
 
 
@@ -129,7 +130,12 @@ def test_braces_around_a_value(template: str, value: str, differs: bool, output:
     samples = pa.table({"q": ["fine", value], "a": ["gold", "{q}"], "z": [value, value]})
     turns = {"round": [{"role": "HUMAN", "prompt": template}, {"role": "BOT", "prompt": "{"}]}
     for prompt in (template, turns, {"yes": "y" + template, "no": "n"}):
-        config = {"prompt_template": prompt, "output": output, "mode": mode, "labels": ["yes"] if mode == "ppl" else None}
+        config = {
+            "prompt_template": prompt,
+            "output": output,
+            "mode": mode,
+            "labels": ["yes"] if mode == "ppl" else None,
+        }
         assert check(config, samples) == ([1] if differs else [])
         if output == "messages" and isinstance(prompt, dict):
             assert check({**config, "meta_template": META}, samples) == ([1] if differs else [])
@@ -215,7 +221,9 @@ def bodies(draw: st.DrawFn, ice: str = "") -> Any:
     if draw(st.booleans()):
         return draw(text)
     turn = st.builds(dict, role=st.sampled_from(["HUMAN", "BOT", "SYSTEM"]), prompt=TEXT)
-    said = [{"role": ("HUMAN", "BOT")[n % 2], "prompt": text} for n, text in enumerate(draw(st.lists(TEXT, max_size=4)))]
+    said = [
+        {"role": ("HUMAN", "BOT")[n % 2], "prompt": text} for n, text in enumerate(draw(st.lists(TEXT, max_size=4)))
+    ]
     dialogue: dict[str, Any] = {"round": said}
     if ice or draw(st.booleans()):
         dialogue = {"begin": [*draw(st.lists(st.one_of(turn, TEXT), max_size=2)), ice], **dialogue}
@@ -290,3 +298,19 @@ def test_it_is_what_two_renders_of_other_cases_say(case: Case, ends: list[int]) 
 @given(media_strategies.cases(content=False))
 def test_it_is_what_two_renders_of_media_say(case: media_strategies.Case) -> None:
     assume(check(case.config, case.samples) is not None)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Of sizes at which a look at every stretch for every placeholder would not end.
+
+
+@pytest.mark.parametrize("value", ["{a}", "{a}<SEP>", "{z}{a<SEP>}"])
+@pytest.mark.parametrize("retriever", [FIRST, {"type": "IndexColumn", "column": "shots"}])
+def test_very_many_placeholders_in_a_value(value: str, retriever: dict[str, Any]) -> None:
+    many = 100_000
+    train = pa.table({"q": [value * many], "a": ["1"], "z": ["{a}"]})
+    samples = train.append_column("shots", pa.array([[0]]))
+    renderer = pp.Renderer(**{**FEW_SHOT, "retriever": retriever}, examples=train)
+    (prompt,) = renderer.render(samples)["prompt"].to_pylist()
+    assert renderer.explain(samples, 0)["end"].to_pylist()[-1] == len(prompt)
+    assert renderer.divergence(samples).to_pylist()[0]["row"] == 0

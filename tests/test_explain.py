@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note, settings
+from hypothesis import strategies as st
 from strategies import Case, cases
 from test_against_model import QUICK, clean, rendered_by
+from test_divergence import odd_cases
 
 SOURCES = {
     "prompt_template", "ice_template", "separator", "meta_template", "meta_template.begin", "meta_template.end",
@@ -45,6 +48,7 @@ def messages_of(request: Any) -> list[str]:
     """The text of each message of a request."""
     if isinstance(request, str):
         return [request]
+    request = [message if isinstance(message, dict) else {"prompt": message} for message in request]
     return [str(next((m[key] for key in ("prompt", "content") if isinstance(m.get(key), str)), "")) for m in request]
 
 
@@ -90,10 +94,6 @@ def explained(renderer: pp.Renderer, samples: pa.Table = SAMPLES, row: int = 0, 
     spans = spans_of(renderer, samples, row, label)
     check_spans(spans, request)
     return said(spans, request)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# By hand.
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -293,6 +293,29 @@ def test_spans_cover_every_request(case: Case) -> None:
             if label is None and at:
                 continue  # None asks for the first
             spans = spans_of(renderer, case.samples, row, label)
+            note(spans)
+            check_spans(spans, requests[row * each + at])
+
+
+@settings(QUICK, max_examples=200)
+@given(odd_cases(), st.sampled_from(["harness", "single_pass"]))
+def test_spans_cover_every_request_of_samples_in_chunks(
+    case: tuple[dict[str, Any], pa.Table, pa.Table], way: str
+) -> None:
+    config, samples, examples = case
+    try:
+        renderer = pp.Renderer(**{**config, "substitution": way}, examples=examples)
+        table = renderer.render(samples)
+    except (pp.TemplateError, pp.RenderError):
+        assume(False)
+    requests = table["prompt"].to_pylist()
+    if config["output"] == "messages_json":
+        requests = [json.loads(request) for request in requests]
+    each = len(requests) // samples.num_rows
+    shown = table["label"].to_pylist()[:each] if "label" in table.column_names else [None]
+    for row in range(samples.num_rows):
+        for at, label in enumerate(shown):
+            spans = spans_of(renderer, samples, row, label)
             note(spans)
             check_spans(spans, requests[row * each + at])
 

@@ -171,6 +171,32 @@ def test_ctrl_c_stops_a_long_render(method: str) -> None:
     assert run(code.replace("METHOD", repr(method)), timeout=25) == "interrupted"
 
 
+def test_ctrl_c_stops_a_render_of_a_few_gigantic_values() -> None:
+    """Few rows are rendered by the thread that asks, which then has to look at signals itself."""
+    code = """
+    rows = 64
+    value = "{a}" * 2_000_000
+    samples = pa.table({
+        "q": pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), [value]), "a": [""] * rows,
+    })
+    sent = []
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    timer = threading.Timer(0.1, interrupt)
+    timer.start()
+    try:
+        pp.Renderer("{q}{a}").render(samples)
+        timer.cancel()
+        print("finished" if not sent else "not interrupted")
+    except KeyboardInterrupt:
+        # Python raises it when the call is back, too.
+        print("interrupted" if time.monotonic() - sent[0] < 2 else "late")
+    assert prompts() == WANT
+    """
+    assert run(code, timeout=60) == "interrupted"
+
+
 def test_ctrl_c_in_another_thread_leaves_it_alone() -> None:
     """Python raises KeyboardInterrupt in the main thread; work elsewhere goes on to its end."""
     code = """

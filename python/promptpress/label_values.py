@@ -34,8 +34,8 @@ def are_plain(data_type: pa.DataType) -> bool:
         data_type: The type of a column.
 
     Returns:
-        True for strings, numbers and truth values, also behind a dictionary; and for lists and dicts, which are no labels
-        and which the core refuses.
+        True for strings, numbers and truth values, also behind a dictionary; and for lists and dicts, which are no
+        labels and which the core refuses.
 
     >>> are_plain(pa.dictionary(pa.int8(), pa.string())), are_plain(pa.date32())
     (True, False)
@@ -93,21 +93,29 @@ def column_labels(column: pa.ChunkedArray, name: str) -> list[Any]:
 
 def _distinct(column: pa.ChunkedArray, name: str) -> list[Any]:
     """List values among which all distinct ones are: Arrow leaves out most of the others, where it can."""
+    if not _is_fixed(column.type):
+        return _text.values(column, name)
     try:
         for chunk in column.chunks:
             chunk.validate(full=True)
         few = pa.chunked_array([pc.unique(column)])
         return _text.values(few, name)
-    except (pa.ArrowException, NotImplementedError, ValueError):
-        # Also where a value can't be converted, whose row is known here.
+    except (pa.ArrowException, ValueError):
+        # A value that can't be converted, whose row is known here.
         return _text.values(column, name)
+
+
+def _is_fixed(data_type: pa.DataType) -> bool:
+    """Whether Arrow finds the distinct values of a type. Of views it loses nulls, and others it doesn't know."""
+    return bool(types.is_temporal(data_type) or types.is_decimal(data_type) or types.is_binary(data_type))
 
 
 def label_or_text(label: Any) -> Any:
     """Turn what names a label into what the core finds it by.
 
     Args:
-        label: A label: one of a configuration, a value of the label column, or of the column that labels are taken from.
+        label: A label: one of a configuration, a value of the label column, or of the column that labels are taken
+            from.
 
     Returns:
         A string, number, truth value or None as Python's own, anything else as its text.
@@ -120,7 +128,8 @@ def label_or_text(label: Any) -> Any:
     ('0:00:30', True)
 
     """
-    value = plain(label, "label")
+    # A tuple of names, such as an interval, is no list here.
+    value = str(label) if isinstance(label, (tuple, list, dict)) else plain(label, "label")
     if value is None or isinstance(value, (str, int, float)):
         return value
     return repr(value) if isinstance(value, (bytes, bytearray)) else str(value)

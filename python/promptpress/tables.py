@@ -30,7 +30,7 @@ _MAX_DEPTH = 128
 """Types nested deeper would be followed by recursion until some stack ends; JSON's own readers stop there too."""
 
 Lower = Callable[..., Any]
-"""Texts of a column's rows: its name and their numbers in, an array of strings out; with True behind, a list of values."""
+"""Texts of a column's rows: its name and their numbers in, an array of strings out; with True behind, their values."""
 
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""

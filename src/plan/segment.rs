@@ -243,15 +243,13 @@ fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) 
         let literal = |w: &Work| if let Seg::Lit(s, _) = &w.seg { s.to_string() } else { String::new() };
         if is_open(&run[0]) { find(&run.iter().map(literal).collect::<String>()) } else { Vec::new() }
     };
-    let runs: Vec<(&[Work], Vec<(usize, usize)>)> = all
-        .chunk_by(|a, b| is_open(a) && is_open(b) && is_template(a) == is_template(b))
-        .map(|run| (run, found(run)))
-        .collect();
-    if runs.iter().all(|(_, found)| found.is_empty()) {
+    let runs = || all.chunk_by(|a, b| is_open(a) && is_open(b) && is_template(a) == is_template(b));
+    let places: Vec<_> = runs().map(found).collect();
+    if places.iter().all(Vec::is_empty) {
         return work;
     }
     let mut out = Vec::with_capacity(all.len());
-    for (run, found) in runs {
+    for (run, found) in runs().zip(places) {
         if found.is_empty() {
             out.extend_from_slice(run);
             continue;

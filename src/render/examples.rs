@@ -407,25 +407,18 @@ impl Examples {
         }
     }
 
-    /// [`Self::concrete`] of all examples that were chosen, in the order of `rows` of the train split.
+    /// [`Self::concrete`] of all examples, of which the first is in the first place and so on: what was chosen for good.
     ///
     /// # Errors
     ///
-    /// As [`Self::resolve`] and [`Self::concrete`].
-    pub fn all_concrete(
-        &self,
-        ice: &IceForm,
-        rows: &[usize],
-        negative: bool,
-        host: &dyn Host,
-    ) -> Result<Vec<ExampleForm>> {
+    /// As [`Self::concrete`].
+    pub fn all_concrete(&self, ice: &IceForm, host: &dyn Host) -> Result<Vec<ExampleForm>> {
         let batch = Batch::new(&self.columns, &self.table, host);
-        let one = |(slot, row): (usize, &usize)| {
-            let example = self.resolve(*row as i64, negative)?;
+        let one = |row: usize| {
             host.check()?;
-            self.filled(ice, example, slot as u32, (&batch, example as usize), &mut Culprits::new())
+            self.filled(ice, row as u32, row as u32, (&batch, row), &mut Culprits::new())
         };
-        rows.iter().enumerate().map(one).collect()
+        (0..self.table.num_rows()).map(one).collect()
     }
 
     /// The example of row `row` of a batch.

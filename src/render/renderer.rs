@@ -115,9 +115,7 @@ impl Renderer {
         };
         if let Some(ids) = ids {
             let shots = match (&self.ice, &self.examples) {
-                (Some(ice), Some(examples)) => {
-                    examples.all_concrete(ice, &ids, self.config.dialect.negative_indices(), host)?
-                }
+                (Some(ice), Some(examples)) => examples.all_concrete(ice, host)?,
                 _ if ids.is_empty() => Vec::new(),
                 _ => return Err(without_form()),
             };

@@ -30,7 +30,8 @@ fn voice<'a>(meta: &'a Rounds, role: &Value) -> Option<&'a Turn> {
 ///
 /// # Errors
 ///
-/// `TemplateError` for a string among the rounds and, for text, where nobody speaks as the assistant.
+/// `TemplateError` for a string among the rounds and, for text, where nobody speaks as the assistant, or its `begin` is
+/// no text.
 pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
     if meta.round.iter().any(|item| matches!(item, RoundItem::Str(_))) {
         return Err(Error::template("meta_template.round", "a chat has no place for a str without a role"));
@@ -40,6 +41,10 @@ pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
             "meta_template",
             format!("a chat ends with the assistant's begin, so it needs the role 'BOT'; it has {}", meta.names()),
         ));
+    }
+    if for_text && !meta.roles.is_empty() {
+        let assistant = Value::from("assistant");
+        around(voice(meta, &assistant), "begin", Source::RoleBegin, &assistant)?;
     }
     Ok(())
 }
