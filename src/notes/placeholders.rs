@@ -1,5 +1,7 @@
 //! Placeholders that nothing fills, and templates that have none.
 
+use std::collections::BTreeSet;
+
 use super::braces::{Braced, braced};
 use super::texts::{Filling, Site, sites};
 use super::{Note, Subject, listed};
@@ -75,8 +77,13 @@ fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str]
     let prompt = if let Template::Prompt(prompt) = template { Some(prompt) } else { None };
     let tokens = prompt.into_iter().flat_map(|p| [p.ice_token.as_deref(), p.sep_token.as_deref()]).flatten();
     let tokens: Vec<&str> = tokens.collect();
+    let mut seen = BTreeSet::new();
     for found in braced(&site.text) {
         let name = found.name;
+        // As an argument of a command it says nothing of the same name elsewhere.
+        if !seen.insert((name, found.latex, found.doubled)) {
+            continue;
+        }
         let shape = format!("{{{name}}}");
         if tokens.iter().any(|token| token.contains(&shape)) {
             continue;
