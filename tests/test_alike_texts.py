@@ -101,6 +101,7 @@ def test_labels_of_dialogues(output: str, texts: dict[str, str], odd: dict[int, 
 shown = st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_size=6)
 
 
+@UNWARNED
 @QUICK
 @given(
     shown,
