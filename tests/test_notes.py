@@ -205,6 +205,10 @@ WRONG = {
     "a template's dict without its key": (
         {"prompt_template": {"tempalte": "{question}"}}, COLUMNS, "label_like_key", "prompt_template", "'template'?",
     ),
+    "a kind of parts": (
+        media(prompt_mm={**TAGGED, "vidoe": {"type": "video_url"}}), ["content"],
+        "unread_key", "prompt_template.template.round[0].prompt_mm", "did you mean 'video'?",
+    ),
     "a turn that says nothing": (
         dialogue({"role": "SYSTEM"}, ASK), COLUMNS, "turn_without_text", "prompt_template.round[0]", "prompt",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -123,18 +124,30 @@ def _shared(retriever: Any, examples: pa.Table, samples: pa.Table) -> list[int]:
     """Which rows of a fixed choice stand among the first samples, with all their columns."""
     ids = retriever.get("fix_id_list") if isinstance(retriever, dict) else None
     names = examples.column_names
-    if (
-        not ids
-        or set(names) != set(samples.column_names)
-        or examples.schema.types != samples.select(names).schema.types
-    ):
+    if not ids or set(names) != set(samples.column_names):
+        return []
+    if any(examples.schema.field(name).type != samples.schema.field(name).type for name in names):
         return []
     chosen = [row for row in dict.fromkeys(ids) if -len(examples) <= row < len(examples)]
+    first = samples.slice(0, _MOST_COMPARED)
+    known: dict[str, list[Any]] = {}
     try:
-        among = samples.select(names).slice(0, _MOST_COMPARED).to_pylist()
-        return [row for row in chosen if examples.slice(row % len(examples), 1).to_pylist()[0] in among]
+        return [row for row in chosen if _stands_in(first, known, examples, row % len(examples))]
     except Exception:  # what can't be converted is an error of rendering, if of anything
         return []
+
+
+def _stands_in(samples: pa.Table, known: dict[str, list[Any]], examples: pa.Table, row: int) -> bool:
+    """Whether a row of the examples is a sample; `known` keeps the columns that were looked into."""
+    left: Iterable[int] = range(len(samples))
+    for name in examples.column_names:
+        if name not in known:
+            known[name] = samples[name].to_pylist()
+        column, wanted = known[name], examples[name][row].as_py()
+        left = [place for place in left if column[place] == wanted]
+        if not left:
+            return False
+    return True
 
 
 _MOST_COMPARED = 4096

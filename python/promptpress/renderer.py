@@ -82,7 +82,7 @@ class Renderer:
     _settings: dict[str, Any]
     _tokens: Tokens | None
     _watch: Watch
-    _watched: tuple[pa.Schema, Sequence[str], pa.Schema] | None
+    _watched: pa.Schema | None
 
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
         self,
@@ -193,7 +193,7 @@ class Renderer:
         keep = names_of(keep)
         schema = self._output_schema(table.schema, keep)
         self._refuse_replies()
-        self._warn(table.schema, table)
+        self._warn(schema, table.schema, table)
         core_table, lower = for_core(table)
         labels = self._labels_of(table, core_table)
         parts = self._core.render(core_table, labels, Position(), False, lower)
@@ -242,7 +242,7 @@ class Renderer:
         reader = as_reader(batches)
         keep = names_of(keep)
         schema = self._output_schema(reader.schema, keep)
-        self._warn(reader.schema, None)
+        self._warn(schema, reader.schema, None)
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep))
 
     def _batches(
@@ -322,11 +322,11 @@ class Renderer:
         self._refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch)
-            self._output_schema(table.schema, table.column_names)
-            self._warn(table.schema, table)  # from here, so that it is the caller's line that a warning shows
+            schema = self._output_schema(table.schema, table.column_names)
+            self._warn(schema, table.schema, table)  # from here, so that it is the caller's line that a warning shows
             return self.render(table, table.column_names)
         schema = self._output_schema(batch.schema, batch.schema.names)
-        self._warn(batch.schema, batch)
+        self._warn(schema, batch.schema, batch)
         (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, whole=True)
         return out
 
@@ -353,7 +353,7 @@ class Renderer:
             raise template_error(message, "inferencer.infer_mode")
         table = as_table(samples)
         schema = self._output_schema(table.schema, ())
-        self._warn(table.schema, table)
+        self._warn(schema, table.schema, table)
         return Conversation(self._core, table, schema)
 
     def _refuse_replies(self) -> None:
@@ -371,11 +371,11 @@ class Renderer:
             )
             raise template_error(message, "labels")
 
-    def _warn(self, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
-        # Batch after batch has the schema of the one before, which is known by its identity.
-        if self._watched is not self._output:
+    def _warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
+        # Batch after batch has the schema of the one before, and so the same object as its output's.
+        if self._watched is not output:
             self._watch.warn(self, schema, samples)
-            object.__setattr__(self, "_watched", self._output)
+            object.__setattr__(self, "_watched", output)
 
     def notes(self, samples_or_schema: Any) -> pa.Table:
         """Find what is probably a mistake, from the configuration and the schema alone.

@@ -25,6 +25,9 @@ impl Braced<'_> {
     }
 }
 
+/// How many bytes before a brace may tell what it is.
+const LOOKED_BACK: usize = 256;
+
 /// Every innermost pair of braces on one line, in order.
 pub(super) fn braced(text: &str) -> impl Iterator<Item = Braced<'_>> {
     let opens = memchr::memchr_iter(b'{', text.as_bytes());
@@ -35,7 +38,9 @@ pub(super) fn braced(text: &str) -> impl Iterator<Item = Braced<'_>> {
             return None;
         }
         let doubled = text[..open].ends_with('{') && inner[close + 1..].starts_with('}');
-        Some(Braced { name: &inner[..close], latex: is_argument(&text[..open], &inner[..close]), doubled })
+        // A command stands near to its arguments, and a text of braces alone is gone through once.
+        let near = (open.saturating_sub(LOOKED_BACK)..=open).find(|at| text.is_char_boundary(*at)).unwrap_or(open);
+        Some(Braced { name: &inner[..close], latex: is_argument(&text[near..open], &inner[..close]), doubled })
     })
 }
 
@@ -94,6 +99,15 @@ mod tests {
 
     fn found(text: &str) -> Vec<(&str, bool, bool)> {
         braced(text).map(|b| (b.name, b.latex, b.doubled)).collect()
+    }
+
+    #[test]
+    fn a_long_text_of_braces_is_soon_gone_through() {
+        assert_eq!(braced(&"{a}".repeat(200_000)).count(), 200_000);
+        assert_eq!(braced(&"}".repeat(200_000)).count(), 0);
+        let text = format!("\\boxed{}", "{\u{4e2d}}".repeat(200));
+        let latex: Vec<bool> = braced(&text).map(|b| b.latex).collect();
+        assert!(latex[0] && !latex[199]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::near::near;
 use crate::plan::{Choice, Output, READER_KEYS};
 use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
 use crate::template::{
-    Body, MEDIA_KEY, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path,
+    Body, MEDIA_KEY, Modality, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path,
 };
 use crate::value::Value;
 
@@ -66,7 +66,21 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
             }
         }
         Template::Turns(turns) => in_dict(value.get("template").unwrap_or(value), &turns.path, SECTIONS, out),
-        Template::Media(media) => in_dict(value.get("template").unwrap_or(value), &media.path, SECTIONS, out),
+        Template::Media(media) => {
+            let inner = value.get("template").unwrap_or(value);
+            in_dict(inner, &media.path, SECTIONS, out);
+            for section in SECTIONS {
+                let Some(Value::List(items)) = inner.get(section) else { continue };
+                for (n, item) in items.iter().enumerate() {
+                    let parts = item.get(MEDIA_KEY).unwrap_or(&Value::None);
+                    let kinds = Modality::ALL.map(Modality::name);
+                    // The compact form has keys of its own, and is no such form with any other.
+                    if kinds.iter().any(|kind| matches!(parts.get(kind), Some(Value::Dict(_)))) {
+                        in_dict(parts, &format!("{}.{section}[{n}].{MEDIA_KEY}", media.path), &kinds, out);
+                    }
+                }
+            }
+        }
         Template::Columns(_) | Template::Chat(_) => {}
     }
     let media = matches!(template, Template::Media(_)) || subject.config.dialect.speaks_parts();

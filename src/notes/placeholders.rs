@@ -1,12 +1,17 @@
 //! Placeholders that nothing fills, and templates that have none.
 
+use std::collections::BTreeSet;
+
 use super::braces::{Braced, braced};
 use super::texts::{Filling, Site, sites};
 use super::{Note, Subject, listed};
 use crate::near::near;
-use crate::plan::Choice;
+use crate::plan::{Choice, Substitution};
 use crate::template::{RawItem, Source, Template};
 use crate::value::Value;
+
+/// What a conversation is filled with.
+const PAIR: [&str; 2] = ["question", "answer"];
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     let chat = chat_template(subject);
@@ -75,44 +80,47 @@ fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str]
     let prompt = if let Template::Prompt(prompt) = template { Some(prompt) } else { None };
     let tokens = prompt.into_iter().flat_map(|p| [p.ice_token.as_deref(), p.sep_token.as_deref()]).flatten();
     let tokens: Vec<&str> = tokens.collect();
+    let mut seen = BTreeSet::new();
     for found in braced(&site.text) {
         let name = found.name;
+        // As an argument of a command it says nothing of the same name elsewhere.
+        if !seen.insert((name, found.latex, found.doubled)) {
+            continue;
+        }
         let shape = format!("{{{name}}}");
         if tokens.iter().any(|token| token.contains(&shape)) {
             continue;
         }
         let known = subject.has(name) || columns.contains(&name);
         match &site.filling {
-            Filling::Nothing => {
-                if known {
-                    out.push(unfilled(site, name, "nothing is filled in here", filled_places(template)));
-                }
+            Filling::Nothing if known => {
+                out.push(unfilled(site, name, "nothing is filled in here", filled_places(template)));
             }
-            Filling::Pair => {
-                let pair = ["question", "answer"];
-                if pair.contains(&name) {
-                } else if known {
-                    let why = "a conversation is filled with 'question' and 'answer' alone";
-                    out.push(unfilled(site, name, why, "rename the column, or leave it out"));
-                } else {
-                    out.extend(unknown(site, &found, &pair));
-                }
+            Filling::Nothing => {}
+            Filling::Pair if PAIR.contains(&name) => {}
+            Filling::Pair if known => {
+                let why = "a conversation is filled with 'question' and 'answer' alone";
+                out.push(unfilled(site, name, why, "rename the column, or leave it out"));
             }
-            Filling::Stretch(own) => {
-                let by_content = subject.has("content");
-                if name == *own || (known && !by_content) {
-                } else if known {
-                    let why = format!("with a column 'content' only '{{{own}}}' is filled in here");
-                    out.push(unfilled(site, name, &why, "put it into the tagged text of 'content'"));
-                } else {
-                    out.extend(unknown(site, &found, &[own]));
-                }
+            Filling::Pair => out.extend(unknown(site, &found, &PAIR)),
+            Filling::Stretch(own) if name == *own || known && !subject.has("content") => {}
+            Filling::Stretch(own) if known => {
+                let why = format!("with a column 'content' only '{{{own}}}' is filled in here");
+                out.push(unfilled(site, name, &why, "put it into the tagged text of 'content'"));
             }
+            Filling::Stretch(own) => out.extend(unknown(site, &found, &[own])),
             Filling::Columns if columns.contains(&name) || subject.masks(name) && !example => {}
             Filling::Columns if example && known => out.push(Note::warning(
                 "example_column",
                 &site.place,
-                format!("the examples have no column '{name}', so every example shows the sample's own"),
+                match subject.config.substitution {
+                    Substitution::Harness => {
+                        format!("the examples have no column '{name}', so every example shows the sample's own")
+                    }
+                    Substitution::SinglePass => {
+                        format!("the examples have no column '{name}', so it stays in every example as it is")
+                    }
+                },
                 format!("give the examples the column '{name}'; they have {}", listed(columns.iter().copied())),
             )),
             Filling::Columns => {
