@@ -1,0 +1,13 @@
+"""The kinds of fuzzing by name: each is a module with `make(seed, number)` and `run(seed, number)`."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+KINDS = {"prompts": "requests", "arrow": "cases"}
+"""Each kind, and what its cases count."""
+
+
+def module(kind: str) -> ModuleType:
+    return importlib.import_module(f"fuzz.{kind}")

@@ -1,0 +1,122 @@
+"""What the prompts of a case have to be, by the models in plain Python and by the real OpenCompass."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import plain_model
+import promptpress as pp
+import pyarrow as pa
+
+from .configurations import Case
+from .values import UNPRINTABLE, rows_of
+
+
+class Difference(AssertionError):
+    """A case in which something isn't as it has to be; `what` tells the kind of fault, to count each once."""
+
+    def __init__(self, what: str, detail: str) -> None:
+        super().__init__(f"{what}: {detail}")
+        self.what = what
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """The case has to be refused, and why."""
+
+
+def need(condition: object, what: str, detail: Any = "") -> None:
+    if not condition:
+        raise Difference(what, str(detail() if callable(detail) else detail))
+
+
+def wanted(case: Case) -> list[Any]:
+    """The requests of a case; raises `Refused` where there are none."""
+    config = dict(case.config)
+    if config.get("output") == "messages_json":
+        config["output"] = "messages"
+    train = [] if case.train is None else rows_of(case.train)
+    try:
+        requests = plain_model.render(config, rows_of(case.samples), train)
+    except plain_model.ModelError as error:
+        raise Refused(str(error)) from None
+    if any(UNPRINTABLE in text for text in texts_in(requests)):
+        raise Refused("a value has no text")
+    return requests
+
+
+def texts_in(value: Any) -> Any:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from texts_in(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts_in(one)
+
+
+def clean(request: Any) -> Any:
+    """A request without what Arrow adds: null fields, and the struct around a bare string."""
+    if isinstance(request, dict):
+        kept = {key: clean(value) for key, value in request.items() if value is not None}
+        return kept["prompt"] if set(kept) == {"prompt"} and isinstance(kept["prompt"], str) else kept
+    return [clean(item) for item in request] if isinstance(request, list) else request
+
+
+def fits_arrow(requests: list[Any]) -> bool:
+    """Whether one Arrow type can hold these requests."""
+    wrapped = [
+        request
+        if isinstance(request, str)
+        else [{"prompt": item} if isinstance(item, str) else item for item in request]
+        for request in requests
+    ]
+    try:
+        pa.array(wrapped)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True
+
+
+def refusal(error: BaseException) -> str | None:
+    """The message, where an exception is one that promptpress may raise for a configuration or data."""
+    return str(error) if isinstance(error, (pp.TemplateError, pp.RenderError)) else None
+
+
+def rendered(case: Case, config: dict[str, Any] | None = None) -> tuple[pp.Renderer, pa.Table]:
+    renderer = pp.Renderer(**(config or case.config), examples=case.train)
+    return renderer, renderer.render(case.samples)
+
+
+def requests_of(case: Case, table: pa.Table) -> list[Any]:
+    requests = table["prompt"].to_pylist()
+    if case.config.get("output") == "messages_json":
+        return [json.loads(request) for request in requests]
+    return list(clean(requests))
+
+
+def check(case: Case) -> tuple[pp.Renderer, pa.Table] | None:
+    """Compare a case's prompts; what was rendered comes back for further checks, None where it was refused."""
+    try:
+        want = wanted(case)
+        refused = None
+    except Refused as error:
+        want, refused = [], str(error)
+    got: tuple[pp.Renderer, pa.Table] | None
+    try:
+        got = rendered(case)
+    except (pp.TemplateError, pp.RenderError) as error:
+        need(str(error), "a refusal without a message")
+        # Without a request the models look at nothing, and promptpress at the whole configuration.
+        need(refused is not None or not want or not fits_arrow(want), "refused without need", error)
+        return None
+    need(refused is None, "rendered what has to be refused", refused)
+    _, table = got
+    found = requests_of(case, table)
+    want = clean(want)
+    if found != want:
+        at = next((n for n, (one, other) in enumerate(zip(found, want, strict=False)) if one != other), None)
+        shown = f"request {at}: found {found[at]!r}, wanted {want[at]!r}" if at is not None else f"{len(found)} of {len(want)}"
+        raise Difference("other prompts", shown)
+    return got
