@@ -46,6 +46,12 @@ class LabelledScalar(pa.ExtensionScalar):
         return None if self.value is None else f"<{self.value.as_py(**options)}>"
 
 
+try:
+    pa.register_extension_type(Labelled(pa.null()))
+except pa.ArrowKeyError:
+    pass  # by another import of this file
+
+
 def leaf_type(draw: Draw) -> pa.DataType:
     """A type without children: widths, units, zones, scales beyond the precision, and views."""
     unit = draw.pick("s", "ms", "us", "ns")

@@ -20,6 +20,8 @@ MEMORY = 4 << 30
 """Bytes of address space that a worker may have."""
 START = 60.0
 """Seconds that a worker may take until its first case."""
+BUILDING = "building"
+"""The stage in which what happens is no fault of promptpress."""
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Worker:
         environment = {**os.environ, "RUST_BACKTRACE": "0"}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, env=environment)
         self.begun: int | None = None
+        self.stage = ""
         self.since = time.monotonic()
         self.rest = b""
 
@@ -71,9 +74,11 @@ class Worker:
 
     def take(self, line: dict[str, Any]) -> None:
         self.since = time.monotonic()
-        self.begun = line.get("begun")
-        if self.begun is not None:
-            self.next = self.begun
+        self.stage = line.get("stage", "")
+        if "begun" in line:
+            self.begun = self.next = line["begun"]
+        elif "done" in line:
+            self.next = line["done"] + self.step
 
     def end(self) -> tuple[str, str]:
         """Stop the process: how it ended, and the last that it wrote."""
@@ -118,9 +123,13 @@ def run(
         assert worker.process.stdout is not None
         listener.unregister(worker.process.stdout)
         ended, said = worker.end()
-        if worker.begun is None and worker.next == first + team.index(worker):
+        if worker.begun is None:
             raise RuntimeError(f"a worker ended before its first case ({ended}):\n{said}")
-        note(worker.next, what or f"killed by its case: {ended}{last_words(said)}", said)
+        if worker.stage == BUILDING:
+            report.cases += 1  # pyarrow's own fault
+        else:
+            within = f" in {worker.stage}" if worker.stage else ""
+            note(worker.next, (what or f"killed: {ended}{last_words(said)}") + within, said)
         worker.next += worker.step
         worker.start()
         listen(worker)
