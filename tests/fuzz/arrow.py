@@ -128,12 +128,14 @@ def render(draw: Draw, table: pa.Table) -> None:
 
 
 def stream(draw: Draw, table: pa.Table) -> None:
-    for batch in renderer_of(draw).stream(table.to_batches(), keep=draw.pick((), ("x",))):
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    for batch in renderer_of(draw).stream(batches, keep=draw.pick((), ("x",))):
         looked_at(pa.Table.from_batches([batch]))
 
 
 def call(draw: Draw, table: pa.Table) -> None:
-    looked_at(renderer_of(draw)(table if draw.chance(2) else table.to_batches()[0]))
+    batches = table.to_batches()
+    looked_at(renderer_of(draw)(batches[0] if batches and draw.chance(2) else table))
 
 
 def divergence(draw: Draw, table: pa.Table) -> None:
@@ -169,7 +171,7 @@ def turns(_draw: Draw, table: pa.Table) -> None:
         inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
         dialect="aisbench",
     )
-    looked_at(renderer.render(pa.Table.from_arrays([table["x"], table["x"]], ["question", "answer"])))
+    looked_at(renderer.render(pa.Table.from_arrays([table.column(1)] * 2, ["question", "answer"])))
 
 
 def index_column(_draw: Draw, table: pa.Table) -> None:

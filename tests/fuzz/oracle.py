@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import plain_model
@@ -121,26 +122,45 @@ def is_foreign(kind: pa.DataType) -> bool:
 
 def check(case: Case) -> tuple[pp.Renderer, pa.Table] | None:
     """Compare a case's prompts; what was rendered comes back for further checks, None where it was refused."""
-    try:
-        want = wanted(case)
-        refused = None
-    except Refused as error:
-        want, refused = [], str(error)
-    got: tuple[pp.Renderer, pa.Table] | None
-    try:
-        got = rendered(case)
-    except (pp.TemplateError, pp.RenderError) as error:
-        need(str(error), "a refusal without a message")
-        # Without a request the models look at nothing, and promptpress at the whole configuration.
-        allowed = refused is not None or not want or not fits_arrow(want) or may_refuse(case, error)
-        need(allowed, f"refused without need: {general(str(error))}", error)
-        return None
-    need(refused is None, f"rendered what has to be refused: {general(str(refused))}", refused)
-    _, table = got
-    found = requests_of(case, table)
-    want = clean(want)
-    if found != want:
-        at = next((n for n, (one, other) in enumerate(zip(found, want, strict=False)) if one != other), None)
-        shown = f"request {at}: found {found[at]!r}, wanted {want[at]!r}" if at is not None else f"{len(found)} of {len(want)}"
-        raise Difference(f"other prompts{features(case)}", shown)
+    from . import real
+
+    got = against(case, wanted, "the model")
+    against(case, real.requests, "OpenCompass", got)
     return got
+
+
+def against(
+    case: Case, oracle: Callable[[Case], list[Any]], name: str, known: tuple[pp.Renderer, pa.Table] | None = None
+) -> tuple[pp.Renderer, pa.Table] | None:
+    """Compare with one oracle. The model knows each refusal; the harness has some of its own that aren't copied."""
+    try:
+        want, refused = oracle(case), ""
+    except Refused as error:
+        want, refused = [], str(error) or "refused"
+    is_model = known is None
+    got = known
+    if is_model or not refused:
+        try:
+            got = got or rendered(case)
+        except (pp.TemplateError, pp.RenderError) as error:
+            need(str(error), "a refusal without a message")
+            # Without a request the oracles look at nothing, and promptpress at the whole configuration.
+            allowed = refused or not want or not fits_arrow(want) or may_refuse(case, error)
+            need(allowed, f"refused, and not by {name}: {general(str(error))}", error)
+            return None
+    if refused:
+        need(not is_model, f"rendered what {name} refuses: {general(refused)}", refused)
+        return got
+    assert got is not None
+    compare(case, requests_of(case, got[1]), clean(want), name)
+    return got
+
+
+def compare(case: Case, found: list[Any], want: list[Any], name: str) -> None:
+    if found == want:
+        return
+    at = next((n for n, (one, other) in enumerate(zip(found, want, strict=False)) if one != other), None)
+    shown = f"{len(found)} requests, not {len(want)}"
+    if at is not None:
+        shown = f"request {at}: found {found[at]!r}, wanted {want[at]!r}"
+    raise Difference(f"other prompts than {name}'s{features(case)}", shown)
