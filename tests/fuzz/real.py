@@ -56,6 +56,8 @@ def requests(case: Case) -> list[Any]:
         raise Refused(str(error)) from None
     if model.main.is_raw and "type" not in (case.config.get("prompt_template") or {"type": ""}):
         raise Refused("isn't asked about bare templates")
+    if isinstance(model.meta, plain_model.Meta) and any(map(has_tokens, [*model.meta.config["round"], *model.meta.config.get("reserved_roles", [])])):
+        raise Refused("tokens are read as documented")
     samples = rows_of(case.samples)
     retriever = dict(case.config["retriever"])
     column = retriever.pop("column", None)
@@ -82,6 +84,10 @@ def requests(case: Case) -> list[Any]:
     if any(UNPRINTABLE in text for text in texts_in(wanted)):
         raise Refused("a value has no text")
     return wanted
+
+
+def has_tokens(role: Any) -> bool:
+    return isinstance(role, dict) and any(isinstance(role.get(key), list) for key in ("begin", "end"))
 
 
 def json_as_messages(config: dict[str, Any]) -> Any:

@@ -107,6 +107,7 @@ def run(
     failures: int = 20,
     prefix: tuple[str, ...] = (),
     patience: float = 1.0,
+    hang: float = HANG,
 ) -> Report:
     """Run cases from number `first` on, until `seconds` have passed, `count` is reached or enough kinds have failed."""
     report = Report()
@@ -158,20 +159,22 @@ def run(
                         if "failed" in line:
                             note(line["done"], line["failed"], line["detail"] + "\n" + line["where"])
             for worker in team:
-                if time.monotonic() - worker.since > (HANG if worker.begun is not None else START) * patience:
+                if time.monotonic() - worker.since > (hang if worker.begun is not None else START) * patience:
                     worker.process.kill()
-                    lost(worker, f"no answer within {HANG:.0f} seconds")
+                    lost(worker, f"no answer within {hang:.0f} seconds")
     finally:
         for worker in team:
             worker.process.kill()
-            worker.process.wait()
+            worker.end()
+        listener.close()
     report.seconds = time.monotonic() - begin
     return report
 
 
 def last_words(said: str) -> str:
     """The line by which a process says why it aborts, without numbers."""
-    lines = [line for line in said.splitlines() if "Check failed" in line or "panicked" in line or "allocation" in line]
+    marks = ("Check failed", "panicked", "memory allocation", "Invalid read", "Invalid write")
+    lines = [line for line in said.splitlines() if any(mark in line for mark in marks)]
     if not lines:
         return ""
     return ", " + "".join("N" if c.isdigit() else c for c in lines[-1])[:160]
