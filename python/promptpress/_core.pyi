@@ -15,6 +15,7 @@ __all__ = [
     "__version__",
     "copied",
     "fill",
+    "panicking",
     "repeated_rows",
     "set_printable",
     "set_threads",
@@ -53,7 +54,7 @@ class Renderer:
         settings: dict[str, Any],
         examples: pa.Table | None,
         tokens: Callable[[int], str | None] | None,
-        lower: Callable[[str, pa.Array], pa.Array],
+        lower: Callable[[str, pa.Array], pa.Array] | None,
     ) -> Renderer: ...
     def render(
         self,
@@ -102,6 +103,7 @@ def threads() -> int:
     """Return the number of threads that rendering uses."""
 
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
+def panicking(on_pool: bool) -> None: ...
 def set_printable(bitmap: bytes) -> bool: ...
 def copied(value: Any, depth: int) -> Any: ...
 def repeated_rows(start: int, rows: int, times: int) -> pa.Array: ...

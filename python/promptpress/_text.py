@@ -43,13 +43,16 @@ def is_native(data_type: pa.DataType) -> bool:
         data_type: The type of a column or of a child.
 
     Returns:
-        False for timestamps with a time zone, extension types, unions, decimals whose scale exceeds their width's
-        digits, structs with a repeated field name or a NUL in one, and whatever holds one of these.
+        False for timestamps with a time zone, extension types, unions, binary and lists of size 0, decimals whose scale
+        exceeds their width's digits, structs with a repeated field name or a NUL in one, and whatever holds one of these.
 
     """
     if data_type.id in _NATIVE:
         return True
-    if isinstance(data_type, pa.BaseExtensionType) or types.is_union(data_type):
+    # Where a value takes no room, arrow-rs can't count the rows by the room they take.
+    empty = types.is_fixed_size_binary(data_type) and data_type.byte_width == 0
+    empty = empty or (types.is_fixed_size_list(data_type) and data_type.list_size == 0)
+    if empty or isinstance(data_type, pa.BaseExtensionType) or types.is_union(data_type):
         return False
     if types.is_timestamp(data_type):
         return bool(data_type.tz is None or data_type.tz == "")
@@ -131,6 +134,24 @@ def _printable(plane: str) -> bytes:
     return b"".join(blocks)
 
 
+def depth(data_type: pa.DataType, limit: int) -> int:
+    """Count how deep a type is nested, at most to `limit`.
+
+    >>> depth(pa.list_(pa.struct([("a", pa.int64())])), 9)
+    2
+
+    """
+    deepest, level = 0, [data_type]
+    while level and deepest < limit:
+        level = [child for one in level for child in _children(_storage(one))]
+        deepest += bool(level)
+    return deepest
+
+
+def _storage(data_type: pa.DataType) -> pa.DataType:
+    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
+
+
 def _children(data_type: pa.DataType) -> Iterator[pa.DataType]:
     """Yield the types within `data_type`; not those of an extension type's storage."""
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
@@ -147,6 +168,11 @@ def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
     """Yield the texts of each chunk of `column`."""
     to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist
     for chunk in column.chunks:
+        try:
+            chunk.validate(full=True)
+        except pa.ArrowException as error:
+            message = f'column "{name}": the Arrow array is malformed: {error}'.replace("\0", "\\x00")
+            raise render_error(message, column=name) from error
         try:
             texts = [str(value) for value in to_python(chunk)]
         except Exception as error:  # an extension type's scalars may raise anything
@@ -262,20 +288,23 @@ def _is_sliced(array: pa.Array) -> bool:
     arrow-rs 59 takes such a struct's or fixed-size list's offset twice when a struct lies within it, and panics
     (apache/arrow-rs#7595). A copy starts at 0.
     """
-    if array.offset != 0:
-        return True
+    return array.offset != 0 or any(map(_is_sliced, children(array)))
+
+
+def children(array: pa.Array) -> list[pa.Array]:
+    """List the arrays within `array`, whole: those of a struct, a dictionary, a list, a map, runs or a union."""
     data_type = array.type
-    if types.is_struct(data_type):
-        children = [array.field(index) for index in range(data_type.num_fields)]
-    elif types.is_dictionary(data_type):
-        children = [array.dictionary]
-    elif isinstance(array, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.RunEndEncodedArray)) or (
-        types.is_list_view(data_type) or types.is_large_list_view(data_type)
-    ):
-        children = [array.values]
-    else:
-        children = []
-    return any(map(_is_sliced, children))
+    if isinstance(data_type, pa.BaseExtensionType):
+        return [array.storage]
+    if types.is_struct(data_type) or types.is_union(data_type):
+        return [array.field(index) for index in range(data_type.num_fields)]
+    if types.is_dictionary(data_type):
+        return [array.dictionary]
+    if types.is_map(data_type):
+        return [array.keys, array.items]
+    if data_type.num_fields:
+        return [array.values]
+    return []
 
 
 def _copied(array: pa.Array) -> pa.Array:

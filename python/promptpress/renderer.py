@@ -134,7 +134,7 @@ class Renderer:
     def _core(self) -> _core.Renderer:
         if self._compiled is None or self._compiled.left_behind:
             install_printable()
-            examples, lower = (None, _nothing) if self._examples is None else for_core(self._examples)
+            examples, lower = (None, None) if self._examples is None else for_core(self._examples, of="examples")
             text = None if self._tokens is None else _token_texts(self._tokens)
             object.__setattr__(self, "_compiled", _core.Renderer(self._settings, examples, text, lower))
         assert self._compiled is not None
@@ -256,12 +256,14 @@ class Renderer:
         labels = self._core.labels
         times = 1 if labels is None else len(labels)
         kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
+        kept_rows = batch.num_rows
         outcomes = self._core.render(core_table, labels, position, whole, lower)
         del batch, core_table, lower
         outcomes.reverse()
         while outcomes:
             start, rows, label, turn, prompt, samples = outcomes.pop()
-            columns = [repeated(column.slice(start - first, rows), start, times, samples) for column in kept]
+            parts = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
+            columns = [repeated(column, start, times, samples) for column in parts]
             own = [column for column in (label, turn, prompt) if column is not None]
             if all(len(chunks) == 1 for chunks in columns):
                 yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
@@ -535,11 +537,6 @@ class Renderer:
 
 _DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
 _NAME = re.compile(r"\{([^{}]*)\}")
-
-
-def _nothing(name: str, _rows: pa.Array) -> pa.Array:
-    message = f'column "{name}": there are no examples'
-    raise render_error(message, column=name)
 
 
 def _token_texts(tokens: Tokens) -> Callable[[int], str | None]:

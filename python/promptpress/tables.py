@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyarrow import types
@@ -18,6 +18,7 @@ __all__ = [
     "as_reader",
     "as_table",
     "bytes_table",
+    "check_buffers",
     "core_schema",
     "for_core",
     "row_numbers",
@@ -25,11 +26,19 @@ __all__ = [
     "taken",
 ]
 
+_MAX_DEPTH = 128
+"""Types nested deeper would be followed by recursion until some stack ends; JSON's own readers stop there too."""
+
 Lower = Callable[[str, pa.Array], pa.Array]
 """Texts of a column's rows: its name and their numbers in, strings out."""
 
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
+
+_DICTIONARY = pa.dictionary(pa.int8(), pa.null()).id
+
+_TABLE = "ARROW:extension:metadata"
+"""Whose rows a column numbers: the samples' or the examples'. Each has a `lower` of its own."""
 
 
 def as_table(samples: Any) -> pa.Table:
@@ -154,7 +163,16 @@ def _unlike(schema: pa.Schema) -> tuple[list[str], list[str]]:
 
 def _foreign(schema: pa.Schema) -> list[str]:
     """List the columns of types that the core has no texts for; refuse names that it can't tell apart."""
-    names = schema.names
+    try:
+        names = schema.names
+        for field in schema:
+            if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
+                message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
+                raise render_error(message, column=field.name)
+        foreign = [field.name for field in schema if not _text.is_native(field.type)]
+    except UnicodeDecodeError as error:
+        message = f"a column or a field of a struct has a name that isn't UTF-8: {error}"
+        raise render_error(message) from error
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         message = f'column "{twice}": the table has two columns of this name; rename one'
@@ -162,43 +180,94 @@ def _foreign(schema: pa.Schema) -> list[str]:
     if "\0" in "".join(names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error(message)
-    return [field.name for field in schema if not _text.is_native(field.type)]
+    return foreign
 
 
-def row_numbers(name: str) -> pa.Field:
-    """Return the field of a column that has row numbers in the place of its values."""
-    return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows"})
+def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa.Field:
+    """Return the field of a column that has row numbers of a table in the place of its values."""
+    return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows", _TABLE: of})
 
 
-def for_core(table: pa.Table, first_row: int = 0) -> tuple[pa.Table, Lower]:
-    """Prepare a table for the core, which has no texts for some types.
+def for_core(
+    table: pa.Table, first_row: int = 0, of: Literal["samples", "examples"] = "samples"
+) -> tuple[pa.Table, Lower]:
+    """Prepare a table for the core, which has no texts for some types, and believes what an array says of its buffers.
 
     Args:
-        table: The samples.
+        table: The samples, or the examples.
         first_row: Number of the table's first row among all samples, from which errors count.
+        of: Which of both; the core asks the one's `lower` or the other's.
 
     Returns:
-        The table with such columns replaced by row numbers, and the function that gives the texts of those rows. It is
-        called when the texts are needed, which they seldom are for a column that no template names.
+        The table with such columns replaced by row numbers, and the function that gives the texts of rows by their
+        numbers, in any order. It is called when the texts are needed, which they seldom are for a column that no
+        template names.
 
     Raises:
-        RenderError: If two columns have the same name.
+        RenderError: If two columns have the same name, or a column's buffers are smaller than the column says.
 
     """
-    table = _aligned(table)
     foreign, nested = _unlike(table.schema)
+    check_buffers(table)
+    table = _aligned(table)
+    if nested and any(column.num_chunks > 1 for column in table.itercolumns()):
+        # Chunks that end at different rows are cut on their way to the core: here, so that `lower` sees what it gets.
+        table = pa.Table.from_batches(table.to_batches(), table.schema)
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
         rows = _core.repeated_rows(0, len(table), 1)
-        out = out.set_column(at, row_numbers(name), rows)
+        out = out.set_column(at, row_numbers(name, of), rows)
 
     def lower(name: str, rows: pa.Array) -> pa.Array:
-        first = rows[0].as_py() if len(rows) else 0
-        part = _text.lower(table.select([name]).slice(first, len(rows)), [name], first_row=first_row + first)
-        return part.column(0).combine_chunks()
+        shown = name if of == "samples" else f"examples.{name}"
+        column = table.select([name]).rename_columns([shown])
+        texts = [
+            chunk
+            for first, count in _runs(rows.to_pylist())
+            for chunk in _text.lower(column.slice(first, count), [shown], first_row=first_row + first).column(0).chunks
+        ]
+        return pa.concat_arrays(texts) if texts else pa.array([], pa.large_string())
 
     return out, lower
+
+
+def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
+    """Refuse columns that lead out of their buffers.
+
+    Arrow's C interface hands over addresses without lengths, so that whoever takes a column over believes its offsets.
+    This is the last place where the buffers' sizes are known. It takes no longer for many rows than for few.
+
+    Raises:
+        RenderError: Naming the first such column.
+
+    >>> import pyarrow as pa
+    >>> offsets, text = pa.array([0, 9], pa.int32()).buffers()[1], pa.py_buffer(b"four")
+    >>> check_buffers(pa.table({"q": pa.Array.from_buffers(pa.string(), 1, [None, offsets, text])}))
+    Traceback (most recent call last):
+    promptpress._core.RenderError: column "q": the Arrow array is malformed: Length spanned by binary offsets (9) ...
+
+    """
+    try:
+        table.validate()
+    except pa.ArrowException as error:
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            try:
+                column.validate()
+            except pa.ArrowException as own:
+                message = f'column "{name}": the Arrow array is malformed: {own}'
+                raise render_error(message.replace("\0", "\\x00"), column=name) from own
+        message = f"the table is malformed: {error}"
+        raise render_error(message) from error
+
+
+def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first number and the length of each run of numbers that follow each other."""
+    start = 0
+    for at in range(1, len(rows) + 1):
+        if at == len(rows) or rows[at] != rows[at - 1] + 1:
+            yield rows[start], at - start
+            start = at
 
 
 def _aligned(table: pa.Table) -> pa.Table:
@@ -208,16 +277,28 @@ def _aligned(table: pa.Table) -> pa.Table:
     """
     for at, column in enumerate(table.itercolumns()):
         if any(map(_is_odd, column.iterchunks())):
-            chunks = [pa.concat_arrays([c]) if _is_odd(c) else c for c in column.chunks]
-            table = table.set_column(at, table.schema.field(at), pa.chunked_array(chunks, column.type))
+            own = table.select([at])
+            try:
+                own.validate(full=True)
+            except pa.ArrowException as error:
+                message = f'column "{own.column_names[0]}": the Arrow array is malformed: {error}'
+                raise render_error(message, column=own.column_names[0]) from error
+            table = table.set_column(at, table.schema.field(at), bytes_table(table_bytes(own)).column(0))
     return table
 
 
 def _is_odd(array: pa.Array) -> bool:
-    for buffer in array.buffers():  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
+    """Whether a buffer lies at an odd address. pyarrow takes negative offsets as they are: this is where they show."""
+    if array.offset < 0:
+        message = "the table is malformed: an array starts before its buffers"
+        raise render_error(message)
+    # A dictionary's buffers aren't among its array's.
+    within = array.type.num_fields or array.type.id == _DICTIONARY
+    odd = list(map(_is_odd, _text.children(array))) if within else []  # all of them: any would stop at the first
+    for buffer in array.buffers():
         if buffer is not None and buffer.address % 8:
             return True
-    return False
+    return any(odd)
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
@@ -231,12 +312,19 @@ def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
         The rows in arrays of the column's type: several where one would hold more than its offsets can count.
 
     Raises:
-        RenderError: If pyarrow can't copy values of the type at all.
+        RenderError: If pyarrow can't copy values of the type at all, or the column is malformed.
 
     >>> taken(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
     ['a', 'a', 'b']
 
     """
+    if not types.is_primitive(column.type):
+        # Copying believes the offsets of each value, and writes anywhere if they are wrong.
+        try:
+            column.validate(full=True)
+        except pa.ArrowException as error:
+            message = f"a column to keep is malformed: {error}"
+            raise render_error(message) from error
     if isinstance(column, pa.Array):
         return _taken(column, rows)
     out = []
@@ -256,7 +344,9 @@ def _taken(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
     failure: Exception
     if _fits(array, rows):
         try:
-            return [_take(array, rows)]
+            out = _take(array, rows)
+            out.validate()  # of nested views pyarrow makes arrays that it refuses itself
+            return [out]
         except pa.ArrowNotImplementedError as error:
             message = f"values of type {array.type} can't be repeated: {error}"
             raise render_error(message) from error
@@ -297,11 +387,13 @@ def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
         if types.is_run_end_encoded(data_type):
             values = _take(pc.run_end_decode(array), rows)
             return pc.run_end_encode(values, run_end_type=data_type.run_end_type)
-        return array.cast(_without_views(data_type)).take(rows).cast(data_type)
+        if not _holds_runs(data_type):
+            return array.cast(_without_views(data_type)).take(rows).cast(data_type)
     except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        # Slow, but concatenation knows every type.
-        parts = [array.slice(row, 1) for row in rows.to_pylist()]
-        return pa.concat_arrays(parts or [array.slice(0, 0)])
+        pass
+    # Slow, but concatenation knows every type; and taking from runs within other types ends the process in pyarrow 26.
+    parts = [array.slice(row, 1) for row in rows.to_pylist()]
+    return pa.concat_arrays(parts or [array.slice(0, 0)])
 
 
 def _take_views(array: pa.Array, rows: pa.Array) -> pa.Array:
@@ -321,6 +413,14 @@ def _holds_views_or_runs(data_type: pa.DataType) -> bool:
         return _holds_views_or_runs(data_type.storage_type)
     # The values of a dictionary aren't touched.
     return any(_holds_views_or_runs(data_type.field(n).type) for n in range(data_type.num_fields))
+
+
+def _holds_runs(data_type: pa.DataType) -> bool:
+    if types.is_run_end_encoded(data_type):
+        return True
+    if isinstance(data_type, pa.BaseExtensionType):
+        return _holds_runs(data_type.storage_type)
+    return any(_holds_runs(data_type.field(n).type) for n in range(data_type.num_fields))
 
 
 def _without_views(data_type: pa.DataType) -> pa.DataType:

@@ -22,4 +22,4 @@ pub use recipe::{merge_meta, message, recipe};
 pub use retriever::{Choice, Draws, Retriever};
 pub use segment::{Columns, Op, Program, SPARE, Seg, Substitution, Unit};
 pub use tokens::Tokens;
-pub use turns::{Cut, InferMode, turn_recipe};
+pub use turns::{Cut, InferMode, turn_recipe, turn_shapes};

@@ -74,6 +74,16 @@ pub fn turn_recipe(turns: &Turns, config: &Config, pairs: usize, cut: Cut, repli
     dialogue_request(config, items, true)
 }
 
+/// Requests that have all that a conversation's requests can have: none of its turns, the first pairs of it cut behind each
+/// item, and whole. Later pairs repeat the second one.
+pub fn turn_shapes(turns: &Turns, config: &Config) -> Vec<Request> {
+    let cuts = (0..2).flat_map(|pair| (0..turns.dialogue.round.len()).map(move |item| (pair + 1, Some((pair, item)))));
+    let shapes = [(0, None), (2, None)].into_iter().chain(cuts);
+    let replies = config.infer_mode == InferMode::Every;
+    // What the parser refuses is said when it is asked for.
+    shapes.filter_map(|(pairs, cut)| turn_recipe(turns, config, pairs, cut, replies).ok()).collect()
+}
+
 fn example(slot: u32, part: u32) -> Text {
     Text::example(slot, part).finished()
 }

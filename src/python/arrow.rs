@@ -8,11 +8,13 @@ use arrow_schema::Field;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyTable};
 
+use super::guard::Imported;
+
 use crate::error::{Error, Result};
-use crate::render::Host;
+use crate::render::{Host, sound};
 
 /// A table's batches with at least one, so that a table without rows still has a schema.
-pub(super) fn batches(table: PyTable) -> Vec<RecordBatch> {
+pub(super) fn batches(Imported(table): Imported<PyTable>) -> Vec<RecordBatch> {
     let (mut batches, schema) = table.into_inner();
     batches.retain(|batch| batch.num_rows() > 0);
     if batches.is_empty() {
@@ -22,12 +24,15 @@ pub(super) fn batches(table: PyTable) -> Vec<RecordBatch> {
 }
 
 /// All batches as one.
-pub(super) fn one_batch(table: PyTable) -> Result<RecordBatch> {
+pub(super) fn one_batch(table: Imported<PyTable>) -> Result<RecordBatch> {
     let mut batches = batches(table);
     if batches.len() == 1 {
         return Ok(batches.remove(0));
     }
     let schema = batches[0].schema();
+    for column in batches.iter().flat_map(RecordBatch::columns) {
+        sound(column)?;
+    }
     arrow_select::concat::concat_batches(&schema, &batches).map_err(|e| Error::render(e.to_string()))
 }
 
@@ -44,19 +49,25 @@ pub(super) fn repeated_rows(py: Python<'_>, start: usize, rows: usize, times: us
     export(py, Arc::new(numbers.collect::<Int64Array>()))
 }
 
+/// Metadata of a column of row numbers: whose rows they are.
+const TABLE: &str = "ARROW:extension:metadata";
+
 /// The interpreter, as rendering asks it for things.
-pub(super) struct Interpreter {
-    /// `lower(column, row numbers) -> texts`, for columns that the core only has the row numbers of.
-    lower: Py<PyAny>,
+///
+/// `lower(column, row numbers) -> texts` gives the texts of columns that the core only has the row numbers of. The samples
+/// and the examples have one each, and a column says whose it is, whichever of them is being rendered.
+pub(super) struct Interpreter<'r> {
+    samples: Option<Py<PyAny>>,
+    examples: Option<&'r Py<PyAny>>,
     /// The exception that stopped the work.
     failure: Mutex<Option<PyErr>>,
     /// Whether to stop at the next look.
     interrupted: AtomicBool,
 }
 
-impl Interpreter {
-    pub(super) fn new(lower: Py<PyAny>) -> Self {
-        Self { lower, failure: Mutex::new(None), interrupted: AtomicBool::new(false) }
+impl<'r> Interpreter<'r> {
+    pub(super) fn new(samples: Option<Py<PyAny>>, examples: Option<&'r Py<PyAny>>) -> Self {
+        Self { samples, examples, failure: Mutex::new(None), interrupted: AtomicBool::new(false) }
     }
 
     pub(super) fn failure(&self) -> Option<PyErr> {
@@ -75,12 +86,17 @@ impl Interpreter {
     }
 }
 
-impl Host for Interpreter {
+impl Host for Interpreter<'_> {
     fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef> {
+        let of_examples = field.metadata().get(TABLE).is_some_and(|of| of == "examples");
+        let lower = if of_examples { self.examples } else { self.samples.as_ref() };
+        let Some(lower) = lower else {
+            return Err(Error::render("the column's values are not at hand").in_column(field.name()));
+        };
         Python::attach(|py| {
             let rows = export(py, array.clone())?;
-            let texts = self.lower.bind(py).call1((field.name(), rows))?;
-            Ok(texts.extract::<PyArray>()?.into_inner().0)
+            let texts = lower.bind(py).call1((field.name(), rows))?;
+            Ok(texts.extract::<Imported<PyArray>>()?.0.into_inner().0)
         })
         .map_err(|e: PyErr| self.stop(e))
     }

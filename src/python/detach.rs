@@ -1,15 +1,16 @@
 //! The one door for long work: detached from the interpreter, on threads that survive a fork.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::arrow::Interpreter;
+use super::guard::{caught, raise};
 
 struct Shared {
     /// The process that the pool's threads live in: a forked child has none of them.
@@ -20,22 +21,25 @@ struct Shared {
 
 static POOL: Mutex<Shared> = Mutex::new(Shared { process: 0, threads: None, pool: None });
 
+/// More threads than any machine has cores; each takes a stack, and a number far beyond is a slip.
+const MOST_THREADS: usize = 1024;
+
 /// Threads that `PROMPTPRESS_THREADS` asks for, else all cores that the process may use.
 fn default_threads() -> usize {
     let asked = std::env::var("PROMPTPRESS_THREADS").ok().and_then(|s| s.trim().parse::<usize>().ok());
-    asked.filter(|n| *n > 0).unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    let threads = asked.filter(|n| *n > 0);
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
 }
 
 /// Set the number of threads that rendering uses; None for the default.
 #[pyfunction]
 #[pyo3(signature = (n, /))]
-pub(super) fn set_threads(n: Option<i64>) -> PyResult<()> {
-    if let Some(n) = n
-        && n < 1
-    {
-        return Err(PyValueError::new_err(format!("expected at least one thread, found {n}")));
-    }
-    let n = n.map(|n| n as usize);
+pub(super) fn set_threads(n: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
+    let count = |n: &Bound<'_, PyInt>| {
+        let fits = n.extract::<usize>().ok().filter(|n| (1..=MOST_THREADS).contains(n));
+        fits.ok_or_else(|| PyValueError::new_err(format!("expected 1 to {MOST_THREADS} threads, found {n}")))
+    };
+    let n = n.map(count).transpose()?;
     let mut shared = POOL.lock().unwrap_or_else(PoisonError::into_inner);
     if shared.threads != n {
         shared.threads = n;
@@ -88,16 +92,17 @@ const FEW: usize = 64;
 /// [`detached`] for `rows` rows: a few of them on the thread that asks, which looks at signals when it is back.
 pub(super) fn detached_rows<T: Send>(
     py: Python<'_>,
-    host: &Interpreter,
+    host: Option<&Interpreter>,
     rows: usize,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    if rows <= FEW { Ok(py.detach(work)) } else { detached(py, Some(host), work) }
+    if rows <= FEW { py.detach(|| caught(work)).map_err(|panic| raise(&panic)) } else { detached(py, host, work) }
 }
 
 /// Run `work` on the pool while other Python threads go on.
 ///
 /// Python handles signals on the thread that it runs on, so that thread waits here and looks; the work is told by `host`.
+/// A panic in the work is an exception here.
 pub(super) fn detached<T: Send>(
     py: Python<'_>,
     host: Option<&Interpreter>,
@@ -109,7 +114,7 @@ pub(super) fn detached<T: Send>(
         pool.in_place_scope(|scope| {
             scope.spawn(move |_| {
                 // Nobody is left to tell only if the receiver panicked.
-                let _ = send.send(catch_unwind(AssertUnwindSafe(work)));
+                let _ = send.send(caught(work));
             });
             loop {
                 match receive.recv_timeout(PATIENCE) {
@@ -126,7 +131,7 @@ pub(super) fn detached<T: Send>(
     });
     match done {
         Some(Ok(value)) => Ok(value),
-        Some(Err(panic)) => resume_unwind(panic),
+        Some(Err(panic)) => Err(raise(&panic)),
         None => Err(PyRuntimeError::new_err("the work was lost")),
     }
 }

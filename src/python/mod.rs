@@ -3,6 +3,7 @@
 mod arrow;
 mod detach;
 mod errors;
+mod guard;
 mod renderer;
 mod single;
 mod value;
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 #[pyo3(name = "_core")]
 pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    guard::install();
     let py = module.py();
     for (name, error) in [
         ("TemplateError", py.get_type::<errors::TemplateError>()),
@@ -33,6 +35,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<renderer::Position>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
+    module.add_function(wrap_pyfunction!(guard::panicking, module)?)?;
     module.add_function(wrap_pyfunction!(set_printable, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;

@@ -13,6 +13,7 @@ use pyo3_arrow::{PyArray, PyRecordBatch, PySchema, PyTable};
 use super::arrow::{Interpreter, batches, export, one_batch};
 use super::detach::{detached, detached_rows};
 use super::errors::to_python;
+use super::guard::{Imported, caught, raise};
 use super::value;
 use crate::error::{Error, Result};
 use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};
@@ -23,6 +24,8 @@ use crate::value::Value;
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct Renderer {
     core: render::Renderer,
+    /// The texts of the examples' foreign columns.
+    examples: Option<Py<PyAny>>,
     /// The process that it was made in.
     process: u32,
     /// How many threads are at work with it, each detached from the interpreter.
@@ -81,6 +84,11 @@ impl Renderer {
         self.at_work.fetch_add(1, Ordering::Relaxed);
         Work(&self.at_work)
     }
+
+    /// What rendering samples asks of Python, where `lower` gives the texts of their foreign columns.
+    fn host(&self, lower: Py<PyAny>) -> Interpreter<'_> {
+        Interpreter::new(Some(lower), self.examples.as_ref())
+    }
 }
 
 /// What rendering gave: (first row, rows, labels, turns, prompts, samples) of each piece.
@@ -124,12 +132,12 @@ impl Renderer {
     fn new(
         py: Python<'_>,
         settings: &Bound<'_, PyDict>,
-        examples: Option<PyTable>,
+        examples: Option<Imported<PyTable>>,
         tokens: Option<Py<PyAny>>,
-        lower: Py<PyAny>,
+        lower: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let settings = self::settings(settings)?;
-        let host = Interpreter::new(lower);
+        let host = Interpreter::new(None, lower.as_ref());
         let failure = std::cell::RefCell::new(None);
         let text_of = |id: i64| -> Result<Option<String>> {
             let Some(tokens) = &tokens else { return Ok(None) };
@@ -139,8 +147,8 @@ impl Renderer {
                 Error::stopped()
             })
         };
-        let config =
-            Config::new(&settings, &text_of).map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
+        let config = caught(|| Config::new(&settings, &text_of)).map_err(|panic| raise(&panic))?;
+        let config = config.map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
         let examples = examples.map(one_batch).transpose();
         let examples = plain(py, examples)?;
         let rows = match &config.retriever.choice {
@@ -148,8 +156,9 @@ impl Renderer {
             Choice::Fixed(ids) => ids.len(),
             _ => examples.as_ref().map_or(0, RecordBatch::num_rows),
         };
-        let made = detached_rows(py, &host, rows, || render::Renderer::new(config, examples.as_ref(), &host))?;
-        Ok(Self { core: raised(py, &host, made)?, process: std::process::id(), at_work: AtomicUsize::new(0) })
+        let made = detached_rows(py, Some(&host), rows, || render::Renderer::new(config, examples.as_ref(), &host))?;
+        let core = raised(py, &host, made)?;
+        Ok(Self { core, examples: lower, process: std::process::id(), at_work: AtomicUsize::new(0) })
     }
 
     /// Render a table's rows from `position` on: a list of (first row, rows, labels, prompts).
@@ -157,13 +166,13 @@ impl Renderer {
     fn render<'py>(
         &self,
         py: Python<'py>,
-        samples: PyTable,
+        samples: Imported<PyTable>,
         labels: Option<&Bound<'py, PyList>>,
         position: &Position,
         whole: bool,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let host = Interpreter::new(lower);
+        let host = self.host(lower);
         let samples = batches(samples);
         let labels: Vec<Option<Value>> = match labels {
             Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect::<PyResult<_>>()?,
@@ -171,7 +180,7 @@ impl Renderer {
         };
         let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.waiting());
         let _work = self.work();
-        let rendered = detached_rows(py, &host, rows, || -> Result<Vec<render::Outcome>> {
+        let rendered = detached_rows(py, Some(&host), rows, || -> Result<Vec<render::Outcome>> {
             let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (start, state) = &mut *position;
             let mut out = Vec::new();
@@ -188,14 +197,14 @@ impl Renderer {
     fn turn<'py>(
         &self,
         py: Python<'py>,
-        samples: PyTable,
+        samples: Imported<PyTable>,
         turn: usize,
-        replies: PyArray,
+        replies: Imported<PyArray>,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let host = Interpreter::new(lower);
+        let host = self.host(lower);
         let samples = plain(py, one_batch(samples))?;
-        let (replies, _) = replies.into_inner();
+        let (replies, _) = replies.0.into_inner();
         let _work = self.work();
         let rendered = detached(py, Some(&host), || self.core.turn(&samples, turn, &replies, &host))?;
         outcomes(py, raised(py, &host, rendered)?)
@@ -221,11 +230,13 @@ impl Renderer {
     }
 
     /// The labels for these samples; None in gen mode.
-    fn labels_of<'py>(&self, py: Python<'py>, samples: PyTable) -> PyResult<Option<Bound<'py, PyList>>> {
+    fn labels_of<'py>(&self, py: Python<'py>, samples: Imported<PyTable>) -> PyResult<Option<Bound<'py, PyList>>> {
         if self.core.labels == Labels::None {
             return Ok(None);
         }
-        let labels = plain(py, self.core.labels_of(&batches(samples)))?;
+        let samples = batches(samples);
+        let rows = samples.iter().map(RecordBatch::num_rows).sum();
+        let labels = plain(py, detached_rows(py, None, rows, || self.core.labels_of(&samples))?)?;
         let labels = labels.iter().map(|l| value::to_python(py, l.as_ref().unwrap_or(&Value::None)));
         Ok(Some(PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)?))
     }
@@ -285,8 +296,10 @@ impl Renderer {
     }
 
     /// Fields of the label and prompt columns.
-    fn output_fields<'py>(&self, py: Python<'py>, schema: PySchema) -> PyResult<Bound<'py, PyAny>> {
-        let fields = plain(py, self.core.output_fields(&schema.into_inner()))?;
+    fn output_fields<'py>(&self, py: Python<'py>, schema: Imported<PySchema>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = schema.0.into_inner();
+        let fields = caught(|| self.core.output_fields(&schema)).map_err(|panic| raise(&panic))?;
+        let fields = plain(py, fields)?;
         PySchema::new(Arc::new(Schema::new(fields))).into_pyarrow(py)
     }
 
@@ -308,12 +321,12 @@ impl Renderer {
     fn explain<'py>(
         &self,
         py: Python<'py>,
-        samples: PyTable,
+        samples: Imported<PyTable>,
         row: usize,
         label: Option<&Bound<'py, PyAny>>,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let host = Interpreter::new(lower);
+        let host = self.host(lower);
         let samples = batches(samples);
         let label = label.map(value::from_python).transpose()?;
         let _work = self.work();
@@ -339,8 +352,13 @@ impl Renderer {
 
     /// What is noticed about samples, as a record batch.
     #[pyo3(signature = (samples, lower))]
-    fn findings<'py>(&self, py: Python<'py>, samples: PyTable, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let host = Interpreter::new(lower);
+    fn findings<'py>(
+        &self,
+        py: Python<'py>,
+        samples: Imported<PyTable>,
+        lower: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let host = self.host(lower);
         let samples = batches(samples);
         let _work = self.work();
         let found = detached(py, Some(&host), || self.core.findings(&samples, &host))?;
@@ -359,8 +377,13 @@ impl Renderer {
 
     /// Rows in which the two ways of substituting differ, as a record batch.
     #[pyo3(signature = (samples, lower))]
-    fn divergence<'py>(&self, py: Python<'py>, samples: PyTable, lower: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let host = Interpreter::new(lower);
+    fn divergence<'py>(
+        &self,
+        py: Python<'py>,
+        samples: Imported<PyTable>,
+        lower: Py<PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let host = self.host(lower);
         let samples = batches(samples);
         let _work = self.work();
         let found = detached(py, Some(&host), || self.core.divergence(&samples, &host))?;

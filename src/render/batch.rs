@@ -97,7 +97,15 @@ impl<'a> Batch<'a> {
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
         let made = self.texts[column].get_or_init(|| match &self.arrays[column] {
             Some((field, array)) if is_native(array.data_type()) && !is_extension(field) => TextColumn::new(array),
-            Some((field, array)) => TextColumn::new(&self.host.lower(field, array)?),
+            Some((field, array)) => {
+                let texts = self.host.lower(field, array)?;
+                // Whoever answers counts for itself; a text too few or too many would stand in another row.
+                if texts.len() != array.len() {
+                    let message = format!("{} texts came for {} values", texts.len(), array.len());
+                    return Err(Error::render(message));
+                }
+                TextColumn::new(&texts)
+            }
             None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
         });
         made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))

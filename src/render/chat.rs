@@ -17,7 +17,7 @@ use super::examples::Parts;
 use super::message_type::element_type;
 use super::planner::{Plan, Planner};
 use super::renderer::Renderer;
-use super::scalar::readable;
+use super::scalar::{cast, readable};
 use super::zipped::{Zipped, large_lists};
 use crate::error::{Error, Result};
 use crate::plan::{Columns, InferMode, Program, Substitution, Tokens, chat_request};
@@ -83,6 +83,9 @@ impl Renderer {
             Shape::Messages(column) => messages(batch, &column, host)?,
             Shape::Strings => {
                 for name in columns(chat, batch) {
+                    if let Some((at, field)) = batch.schema_ref().column_with_name(name) {
+                        readable(field, batch.column(at))?;
+                    }
                     present(batch.column_by_name(name), name)?;
                 }
                 let starts = (0..=batch.num_rows()).collect();
@@ -275,11 +278,11 @@ fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
     let column = batch.column(at);
     readable(schema.field(at), column)?;
     let plain = match column.data_type() {
-        DataType::Dictionary(_, values) => arrow_cast::cast(column, values),
-        DataType::RunEndEncoded(_, values) => arrow_cast::cast(column, values.data_type()),
+        DataType::Dictionary(_, values) => cast(column, values),
+        DataType::RunEndEncoded(_, values) => cast(column, values.data_type()),
         _ => Ok(column.clone()),
     };
-    large_lists(&plain.map_err(|e| fault(e.to_string()))?).map_err(|e| e.in_column(name))
+    plain.and_then(|plain| large_lists(&plain)).map_err(|e| e.in_column(name))
 }
 
 /// The entries of list columns. A null is refused wherever it stands: the harness looks at whole lists.

@@ -119,6 +119,9 @@ impl Renderer {
             let assembly = Assembly::new(&self.config, plans, range, texts, shown, borrowed.as_ref(), &lookup)?;
             return if json { assembly.json() } else { assembly.array(of, emit.shared) };
         }
+        if !written.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
+            return Err(Error::render("some requests are messages where texts were foreseen").at_row(range.start));
+        }
         let block = Block::new(texts);
         if json {
             return text_json(&block, layout, |n, out| match shown {

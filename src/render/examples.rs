@@ -13,7 +13,7 @@ use super::fill::{self, Traced};
 use super::planner::{Plan, Plans};
 use super::renderer::present;
 use super::runs::{Run, Shown};
-use super::scalar::{readable, value_at};
+use super::scalar::{readable, sound, value_at};
 use crate::error::{Error, Result};
 use crate::plan::{Columns, Config, ExampleForm, IceForm, Op, Program, Substitution, Tokens, messages_of};
 use crate::pytext::TextColumn;
@@ -259,6 +259,12 @@ impl Examples {
         let total = table.num_rows();
         let table = match &ids {
             Some(ids) => {
+                // Only what is copied, and only where copying believes what a column says of itself.
+                for column in table.columns().iter().filter(|column| !column.data_type().is_primitive()) {
+                    for id in ids {
+                        sound(&column.slice(*id, 1)).map_err(in_examples)?;
+                    }
+                }
                 let picked = UInt32Array::from_iter_values(ids.iter().map(|id| *id as u32));
                 arrow_select::take::take_record_batch(table, &picked)
                     .map_err(|e| Error::render(format!("examples: {e}")))?

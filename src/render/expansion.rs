@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, LargeListArray};
-use arrow_schema::{ArrowError, DataType, Field};
+use arrow_schema::{DataType, Field};
 
 use super::message_type::element_type;
+use super::scalar::cast;
 use crate::error::{Error, Result};
 
 /// A list column that messages are expanded from.
@@ -26,10 +27,10 @@ impl Expansion {
     ///
     /// `RenderError` for a map, or a column that can't be cast.
     pub fn new(column: &Arc<str>, array: &ArrayRef) -> Result<Option<Self>> {
-        let fault = |e: ArrowError| Error::render(e.to_string()).in_column(&**column);
+        let fault = |e: Error| e.in_column(&**column);
         let plain = match array.data_type() {
-            DataType::Dictionary(_, values) => &arrow_cast::cast(array, values).map_err(fault)?,
-            DataType::RunEndEncoded(_, values) => &arrow_cast::cast(array, values.data_type()).map_err(fault)?,
+            DataType::Dictionary(_, values) => &cast(array, values).map_err(fault)?,
+            DataType::RunEndEncoded(_, values) => &cast(array, values.data_type()).map_err(fault)?,
             _ => array,
         };
         let Some(element) = element_type(plain.data_type()) else {
@@ -39,7 +40,7 @@ impl Expansion {
             };
         };
         let target = DataType::LargeList(Arc::new(Field::new_list_field(element.clone(), true)));
-        let lists = arrow_cast::cast(plain, &target).map_err(fault)?.as_list::<i64>().clone();
+        let lists = cast(plain, &target).map_err(fault)?.as_list::<i64>().clone();
         let complete = match &element {
             DataType::Struct(fields) => fields.find("role").is_some() && fields.find("content").is_some(),
             DataType::Null => true,

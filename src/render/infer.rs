@@ -9,6 +9,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
+use super::scalar::cast;
 use crate::error::{Error, Result};
 use crate::plan::Layout;
 use crate::value::Value;
@@ -121,6 +122,16 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
             Arc::new(ListArray::new(field.clone(), OffsetBuffer::from_lengths(lengths), child, nulls(values)))
         }
         T::Struct(fields) => {
+            let fits = |value: &Value| match value {
+                Value::None => true,
+                Value::Dict(items) => {
+                    items.iter().all(|(key, _)| key.as_str().is_some_and(|key| fields.find(key).is_some()))
+                }
+                _ => false,
+            };
+            if let Some(value) = values.iter().find(|value| !fits(value)) {
+                return Err(wrong(value));
+            }
             let columns = fields
                 .iter()
                 .map(|field| {
@@ -137,7 +148,7 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
             if own == T::Null {
                 return Ok(new_null_array(other, values.len()));
             }
-            arrow_cast::cast(&build(values, &own)?, other).map_err(|e| Error::render(e.to_string()))?
+            cast(&build(values, &own)?, other)?
         }
     })
 }

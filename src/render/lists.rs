@@ -1,5 +1,7 @@
 //! Lists of messages as Arrow: `list<struct<...>>`, or one JSON string a request.
 
+mod as_json;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,13 +15,12 @@ use super::borrowed::Borrowed;
 use super::engine::Texts;
 use super::expansion::Expansion;
 use super::infer::{build, structs};
-use super::json;
 use super::media::Shown;
 use super::message_type::MessageType;
 use super::planner::{Plan, Plans};
-use super::scalar::{readable, value_at};
+use super::scalar::{cast, readable, value_at};
 use super::shared::Shared;
-use super::strings::{Block, limit};
+use super::strings::Block;
 use crate::error::{Error, Result};
 use crate::plan::{Config, Layout, Output};
 use crate::role::{MergeMeta, Message, MetaTemplate, Request, Slot, merge_raw};
@@ -43,6 +44,17 @@ enum Said {
     Static(usize),
     Extra(usize),
     Data,
+}
+
+/// The messages of some requests.
+struct Requests {
+    /// How many each request has.
+    lengths: Vec<usize>,
+    messages: Vec<Ref>,
+    /// Texts that merging made.
+    extra: Vec<String>,
+    /// Requests that are a text among others that are messages, which only JSON holds: which request, which text.
+    texts: Vec<(usize, usize)>,
 }
 
 /// A batch's columns, for [`Message::Expand`].
@@ -205,6 +217,15 @@ impl<'a> Assembly<'a> {
     ///
     /// `RenderError` for a message that the type can't hold.
     pub fn array(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+        for plan in &self.plans.all {
+            of.holds(&plan.request)?;
+        }
+        for expansion in &self.expansions {
+            if let DataType::Struct(fields) = expansion.lists.value_type() {
+                let own = fields.iter().map(|field| field.name().as_str());
+                of.has_all(own).map_err(|e| e.in_column(&*expansion.column))?;
+            }
+        }
         let fixed = |plan: &Arc<Plan>| match &plan.request {
             Request::List(messages) => !messages.iter().any(|m| matches!(m, Message::Expand { .. })),
             Request::Text(_) | Request::Parts(_) => false,
@@ -212,7 +233,7 @@ impl<'a> Assembly<'a> {
         if self.plans.each.is_none() && of.parts.is_none() && self.plans.all.iter().all(fixed) {
             return self.periodic(of, shared);
         }
-        let (lengths, refs, extra) = self.refs()?;
+        let Requests { lengths, messages: refs, extra, .. } = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
             return Err(too_many(total));
@@ -238,118 +259,6 @@ impl<'a> Assembly<'a> {
             columns.push(array);
         }
         Ok(Some(lists(of, lengths, columns, refs.len())?))
-    }
-
-    /// One JSON string a request; None where they pass what one array can hold.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` for a value that JSON has no form for.
-    pub fn json(&self) -> Result<Option<ArrayRef>> {
-        let (lengths, refs, extra) = self.refs()?;
-        let (mut offsets, mut out) = (vec![0], String::new());
-        let mut refs = refs.iter();
-        for (n, length) in lengths.into_iter().enumerate() {
-            let row = self.rows.start + n / self.plans.labels;
-            out.push('[');
-            for n in 0..length {
-                let Some(one) = refs.next() else { break };
-                if n > 0 {
-                    out.push_str(", ");
-                }
-                self.message_json(*one, row, &extra, &mut out).map_err(|e| e.at_row(row))?;
-            }
-            out.push(']');
-            offsets.push(out.len());
-        }
-        if out.len() > limit(self.config.layout) {
-            return Ok(None);
-        }
-        Ok(Some(Block::new(Texts { offsets, bytes: out.into_bytes().into() }).array(self.config.layout, None)))
-    }
-
-    /// A message with parts: its keys in the configuration's order, and no payload copied on the way.
-    fn parts_json(&self, id: usize, text: Option<&str>, row: usize, out: &mut String) -> Result<()> {
-        let (Some(Message::Dict(keys)), Some((shown, values))) = (self.message(id), self.shown) else { return Ok(()) };
-        for (at, (key, slot)) in keys.iter().enumerate() {
-            out.push_str(if at > 0 { ", " } else { "{" });
-            json::string(key, out);
-            out.push_str(": ");
-            match slot {
-                Slot::Const(value) => {
-                    json::check(value)?;
-                    json::value(value, out);
-                }
-                Slot::Text(_) => json::string(text.unwrap_or_default(), out),
-                Slot::Parts(media) => {
-                    out.push('[');
-                    shown.json(row, shown.number(media), values, &mut true, out)?;
-                    out.push(']');
-                }
-            }
-        }
-        out.push('}');
-        Ok(())
-    }
-
-    fn message_json(&self, one: Ref, row: usize, extra: &[String], out: &mut String) -> Result<()> {
-        let text = match one.text {
-            Said::Static(n) => Some(String::from_utf8_lossy(self.block.get(n)).into_owned()),
-            Said::Extra(n) => Some(extra[n].clone()),
-            Said::Data => None,
-        };
-        let mut entries: Vec<(Value, Value)> = match one.fields {
-            From::Const(id) if self.part_keys[id as usize].is_some() => {
-                return self.parts_json(id as usize, text.as_deref(), row, out);
-            }
-            From::Const(id) => {
-                // The configuration's own order of keys.
-                let key = &self.text_keys[id as usize];
-                let bare = self.consts[id as usize].is_empty() && key.as_deref() == Some("prompt");
-                if let (true, Some(text)) = (bare, &text) {
-                    json::string(text, out);
-                    return Ok(());
-                }
-                let mut entries: Vec<(Value, Value)> =
-                    self.consts[id as usize].iter().map(|(k, v)| (Value::Str(k.clone()), v.clone())).collect();
-                if let (Some(key), Some(text)) = (key, &text) {
-                    let at = self.text_position(id as usize).min(entries.len());
-                    entries.insert(at, (Value::Str(key.clone()), Value::from(text.as_str())));
-                }
-                entries
-            }
-            From::Data(column, row) => match value_at(self.expansions[column as usize].lists.values(), row as usize) {
-                Value::Dict(entries) => entries,
-                other => {
-                    json::check(&other)?;
-                    json::value(&other, out);
-                    return Ok(());
-                }
-            },
-        };
-        if let (From::Data(..), Some(text)) = (one.fields, text)
-            && let Some((_, content)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some("content"))
-        {
-            *content = Value::from(text.as_str());
-        }
-        let message = Value::Dict(entries);
-        json::check(&message).map_err(|e| match one.fields {
-            From::Data(column, _) => e.in_column(&*self.expansions[column as usize].column),
-            From::Const(_) => e,
-        })?;
-        json::value(&message, out);
-        Ok(())
-    }
-
-    /// Where the text stands among the keys of a message of the configuration.
-    fn text_position(&self, id: usize) -> usize {
-        if self.first_meta > 0 && id >= self.first_meta {
-            return 1;
-        }
-        match self.message(id) {
-            Some(Message::Dict(keys)) => keys.iter().position(|(_, s)| matches!(s, Slot::Text(_))).unwrap_or(0),
-            _ => 0,
-        }
     }
 
     /// A message of the configuration.
@@ -386,18 +295,23 @@ impl<'a> Assembly<'a> {
     }
 
     /// The messages of every request: how many, and where each comes from.
-    fn refs(&self) -> Result<(Vec<usize>, Vec<Ref>, Vec<String>)> {
+    fn refs(&self) -> Result<Requests> {
         let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
         let mut lengths = Vec::with_capacity(requests.len());
         let mut refs = Vec::with_capacity(self.block.len());
-        let mut extra = Vec::new();
+        let (mut extra, mut texts) = (Vec::new(), Vec::new());
         let mut text = 0;
         for request in requests {
             let plan = self.plans.of(request);
             let start = refs.len();
             let mut id = self.first_const[plan];
             let mut expanded = false;
-            let Request::List(messages) = &self.plans.all[plan].request else { continue };
+            let Request::List(messages) = &self.plans.all[plan].request else {
+                texts.push((lengths.len(), text));
+                lengths.push(0);
+                text += 1;
+                continue;
+            };
             for message in messages {
                 match message {
                     Message::Expand { column } => {
@@ -417,7 +331,7 @@ impl<'a> Assembly<'a> {
             }
             lengths.push(refs.len() - start);
         }
-        Ok((lengths, refs, extra))
+        Ok(Requests { lengths, messages: refs, extra, texts })
     }
 
     fn expand(&self, column: &str, row: usize, refs: &mut Vec<Ref>) -> Result<()> {
@@ -538,14 +452,14 @@ impl<'a> Assembly<'a> {
             return self.constants(name, data_type, &ids);
         }
         let consts = self.known(name, data_type)?;
-        let cast = |array: &ArrayRef| {
-            if array.data_type() == data_type { Ok(array.clone()) } else { arrow_cast::cast(array, data_type) }
-                .map_err(|e| Error::render(format!("{name:?} of a message: {e}")))
+        let typed = |array: &ArrayRef| {
+            if array.data_type() == data_type { Ok(array.clone()) } else { cast(array, data_type) }
+                .map_err(|e| Error::render(format!("{name:?} of a message: {}", e.message())))
         };
         let mut arrays = vec![new_null_array(data_type, 1), consts];
         if is_text {
-            arrays.push(cast(&self.block.array(self.config.layout, None))?);
-            arrays.push(cast(&(Arc::new(StringArray::from_iter_values(extra)) as ArrayRef))?);
+            arrays.push(typed(&self.block.array(self.config.layout, None))?);
+            arrays.push(typed(&(Arc::new(StringArray::from_iter_values(extra)) as ArrayRef))?);
         }
         let first_data = arrays.len();
         for expansion in &self.expansions {
@@ -555,7 +469,7 @@ impl<'a> Assembly<'a> {
                 None => (name == "prompt").then(|| values.clone()),
             };
             arrays.push(match child {
-                Some(child) => cast(&child)?,
+                Some(child) => typed(&child)?,
                 None => new_null_array(data_type, values.len()),
             });
         }

@@ -155,6 +155,53 @@ impl MessageType {
         Ok(())
     }
 
+    /// Check that nothing of a request gets lost in this type, which was made before the request was known.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming what the type lacks, and `messages_json`.
+    pub fn holds(&self, request: &Request) -> Result<()> {
+        let messages = match request {
+            Request::List(messages) => messages,
+            // Their type is made from the template's parts themselves.
+            Request::Parts(_) => return Ok(()),
+            Request::Text(_) => return Err(lacking("a request that is a text")),
+        };
+        for message in messages {
+            match message {
+                Message::Dict(keys) => {
+                    self.has_all(keys.iter().map(|(name, _)| &**name))?;
+                    let misplaced = keys.iter().find(|(name, slot)| match slot {
+                        Slot::Text(_) => !self.texts.contains(name),
+                        Slot::Parts(_) => self.parts.as_ref() != Some(name),
+                        Slot::Const(_) => false,
+                    });
+                    if let Some((name, _)) = misplaced {
+                        return Err(lacking(&format!("what {name:?} holds")));
+                    }
+                }
+                Message::Bare(_) if !self.texts.iter().any(|name| &**name == "prompt") => {
+                    return Err(lacking("a bare string"));
+                }
+                // What a column brings is looked at where the column is.
+                Message::Bare(_) | Message::Expand { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Check that the type has all these keys.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming one that it lacks, and `messages_json`.
+    pub fn has_all<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<()> {
+        match names.find(|name| !self.fields.iter().any(|(known, _)| known.as_ref() == *name)) {
+            Some(name) => Err(lacking(&format!("the key {name:?}"))),
+            None => Ok(()),
+        }
+    }
+
     /// The Arrow type of a request.
     pub fn data_type(&self) -> DataType {
         list_of(DataType::Struct(self.struct_fields()))
@@ -173,6 +220,10 @@ fn parts_of<'a>(media: impl IntoIterator<Item = &'a Media>, layout: Layout) -> R
 
 fn list_of(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(item, true)))
+}
+
+fn lacking(what: &str) -> Error {
+    Error::render(format!("the type of the messages has no place for {what}; use output=\"messages_json\"")).at_row(0)
 }
 
 fn conflict(name: &str, a: &DataType, b: &DataType) -> Error {

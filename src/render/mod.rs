@@ -43,3 +43,4 @@ pub use fill::replaced;
 pub use findings::Found;
 pub use outcome::Outcome;
 pub use renderer::Renderer;
+pub use scalar::sound;

@@ -11,7 +11,7 @@ use super::renderer::{Bound, Renderer};
 use super::scalar::{distinct, readable};
 use super::shared::Shared;
 use crate::error::{Error, Result};
-use crate::plan::{InferMode, Labels, Mode, Output, recipe};
+use crate::plan::{InferMode, Labels, Mode, Output, recipe, turn_shapes};
 use crate::pytext::float_text;
 use crate::role::Request;
 use crate::template::Template;
@@ -137,11 +137,14 @@ impl Renderer {
     pub(super) fn message_type(&self, bound: &Bound) -> Result<Option<MessageType>> {
         let made = bound.message_type.get_or_init(|| {
             let known: Vec<Option<Value>> = match &self.labels {
+                Labels::None if self.selector().is_some() => {
+                    self.config.main().labels().iter().cloned().map(Some).collect()
+                }
                 Labels::None => vec![None],
                 Labels::Given(labels) => labels.iter().cloned().map(Some).collect(),
                 Labels::Column(_) => vec![Some(self.any_label())],
             };
-            let requests: Vec<Request> = match &self.fixed {
+            let mut requests: Vec<Request> = match &self.fixed {
                 Some(requests) => requests.clone(),
                 None => known
                     .iter()
@@ -152,6 +155,9 @@ impl Renderer {
                     })
                     .collect(),
             };
+            if let Template::Turns(turns) = self.config.main() {
+                requests.extend(turn_shapes(turns, &self.config));
+            }
             let lists = requests.iter().filter(|r| !matches!(r, Request::Text(_))).count();
             if lists == 0 {
                 return Ok(None);

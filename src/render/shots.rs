@@ -13,7 +13,7 @@ use super::examples::{Parts, is_list};
 use super::message_type::element_type;
 use super::planner::{Key, Plan, Plans, plan_rows};
 use super::renderer::{Bound, Renderer, present};
-use super::scalar::{readable, value_at};
+use super::scalar::{cast, lists_in_bounds, readable, value_at};
 use crate::error::{Error, Result};
 use crate::plan::{Choice, Draws, Mode, recipe};
 use crate::template::Template;
@@ -157,7 +157,8 @@ impl Renderer {
                     return Err(fault(format!("expected lists of integers, found {}", column.data_type())));
                 }
                 let target = DataType::LargeList(Arc::new(Field::new_list_field(DataType::Int64, true)));
-                let lists = arrow_cast::cast(column, &target).map_err(|e| fault(e.to_string()))?;
+                lists_in_bounds(column).map_err(|e| e.in_column(name))?;
+                let lists = cast(column, &target).map_err(|e| e.in_column(name))?;
                 let lists = lists.as_list::<i64>();
                 let ids = lists.values().as_primitive::<Int64Type>();
                 for (row, ends) in lists.offsets().windows(2).enumerate() {

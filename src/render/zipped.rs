@@ -7,6 +7,7 @@ use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptio
 use arrow_schema::{DataType, Field, Schema};
 
 use super::message_type::element_type;
+use super::scalar::{cast, lists_in_bounds, sound};
 use crate::error::{Error, Result};
 
 /// The elements of a batch's lists: one row a place in them.
@@ -71,6 +72,7 @@ fn take(list: &LargeListArray, rows: Vec<u64>) -> Result<ArrayRef> {
         let start = rows.first().map_or(0, |first| *first as usize);
         return Ok(list.values().slice(start, rows.len()));
     }
+    sound(list.values())?;
     arrow_select::take::take(list.values(), &UInt64Array::from(rows), None).map_err(|e| Error::render(e.to_string()))
 }
 
@@ -78,10 +80,10 @@ fn take(list: &LargeListArray, rows: Vec<u64>) -> Result<ArrayRef> {
 ///
 /// # Errors
 ///
-/// `RenderError` if it can't be cast.
+/// `RenderError` if it can't be cast, or a list leads outside its elements.
 pub(super) fn large_lists(column: &ArrayRef) -> Result<LargeListArray> {
+    lists_in_bounds(column)?;
     let element = element_type(column.data_type()).unwrap_or(DataType::Null);
     let target = DataType::LargeList(Arc::new(Field::new_list_field(element, true)));
-    let cast = arrow_cast::cast(column, &target).map_err(|e| Error::render(e.to_string()))?;
-    Ok(cast.as_list::<i64>().clone())
+    Ok(cast(column, &target)?.as_list::<i64>().clone())
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch};
-use arrow_schema::{DataType, Field};
+use arrow_array::{Array, LargeListArray, RecordBatch};
+use arrow_schema::DataType;
 
 use super::super::batch::Batch;
 use super::super::examples::is_list;
 use super::super::message_type::element_type;
+use super::super::zipped::large_lists;
 use super::tagged::{Content, cut, has_tag};
 use crate::error::{Error, Result, excerpt};
 use crate::pytext::{Span, TextColumn, list_of_strings};
@@ -84,7 +84,7 @@ impl Sources {
                 && element_type(&own).is_some_and(|t| is_string(&t))
                 && let Some(column) = batch.column_by_name(name)
             {
-                let own = large_list(column, name)?;
+                let own = large_lists(column).map_err(|e| e.in_column(&**name))?;
                 let texts = TextColumn::new(own.values())?;
                 lists[at] = Some((bases.len(), own));
                 bases.push(texts);
@@ -163,13 +163,6 @@ impl Sources {
         }
         Ok(vec![Span::Of { base: at, row, range: 0..text.len() }])
     }
-}
-
-fn large_list(column: &ArrayRef, name: &str) -> Result<LargeListArray> {
-    let element = element_type(column.data_type()).unwrap_or(DataType::Null);
-    let target = DataType::LargeList(Arc::new(Field::new_list_field(element, true)));
-    let cast = arrow_cast::cast(column, &target).map_err(|e| Error::render(e.to_string()).in_column(name))?;
-    Ok(cast.as_list::<i64>().clone())
 }
 
 fn is_string(data_type: &DataType) -> bool {

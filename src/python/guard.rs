@@ -1,0 +1,84 @@
+//! The border's guard: a panic becomes an exception that says where it was and asks for a report.
+//!
+//! Nothing here should ever run. The rows that were asked for are not rendered, the process and its other work go on.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
+
+use pyo3::prelude::*;
+use pyo3_arrow::{PyArray, PySchema, PyTable};
+
+use super::detach::detached_rows;
+use super::errors::RenderError;
+
+thread_local! {
+    /// Where this thread panicked last.
+    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// A panic that was caught, as it is passed from the thread on which it happened.
+pub(super) struct Panic(String);
+
+/// Let panics be remembered instead of printed. This library has a Rust runtime, and so a hook, of its own.
+pub(super) fn install() {
+    set_hook(Box::new(|panic| {
+        let place = panic.location().map(|at| format!("{}:{}", at.file(), at.line()));
+        // The thread's memory may be gone while it ends: then the place isn't known.
+        let _ = PLACE.try_with(|last| *last.borrow_mut() = place);
+    }));
+}
+
+/// What `work` gives, or the panic in it.
+///
+/// # Errors
+///
+/// A [`Panic`], to be raised by [`raise`].
+pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        let what = payload.downcast_ref::<&str>().map(|what| (*what).to_owned());
+        let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let place = PLACE.try_with(|last| last.borrow_mut().take()).ok().flatten();
+        Panic(format!("{what} ({})", place.as_deref().unwrap_or("on another thread")))
+    })
+}
+
+/// The exception for a panic.
+pub(super) fn raise(panic: &Panic) -> PyErr {
+    let Panic(what) = panic;
+    RenderError::new_err(format!(
+        "internal error: {}. This is a bug of promptpress, which gave up on these rows; please report it with the \
+         configuration and, if you can, the data",
+        what.replace('\0', "\\x00")
+    ))
+}
+
+/// Panic on purpose, on the thread that asks or on one of the pool's: the guard's own test.
+///
+/// # Errors
+///
+/// Always: what the guard makes of it.
+#[pyfunction]
+pub(super) fn panicking(py: Python<'_>, on_pool: bool) -> PyResult<()> {
+    detached_rows(py, None, if on_pool { usize::MAX } else { 0 }, || panic!("on purpose"))
+}
+
+/// An argument that is taken over from Arrow's C interface, by code that trusts what it is told.
+pub(super) struct Imported<T>(pub(super) T);
+
+macro_rules! imported {
+    ($($kind:ty),+) => {$(
+        impl<'py> FromPyObject<'_, 'py> for Imported<$kind> {
+            type Error = PyErr;
+
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                caught(|| object.extract::<$kind>()).map_err(|panic| raise(&panic))?.map(Self).map_err(|error| {
+                    let fault = RenderError::new_err(format!("the Arrow data can't be taken over: {error}"));
+                    fault.set_cause(object.py(), Some(error));
+                    fault
+                })
+            }
+        }
+    )+};
+}
+
+imported!(PyArray, PySchema, PyTable);
