@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyarrow import types
 
+from .arrays import bitmap_of
 from .draw import Draw
 
 EVIL = (-1, -2, 0, 1, 2, 127, 128, 255, 4096, 1 << 20, (1 << 31) - 1, -(1 << 31), 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63))
@@ -71,11 +72,23 @@ def taken_apart(array: pa.Array) -> Parts:
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         return Parts(kind, len(array), 0, 0, [], values=taken_apart(array.storage))
-    buffers = [None if b is None else b.to_pybytes() for b in array.buffers()[: own_buffers(kind, array)]]
-    parts = Parts(kind, len(array), array.offset, -1, buffers, [taken_apart(child) for child in children_of(array)])
+    buffers = [as_bytes(b) for b in array.buffers()[: own_buffers(kind, array)]]
+    offset = array.offset
+    if offset and (types.is_struct(kind) or types.is_union(kind) and kind.mode == "sparse"):
+        # pyarrow gives their children as they are sliced.
+        offset = 0
+        if types.is_struct(kind):
+            buffers = [as_bytes(bitmap_of(array.is_null().to_pylist()))]
+        else:
+            buffers[1] = (buffers[1] or b"")[array.offset :]
+    parts = Parts(kind, len(array), offset, -1, buffers, [taken_apart(child) for child in children_of(array)])
     if types.is_dictionary(kind):
         parts.values = taken_apart(array.dictionary)
     return parts
+
+
+def as_bytes(buffer: pa.Buffer | None) -> bytes | None:
+    return None if buffer is None else buffer.to_pybytes()
 
 
 def put_together(parts: Parts) -> pa.Array:
