@@ -81,7 +81,7 @@ def test_a_wrong_prompt_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatc
     case = Case(config, pa.table({"q": ["x", "word", "y"], "a": ["1", "2", "3"], "b": ["", "", ""]}), None)
     with pytest.raises(oracle.Difference, match=r"request 1: found 'Q: word 2', wanted 'Q: word 2!'") as raised:
         oracle.check(case)
-    assert raised.value.what.startswith("other prompts than the model's")
+    assert raised.value.what.startswith("other prompts than plain_model gives")
 
     def check(one: Case) -> None:
         oracle.check(one)

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import chat_model
+import media_model
+import openicl_model
 import plain_model
 import promptpress as pp
 import pyarrow as pa
@@ -37,20 +40,48 @@ def need(condition: object, what: str, detail: Any = "") -> None:
 
 
 def wanted(case: Case) -> list[Any]:
-    """The requests of a case; raises `Refused` where there are none."""
-    config = dict(case.config)
-    if config.get("output") == "messages_json":
-        config["output"] = "messages"
-    train = [] if case.train is None else rows_of(case.train)
+    """The requests of a case by its model; raises `Refused` where there are none."""
     try:
-        requests = plain_model.render(config, rows_of(case.samples), train)
-    except plain_model.ModelError as error:
+        requests = MODELS[case.model](case)
+    except (plain_model.ModelError, openicl_model.RefusedError, media_model.RefusedError) as error:
         # Python can't sort None among texts; promptpress can, and puts it first.
         silent = "can't be labels" in str(error)
         raise (Silent if silent else Refused)(str(error)) from None
     if any(UNPRINTABLE in text for text in texts_in(requests)):
         raise Refused("a value has no text")
     return requests
+
+
+def by_plain_model(case: Case) -> list[Any]:
+    config = dict(case.config)
+    if config.get("output") == "messages_json":
+        config["output"] = "messages"
+    return plain_model.render(config, rows_of(case.samples), train_of(case))
+
+
+def by_openicl_model(case: Case) -> list[Any]:
+    return list(openicl_model.render(case.config, rows_of(case.samples), train_of(case)))
+
+
+def by_chat_model(case: Case) -> list[Any]:
+    return [request for _, _, request in chat_model.requests(case.config, rows_of(case.samples))]
+
+
+def by_media_model(case: Case) -> list[Any]:
+    config = {**case.config, "output": case.config["output"].replace("messages_json", "messages")}
+    return [media_model.request(config, row) for row in rows_of(case.samples)]
+
+
+def train_of(case: Case) -> list[dict[str, Any]]:
+    return [] if case.train is None else rows_of(case.train)
+
+
+MODELS: dict[str, Callable[[Case], list[Any]]] = {
+    "plain_model": by_plain_model,
+    "openicl_model": by_openicl_model,
+    "chat_model": by_chat_model,
+    "media_model": by_media_model,
+}
 
 
 def texts_in(value: Any) -> Any:
@@ -101,19 +132,23 @@ def requests_of(case: Case, table: pa.Table) -> list[Any]:
     requests = table["prompt"].to_pylist()
     if case.config.get("output") == "messages_json":
         return [json.loads(request) for request in requests]
-    return list(clean(requests))
+    return list(clean(pp.to_pylist(table["prompt"]) if case.model == "media_model" else requests))
 
 
 def may_refuse(case: Case, error: Exception) -> bool:
     """Whether the contract allows a refusal that no prompt needs: a value without a text, a type that has no labels."""
     if "values of this type can't be read as labels or messages" in str(error):
         return True
+    if case.model == "media_model" and "messages_json" in str(error):
+        return True  # parts of several types
     tables = [case.samples] if case.train is None else [case.samples, case.train]
     return any(value is UNPRINTABLE for table in tables for row in rows_of(table) for value in row.values())
 
 
 def features(case: Case) -> str:
     """What tells causes of a difference apart at first sight."""
+    if case.model != "plain_model":
+        return ""
     kind = (case.config.get("retriever") or {}).get("type", "ZeroRetriever")
     shots = case.train is not None and kind != "ZeroRetriever"
     foreign = shots and any(holds(field.type, is_foreign) for field in case.train.schema)
@@ -130,7 +165,7 @@ def check(case: Case) -> tuple[pp.Renderer, pa.Table] | None:
     """Compare a case's prompts; what was rendered comes back for further checks, None where it was refused."""
     from . import real
 
-    got = against(case, wanted, "the model")
+    got = against(case, wanted, case.model)
     against(case, real.requests, "OpenCompass", got)
     return got
 
@@ -170,4 +205,4 @@ def compare(case: Case, found: list[Any], want: list[Any], name: str) -> None:
     shown = f"{len(found)} requests, not {len(want)}"
     if at is not None:
         shown = f"request {at}: found {found[at]!r}, wanted {want[at]!r}"
-    raise Difference(f"other prompts than {name}'s{features(case)}", shown)
+    raise Difference(f"other prompts than {name} gives{features(case)}", shown)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from . import configurations, oracle, properties, shrink
+from . import chats, configurations, media, openicl, oracle, properties, shrink
 from .configurations import Case
 from .draw import Draw
 
+OTHERS = (openicl.case_of, chats.case_of, media.case_of)
+
 
 def make(seed: int, number: int) -> Case:
-    return configurations.case_of(Draw.of(seed, number))
+    """Mostly OpenCompass, now and then one of the other harnesses."""
+    draw = Draw.of(seed, number)
+    make_one = configurations.case_of if draw.chance(1.5) else draw.pick(*OTHERS)
+    return make_one(draw)
 
 
 def check(seed: int, number: int, case: Case) -> int:
