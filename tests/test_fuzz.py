@@ -48,7 +48,7 @@ def bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_each_way_to_fail_is_reported_with_its_case(bad: str, capsys: pytest.CaptureFixture[str]) -> None:
-    report = runner.run(bad, 5, seconds=4, workers=2, hang=1.0)
+    report = runner.run(runner.Job(bad, seed=5, step=2, hang=1.0), seconds=4)
     assert report.failures == {
         "killed: SIGSEGV in rendering": 1,
         "ValueError: the value N is wrong": 1,
@@ -60,8 +60,8 @@ def test_each_way_to_fail_is_reported_with_its_case(bad: str, capsys: pytest.Cap
 
 
 def test_a_run_ends_by_time_and_by_failures(bad: str) -> None:
-    assert runner.run(bad, 0, seconds=0.1, first=5, workers=1).seconds < 5
-    assert sum(runner.run(bad, 0, seconds=60, workers=1, failures=1, hang=1.0).failures.values()) == 1
+    assert runner.run(runner.Job(bad, 0, 1), seconds=0.1, first=5).seconds < 5
+    assert sum(runner.run(runner.Job(bad, 0, 1, hang=1.0), seconds=60, failures=1).failures.values()) == 1
 
 
 def test_a_seed_and_a_number_make_the_same_case() -> None:
@@ -79,7 +79,7 @@ def test_a_wrong_prompt_is_found_and_made_smaller(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(plain_model, "render", wrong)
     config = {"prompt_template": "Q: {q} {a}", "reader": {"output_column": "b"}, "substitution": "harness"}
     case = Case(config, pa.table({"q": ["x", "word", "y"], "a": ["1", "2", "3"], "b": ["", "", ""]}), None)
-    with pytest.raises(oracle.Difference, match=r"request 1: found 'Q: word 2', wanted 'Q: word 2!'") as raised:
+    with pytest.raises(oracle.DifferenceError, match=r"request 1: found 'Q: word 2', wanted 'Q: word 2!'") as raised:
         oracle.check(case)
     assert raised.value.what.startswith("other prompts than plain_model gives")
 
@@ -120,7 +120,9 @@ def test_broken_arrays_are_broken() -> None:
 
 
 def test_what_has_no_text_is_known() -> None:
-    (row,) = rows_of(pa.table({"x": pa.array([1], pa.timestamp("ns")), "y": pa.array([2**62], pa.timestamp("s", "UTC"))}))
+    (row,) = rows_of(
+        pa.table({"x": pa.array([1], pa.timestamp("ns")), "y": pa.array([2**62], pa.timestamp("s", "UTC"))})
+    )
     assert row == {"x": UNPRINTABLE, "y": UNPRINTABLE}
 
 

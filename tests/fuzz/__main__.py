@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 
 from . import kinds, runner
@@ -42,23 +43,29 @@ def main(argv: list[str] | None = None) -> int:
             return 0
     failed = False
     for kind in chosen:
+        job = runner.Job(kind, options.seed, options.workers, prefix)
+        if prefix:
+            job = dataclasses.replace(job, memory=0, hang=runner.HANG * 60)
         report = runner.run(
-            kind,
-            options.seed,
+            job,
             seconds=None if seconds is None else seconds / len(chosen),
             count=options.requests,
             first=options.first,
-            workers=options.workers,
             failures=options.failures,
-            prefix=prefix,
-            patience=60.0 if prefix else 1.0,
         )
-        print(f"{kind}: {report.cases:,} cases, {report.count:,} {kinds.KINDS[kind]}, seed {options.seed}, in {report.seconds:.0f} s")
-        for what, times in report.failures.most_common():
-            numbers = ", ".join(str(number) for number, _ in report.shown[what])
-            print(f"  {times} times: {what}\n    cases {numbers}; again: python -m fuzz {kind} --seed {options.seed} --case N")
+        tell(report, job)
         failed = failed or bool(report.failures)
     return int(failed)
+
+
+def tell(report: runner.Report, job: runner.Job) -> None:
+    """Sum up what a run found."""
+    of = f"{report.count:,} {kinds.KINDS[job.kind]} in {report.cases:,} cases"
+    print(f"{job.kind}: {of}, seed {job.seed}, {report.seconds:.0f} s, {len(report.failures)} kinds of failures")
+    for what, times in report.failures.most_common():
+        numbers = ", ".join(str(number) for number, _ in report.shown[what])
+        print(f"  {times} times: {what}")
+        print(f"    cases {numbers}; again: python -m fuzz {job.kind} --seed {job.seed} --case N")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ their items, dictionaries with values that are null, unused or there twice, slic
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -19,23 +21,36 @@ Texts = Callable[[Draw], str]
 """Makes one text; those of a case hold its own placeholders and tokens."""
 
 ZONES = ("UTC", "Asia/Shanghai", "America/New_York", "+05:30", "-00:15")
-FLOATS = (0.0, -0.0, 1.0, 0.1, 1e22, 1e16, 123456789012345680.0, 5e-324, 1.7e308, float("nan"), float("inf"), -float("inf"))
+FLOATS = (
+    0.0,
+    -0.0,
+    1.0,
+    0.1,
+    1e22,
+    1e16,
+    123456789012345680.0,
+    5e-324,
+    1.7e308,
+    float("nan"),
+    float("inf"),
+    -float("inf"),
+)
 
 
 class Labelled(pa.ExtensionType):
-    """An extension type of Python's own, whose values are made by its own scalar class: its text isn't the storage's."""
+    """An extension type of Python's own, whose scalar class makes the values: its text isn't the storage's."""
 
     def __init__(self, storage: pa.DataType) -> None:
         super().__init__(storage, "promptpress.fuzz.labelled")
 
-    def __arrow_ext_serialize__(self) -> bytes:  # noqa: PLW3201 - pyarrow's name
+    def __arrow_ext_serialize__(self) -> bytes:
         return b""
 
     @classmethod
-    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Labelled:  # noqa: ARG003, PLW3201
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, serialized: bytes) -> Labelled:
         return cls(storage)
 
-    def __arrow_ext_scalar_class__(self) -> type[pa.ExtensionScalar]:  # noqa: PLW3201
+    def __arrow_ext_scalar_class__(self) -> type[pa.ExtensionScalar]:
         return LabelledScalar
 
 
@@ -46,10 +61,8 @@ class LabelledScalar(pa.ExtensionScalar):
         return None if self.value is None else f"<{self.value.as_py(**options)}>"
 
 
-try:
+with contextlib.suppress(pa.ArrowKeyError):  # registered by another import of this file
     pa.register_extension_type(Labelled(pa.null()))
-except pa.ArrowKeyError:
-    pass  # by another import of this file
 
 
 def leaf_type(draw: Draw) -> pa.DataType:
@@ -57,8 +70,8 @@ def leaf_type(draw: Draw) -> pa.DataType:
     unit = draw.pick("s", "ms", "us", "ns")
     return draw.choice(
         [
-            lambda: pa.null(),
-            lambda: pa.bool_(),
+            pa.null,
+            pa.bool_,
             lambda: draw.pick(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
             lambda: draw.pick(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
             lambda: draw.pick(pa.float16(), pa.float32(), pa.float64()),
@@ -70,8 +83,10 @@ def leaf_type(draw: Draw) -> pa.DataType:
             lambda: pa.timestamp(unit),
             lambda: pa.timestamp(unit, draw.choice(ZONES)),
             lambda: pa.duration(unit),
-            lambda: pa.month_day_nano_interval(),
-            lambda: draw.pick(pa.decimal32(9, 2), pa.decimal64(18, 18), pa.decimal128(38, draw.pick(0, 10, 38, -3, 60))),
+            pa.month_day_nano_interval,
+            lambda: draw.pick(
+                pa.decimal32(9, 2), pa.decimal64(18, 18), pa.decimal128(38, draw.pick(0, 10, 38, -3, 60))
+            ),
             lambda: pa.decimal256(draw.pick(76, 40), draw.pick(0, 10, 40, -2)),
         ]
     )()
@@ -109,7 +124,9 @@ def struct_type(draw: Draw, depth: int) -> pa.DataType:
 
 
 def dictionary_type(draw: Draw) -> pa.DataType:
-    values = draw.pick(pa.string(), pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.binary(), pa.timestamp("us"))
+    values = draw.pick(
+        pa.string(), pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.binary(), pa.timestamp("us")
+    )
     index = draw.pick(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32())
     return pa.dictionary(index, values)
 
@@ -126,7 +143,7 @@ def chunked_of(draw: Draw, kind: pa.DataType, length: int, texts: Texts) -> pa.C
     """A column, in one chunk or in some, of which some may be empty."""
     cuts = sorted(draw.randint(0, length) for _ in range(draw.pick(0, 0, 0, 1, 3)))
     ends = [0, *cuts, length]
-    lengths = [end - start for start, end in zip(ends, ends[1:], strict=False)]
+    lengths = [end - start for start, end in itertools.pairwise(ends)]
     return pa.chunked_array([array_of(draw, kind, one, texts) for one in lengths], kind)
 
 
@@ -170,7 +187,9 @@ def built(draw: Draw, kind: pa.DataType, length: int, texts: Texts) -> pa.Array:
         keys = built(draw, kind.key_type, total, texts)
         while keys.null_count:
             keys = built(draw, kind.key_type, total, texts)
-        entries = pa.StructArray.from_arrays([keys, array_of(draw, kind.item_type, total, texts)], fields=[kind.key_field, kind.item_field])
+        entries = pa.StructArray.from_arrays(
+            [keys, array_of(draw, kind.item_type, total, texts)], fields=[kind.key_field, kind.item_field]
+        )
         buffers = [bitmap_of(nulls_of(draw, length)), pa.py_buffer(struct.pack(f"={length + 1}i", *offsets))]
         return pa.Array.from_buffers(kind, length, buffers, children=[entries])
     if types.is_list_view(kind) or types.is_large_list_view(kind):

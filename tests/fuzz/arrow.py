@@ -94,6 +94,11 @@ def check(seed: int, number: int, case: Case) -> int:
         stages.enter(name)
         with contextlib.suppress(*ALLOWED):
             OPERATIONS[name](draw, case.table)
+    if case.data and not case.is_file and draw.chance(4):
+        stages.enter("stream of a reader")
+        with contextlib.suppress(*ALLOWED), pa.ipc.open_stream(case.data) as reader:
+            for batch in renderer_of(draw).stream(reader):
+                looked_at(pa.Table.from_batches([batch]))
     if case.data and draw.chance(10):
         stages.enter("command")
         command(draw, case)
@@ -171,7 +176,8 @@ def turns(_draw: Draw, table: pa.Table) -> None:
         inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
         dialect="aisbench",
     )
-    looked_at(renderer.render(pa.Table.from_arrays([table.column(1)] * 2, ["question", "answer"])))
+    last = table.column(table.num_columns - 1)
+    looked_at(renderer.render(pa.Table.from_arrays([last, last], ["question", "answer"])))
 
 
 def index_column(_draw: Draw, table: pa.Table) -> None:

@@ -16,7 +16,24 @@ from pyarrow import types
 from .arrays import bitmap_of
 from .draw import Draw
 
-EVIL = (-1, -2, 0, 1, 2, 127, 128, 255, 4096, 1 << 20, (1 << 31) - 1, -(1 << 31), 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63))
+EVIL = (
+    -1,
+    -2,
+    0,
+    1,
+    2,
+    127,
+    128,
+    255,
+    4096,
+    1 << 20,
+    (1 << 31) - 1,
+    -(1 << 31),
+    1 << 31,
+    1 << 40,
+    (1 << 63) - 1,
+    -(1 << 63),
+)
 
 
 @dataclass
@@ -74,7 +91,7 @@ def taken_apart(array: pa.Array) -> Parts:
         return Parts(kind, len(array), 0, 0, [], values=taken_apart(array.storage))
     buffers = [as_bytes(b) for b in array.buffers()[: own_buffers(kind, array)]]
     offset = array.offset
-    if offset and (types.is_struct(kind) or types.is_union(kind) and kind.mode == "sparse"):
+    if offset and (types.is_struct(kind) or (types.is_union(kind) and kind.mode == "sparse")):
         # pyarrow gives their children as they are sliced.
         offset = 0
         if types.is_struct(kind):

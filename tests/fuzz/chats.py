@@ -1,4 +1,4 @@
-"""Cases of `ChatInferencer`: chats of string columns, list columns and columns of messages, with a template or without."""
+"""Cases of `ChatInferencer`: chats of string columns, list columns and messages, with a template or without."""
 
 from __future__ import annotations
 

@@ -7,10 +7,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from .arrays import any_type, array_of, chunked_of
+from .arrays import any_type, chunked_of
 from .draw import Draw
 from .templates import (
-    CALM_TOKENS, EXPANDED, ICE_TOKENS, NAMES, ODD_NAMES, SEP_TOKENS, World, meta_template, prompt_template, raw_template,
+    CALM_TOKENS,
+    EXPANDED,
+    ICE_TOKENS,
+    NAMES,
+    ODD_NAMES,
+    SEP_TOKENS,
+    World,
+    meta_template,
+    prompt_template,
+    raw_template,
 )  # fmt: skip
 
 MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
@@ -85,7 +94,9 @@ def inferencer(draw: Draw, mode: str) -> dict[str, Any]:
 def retriever(world: World, train: int) -> dict[str, Any]:
     """All retrievers that choose by themselves, and a column of choices; separators that make placeholders."""
     draw = world.draw
-    made: dict[str, Any] = {"type": draw.pick("FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "IndexColumn")}
+    made: dict[str, Any] = {
+        "type": draw.pick("FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "IndexColumn")
+    }
     separators = ["", "\n", "--", "{q}\n"] + ([] if world.single_pass else ["{", "}"])
     for name in ("ice_separator", "ice_eos_token"):
         if draw.chance(2):
@@ -124,33 +135,39 @@ def tables(world: World, output_column: str | None) -> tuple[pa.Table, pa.Table]
         kinds[EXPANDED] = MESSAGES
     samples = table_of(world, kinds, output_column, draw.pick(0, 1, 2, 5, 20, 40) if not draw.chance(3) else 40)
     if draw.chance(6):
-        kinds = {
-            name: kind if name in (output_column, EXPANDED) else any_type(draw) for name, kind in kinds.items()
-        }
+        kinds = {name: kind if name in (output_column, EXPANDED) else any_type(draw) for name, kind in kinds.items()}
     return samples, table_of(world, kinds, output_column, draw.pick(0, 1, 2, 3, 5, 8))
 
 
 def text_type(draw: Draw) -> pa.DataType:
-    return draw.pick(pa.string(), pa.string(), pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string()))
+    return draw.pick(
+        pa.string(),
+        pa.string(),
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+    )
 
 
 def table_of(world: World, kinds: dict[str, pa.DataType], output_column: str | None, length: int) -> pa.Table:
-    draw = world.draw
     columns = {name: column_of(world, name, kind, output_column, length) for name, kind in kinds.items()}
     # Not by `pa.table`, to which an empty name or a dict's order could mean something else.
     return pa.Table.from_arrays(list(columns.values()), schema=pa.schema([pa.field(n, k) for n, k in kinds.items()]))
 
 
+def talk(world: World) -> list[dict[str, str]]:
+    draw = world.draw
+    roles = [draw.pick("user", "assistant") for _ in range(draw.randint(0, 3))]
+    return [{"role": role, "content": world.value(draw)} for role in roles]
+
+
 def column_of(world: World, name: str, kind: pa.DataType, output_column: str | None, length: int) -> pa.ChunkedArray:
     draw = world.draw
     if name == EXPANDED:
-        talks = [[{"role": draw.pick("user", "assistant"), "content": world.value(draw)} for _ in range(draw.randint(0, 3))]
-                 if not draw.chance(5) else None for _ in range(length)]  # fmt: skip
+        talks = [None if draw.chance(5) else talk(world) for _ in range(length)]
         return pa.chunked_array([pa.array(talks, MESSAGES)])
     if name == output_column and kind in (pa.string(), pa.int64()) and not draw.chance(6):
         known = ("A", "B", "GOLD {q}") if kind == pa.string() else (0, 1)
         return pa.chunked_array([pa.array([draw.choice(known) for _ in range(length)], kind)])
     return chunked_of(draw, kind, length, world.value)
-
-
-__all__ = ["Case", "array_of", "case_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-KINDS = {"prompts": "requests", "arrow": "cases"}
+KINDS = {"prompts": "requests", "arrow": "broken tables"}
 """Each kind, and what its cases count."""
 
 

@@ -46,7 +46,9 @@ def tagged(draw: Draw) -> str:
     stretches = []
     for _ in range(draw.randint(0, 5)):
         payload = "".join(draw.some([*WORDS, *WORDS, *tags], 3))
-        stretches.append(payload + draw.pick(END, "", END + END) if draw.chance(4) else draw.choice(tags) + payload + END)
+        stretches.append(
+            payload + draw.pick(END, "", END + END) if draw.chance(4) else draw.choice(tags) + payload + END
+        )
     return "".join(stretches)
 
 
@@ -81,7 +83,11 @@ def dialogue(draw: Draw, content: bool) -> dict[str, Any]:
         return {**made, **draw.pick({}, {"fallback_role": "HUMAN"}, {"fallback_role": "SYSTEM"})}
 
     def section() -> Any:
-        return plain(draw) if draw.chance(2) else [turn() if draw.chance(2) else plain(draw) for _ in range(draw.randint(0, 2))]
+        return (
+            plain(draw)
+            if draw.chance(2)
+            else [turn() if draw.chance(2) else plain(draw) for _ in range(draw.randint(0, 2))]
+        )
 
     made: dict[str, Any] = {"begin": section()} if draw.chance(2) else {}
     made["round"] = [turn() for _ in range(draw.pick(1, 1, 2, 3))]

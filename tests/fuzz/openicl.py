@@ -63,7 +63,9 @@ def template(draw: Draw, *, ice: bool) -> dict[str, Any]:
     }
     if draw.chance(2):
         made["selected_column_name"] = draw.pick("label", "label", "q", "n", "other")
-        made["selected_column_map"] = {label: draw.pick(text(draw), 7, 1.5, None, True) for label in draw.subset(LABELS, 3)}
+        made["selected_column_map"] = {
+            label: draw.pick(text(draw), 7, 1.5, None, True) for label in draw.subset(LABELS, 3)
+        }
     return made
 
 

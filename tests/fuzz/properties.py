@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from typing import Any
 
@@ -46,7 +47,9 @@ def split(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> Non
     try:
         again = renderer.render(pa.concat_tables(pieces(draw, samples)) if len(samples) else samples)
         need(same(table, again), "another result for other chunks or threads")
-        batches = pa.RecordBatchReader.from_batches(samples.schema, [b for p in pieces(draw, samples) for b in p.to_batches()])
+        batches = pa.RecordBatchReader.from_batches(
+            samples.schema, [b for p in pieces(draw, samples) for b in p.to_batches()]
+        )
         try:
             streamed = renderer.stream(batches).read_all()
         except ERRORS as error:
@@ -61,16 +64,14 @@ def split(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> Non
             need(any(text in str(error) for text in allowed), "a batch is refused", error)
             return
         if called:
-            need(
-                same(table, pa.Table.from_batches(called).select(table.column_names)), "another result for a call"
-            )
+            need(same(table, pa.Table.from_batches(called).select(table.column_names)), "another result for a call")
     finally:
         pp.set_threads(2)
 
 
 def pieces(draw: Draw, table: pa.Table) -> list[pa.Table]:
     ends = sorted({0, len(table), *(draw.randint(0, len(table)) for _ in range(draw.randint(0, 4)))})
-    return [table.slice(start, end - start) for start, end in zip(ends, ends[1:], strict=False)]
+    return [table.slice(start, end - start) for start, end in itertools.pairwise(ends)]
 
 
 def explained(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> None:
@@ -88,7 +89,9 @@ def explained(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) ->
             if labels.index(label) != n:
                 continue  # twice the same: the first is meant
         spans = renderer.explain(case.samples, row, label=label).to_pylist()
-        covers(spans, clean(table["prompt"][at].as_py()), f"label {label!r}", case.config.get("output") == "messages_json")
+        covers(
+            spans, clean(table["prompt"][at].as_py()), f"label {label!r}", case.config.get("output") == "messages_json"
+        )
 
 
 def covers(spans: list[dict[str, Any]], request: Any, where: str, in_json: bool) -> None:
@@ -98,7 +101,11 @@ def covers(spans: list[dict[str, Any]], request: Any, where: str, in_json: bool)
     ends = [0] * len(texts)
     for span in spans:
         number = span["message"]
-        need(number < len(texts) and span["start"] == ends[number] < span["end"], "explain has gaps", lambda s=span: (where, s, request))
+        need(
+            number < len(texts) and span["start"] == ends[number] < span["end"],
+            "explain has gaps",
+            lambda s=span: (where, s, request),
+        )
         ends[number] = span["end"]
         # A mask stands for a column, but for OpenICL's without a template.
         columns = ("field",) if span["column"] is None else ("field", "masked")
@@ -159,7 +166,7 @@ def safely(column: pa.ChunkedArray) -> list[Any]:
 
 def pickled(case: Case, renderer: pp.Renderer, table: pa.Table) -> None:
     """A renderer that comes out of a pickle renders the same."""
-    again = pickle.loads(pickle.dumps(renderer))  # noqa: S301 - our own
+    again = pickle.loads(pickle.dumps(renderer))
     need(again == renderer, "a pickled renderer isn't equal")
     need(same(again.render(case.samples), table), "a pickled renderer renders something else")
 

@@ -56,7 +56,9 @@ def requests(case: Case) -> list[Any]:
         raise Refused(str(error)) from None
     if model.main.is_raw and "type" not in (case.config.get("prompt_template") or {"type": ""}):
         raise Refused("isn't asked about bare templates")
-    if isinstance(model.meta, plain_model.Meta) and any(map(has_tokens, [*model.meta.config["round"], *model.meta.config.get("reserved_roles", [])])):
+    if isinstance(model.meta, plain_model.Meta) and any(
+        map(has_tokens, [*model.meta.config["round"], *model.meta.config.get("reserved_roles", [])])
+    ):
         raise Refused("tokens are read as documented")
     samples = rows_of(case.samples)
     retriever = dict(case.config["retriever"])

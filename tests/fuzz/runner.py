@@ -43,19 +43,33 @@ class Report:
         return self.failures[what] == 1
 
 
+@dataclass(frozen=True)
+class Job:
+    """What a run's workers have in common."""
+
+    kind: str
+    seed: int
+    step: int
+    prefix: tuple[str, ...] = ()
+    """What stands before a worker's command."""
+    memory: int = MEMORY
+    hang: float = HANG
+
+
 class Worker:
     """A process with a share of the cases."""
 
-    def __init__(self, kind: str, seed: int, first: int, step: int, prefix: tuple[str, ...], memory: int) -> None:
-        self.kind, self.seed, self.next, self.step, self.prefix, self.memory = kind, seed, first, step, prefix, memory
+    def __init__(self, job: Job, first: int) -> None:
+        self.job, self.next = job, first
         self.errors: IO[bytes]
         self.process: subprocess.Popen[bytes]
         self.start()
 
     def start(self) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - read when the process has died
-        arguments = (self.kind, self.seed, self.next, self.step, self.memory)
-        command = [*self.prefix, sys.executable, "-m", "fuzz.worker", *map(str, arguments)]
+        job = self.job
+        arguments = (job.kind, job.seed, self.next, job.step, job.memory)
+        command = [*job.prefix, sys.executable, "-m", "fuzz.worker", *map(str, arguments)]
         environment = {**os.environ, "RUST_BACKTRACE": "0"}
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, env=environment)
         self.begun: int | None = None
@@ -78,7 +92,7 @@ class Worker:
         if "begun" in line:
             self.begun = self.next = line["begun"]
         elif "done" in line:
-            self.next = line["done"] + self.step
+            self.next = line["done"] + self.job.step
 
     def end(self) -> tuple[str, str]:
         """Stop the process: how it ended, and the last that it wrote."""
@@ -96,79 +110,83 @@ class Worker:
         return (signal.Signals(-code).name if code < 0 else f"exit code {code}"), said
 
 
-def run(
-    kind: str,
-    seed: int,
-    *,
-    seconds: float | None = None,
-    count: int | None = None,
-    first: int = 0,
-    workers: int = 2,
-    failures: int = 20,
-    prefix: tuple[str, ...] = (),
-    patience: float = 1.0,
-    hang: float = HANG,
-) -> Report:
+def run(job: Job, *, seconds: float | None, count: int | None = None, first: int = 0, failures: int = 20) -> Report:
     """Run cases from number `first` on, until `seconds` have passed, `count` is reached or enough kinds have failed."""
-    report = Report()
     begin = time.monotonic()
-    memory = 0 if prefix else MEMORY
-    team = [Worker(kind, seed, first + n, workers, prefix, memory) for n in range(workers)]
-    listener = selectors.DefaultSelector()
-
-    def listen(worker: Worker) -> None:
-        assert worker.process.stdout is not None
-        listener.register(worker.process.stdout, selectors.EVENT_READ, worker)
-
-    def lost(worker: Worker, what: str | None = None) -> None:
-        assert worker.process.stdout is not None
-        listener.unregister(worker.process.stdout)
-        ended, said = worker.end()
-        if worker.begun is None:
-            raise RuntimeError(f"a worker ended before its first case ({ended}):\n{said}")
-        if worker.stage == BUILDING:
-            report.cases += 1  # pyarrow's own fault
-        else:
-            within = f" in {worker.stage}" if worker.stage else ""
-            note(worker.next, (what or f"killed: {ended}{last_words(said)}") + within, said)
-        worker.next += worker.step
-        worker.start()
-        listen(worker)
-
-    def note(number: int, what: str, detail: str) -> None:
-        if report.add(number, what, detail):
-            print(f"FAILED seed {seed} case {number}: {what}\n    {detail[:600]}", flush=True)
-
-    for worker in team:
-        listen(worker)
+    team = Team(job, first)
+    report = team.report
     try:
         while (seconds is None or time.monotonic() - begin < seconds) and (count is None or report.count < count):
             if len(report.failures) >= failures:
                 break
-            for key, _ in listener.select(timeout=0.5):
-                worker = key.data
-                lines = worker.lines()
-                if lines is None:
-                    lost(worker)
-                    continue
-                for line in lines:
-                    worker.take(line)
-                    if "done" in line:
-                        report.cases += 1
-                        report.count += line.get("count", 0)
-                        if "failed" in line:
-                            note(line["done"], line["failed"], line["detail"] + "\n" + line["where"])
-            for worker in team:
-                if time.monotonic() - worker.since > (hang if worker.begun is not None else START) * patience:
-                    worker.process.kill()
-                    lost(worker, f"no answer within {hang:.0f} seconds")
+            team.go_on()
     finally:
-        for worker in team:
-            worker.process.kill()
-            worker.end()
-        listener.close()
+        team.stop()
     report.seconds = time.monotonic() - begin
     return report
+
+
+class Team:
+    """The workers of a run."""
+
+    def __init__(self, job: Job, first: int) -> None:
+        self.job, self.report = job, Report()
+        self.listener = selectors.DefaultSelector()
+        self.workers = [Worker(job, first + n) for n in range(job.step)]
+        for worker in self.workers:
+            self.listen(worker)
+
+    def listen(self, worker: Worker) -> None:
+        assert worker.process.stdout is not None
+        self.listener.register(worker.process.stdout, selectors.EVENT_READ, worker)
+
+    def go_on(self) -> None:
+        """Hear what the workers say, and start those again that have died or hang."""
+        for key, _ in self.listener.select(timeout=0.5):
+            lines = key.data.lines()
+            if lines is None:
+                self.lost(key.data)
+                continue
+            for line in lines:
+                self.hear(key.data, line)
+        for worker in self.workers:
+            if time.monotonic() - worker.since > (self.job.hang if worker.begun is not None else START):
+                worker.process.kill()
+                self.lost(worker, f"no answer within {self.job.hang:.0f} seconds")
+
+    def hear(self, worker: Worker, line: dict[str, Any]) -> None:
+        worker.take(line)
+        if "done" in line:
+            self.report.cases += 1
+            self.report.count += line.get("count", 0)
+            if "failed" in line:
+                self.note(line["done"], line["failed"], line["detail"] + "\n" + line["where"])
+
+    def lost(self, worker: Worker, what: str | None = None) -> None:
+        """Note the case that a worker died of, and go on after it."""
+        assert worker.process.stdout is not None
+        self.listener.unregister(worker.process.stdout)
+        ended, said = worker.end()
+        if worker.begun is None:
+            raise RuntimeError(f"a worker ended before its first case ({ended}):\n{said}")
+        if worker.stage == BUILDING:
+            self.report.cases += 1  # pyarrow's own fault
+        else:
+            within = f" in {worker.stage}" if worker.stage else ""
+            self.note(worker.next, (what or f"killed: {ended}{last_words(said)}") + within, said)
+        worker.next += self.job.step
+        worker.start()
+        self.listen(worker)
+
+    def note(self, number: int, what: str, detail: str) -> None:
+        if self.report.add(number, what, detail):
+            print(f"FAILED seed {self.job.seed} case {number}: {what}\n    {detail[:600]}", flush=True)
+
+    def stop(self) -> None:
+        for worker in self.workers:
+            worker.process.kill()
+            worker.end()
+        self.listener.close()
 
 
 def last_words(said: str) -> str:

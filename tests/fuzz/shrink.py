@@ -92,7 +92,9 @@ def smaller_tables(table: pa.Table) -> Iterator[pa.Table]:
         if column.type != plain.type:
             yield table.set_column(at, table.column_names[at], plain)
         if column.num_chunks > 1:
-            yield table.set_column(at, table.schema.field(at), pa.chunked_array([c for c in column.chunks if len(c)], column.type))
+            yield table.set_column(
+                at, table.schema.field(at), pa.chunked_array([c for c in column.chunks if len(c)], column.type)
+            )
 
 
 def smaller(value: Any) -> Iterator[Any]:

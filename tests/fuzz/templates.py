@@ -14,7 +14,27 @@ from .draw import Draw
 NAMES = ("q", "qq", "a", "ab", "opt ion", "题目", "x.y", "é", "role", "content", "section", "self", "</E>", "QUESTION")
 ODD_NAMES = ("", "{q", "a}", "{a}", "{", "}", "q}{a", "{}", "q}", "a}{")
 """Where placeholders overlap, only the harness's order is defined: these are not for a single pass."""
-LITERALS = ("", " ", "Q: ", "答", "😀", "\n", "\t", "{", "}", "{{", "}}", "{unknown}", "{qu", "q}", "{ q }", "{a!r}", "%s", "\\", "\0")
+LITERALS = (
+    "",
+    " ",
+    "Q: ",
+    "答",
+    "😀",
+    "\n",
+    "\t",
+    "{",
+    "}",
+    "{{",
+    "}}",
+    "{unknown}",
+    "{qu",
+    "q}",
+    "{ q }",
+    "{a!r}",
+    "%s",
+    "\\",
+    "\0",
+)
 ROLES = ("HUMAN", "BOT", "SYSTEM", "THINK")
 EXPANDED = "turns so far"
 ICE_TOKENS = ("</E>", "</E>", "</E>", "{ice}", "E", "{q}", "<SEP>")
@@ -37,7 +57,7 @@ class World:
         return f" {token} " if self.single_pass else token
 
     def pieces(self) -> list[str]:
-        return [*LITERALS, *(f"{{{name}}}" for name in self.names) , *(f"{{{{{name}}}}}" for name in self.names)]
+        return [*LITERALS, *(f"{{{name}}}" for name in self.names), *(f"{{{{{name}}}}}" for name in self.names)]
 
     def text(self, *, with_ice: bool = False, most: int = 5) -> str:
         """A text of a template; `with_ice` puts the ICE token in it."""

@@ -14,7 +14,10 @@ def command() -> tuple[str, ...]:
     """What stands before a worker's command; nothing, and a word about it, where valgrind isn't installed."""
     found = shutil.which("valgrind")
     if found is None:
-        print("SKIPPED: valgrind isn't installed here, so nothing was looked at (Debian: apt-get install valgrind)", file=sys.stderr)
+        print(
+            "SKIPPED: valgrind isn't installed here, so nothing was looked at (Debian: apt-get install valgrind)",
+            file=sys.stderr,
+        )
         return ()
     # Python's own allocator hides what is read beyond a block, and pyarrow's pools as well.
     os.environ |= {"PYTHONMALLOC": "malloc", "ARROW_DEFAULT_MEMORY_POOL": "system"}
