@@ -129,3 +129,9 @@ def test_what_has_no_text_is_known() -> None:
 def test_the_command_shows_one_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prompts", "--seed", "0", "--case", "0"]) == 0
     assert capsys.readouterr().out == "prompts, seed 0, case 0: nothing is wrong\n"
+
+
+def test_without_valgrind_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert main(["arrow", "--valgrind"]) == 0
+    assert "SKIPPED: valgrind isn't installed" in capsys.readouterr().err
