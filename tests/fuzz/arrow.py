@@ -176,7 +176,7 @@ def turns(_draw: Draw, table: pa.Table) -> None:
         inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
         dialect="aisbench",
     )
-    last = table.column(table.num_columns - 1)
+    last = table.column(table.num_columns - 1) if table.num_columns else pa.chunked_array([[]])
     looked_at(renderer.render(pa.Table.from_arrays([last, last], ["question", "answer"])))
 
 
