@@ -176,8 +176,16 @@ def turns(_draw: Draw, table: pa.Table) -> None:
         inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
         dialect="aisbench",
     )
-    last = table.column(table.num_columns - 1) if table.num_columns else pa.chunked_array([[]])
+    last = last_column(table)
     looked_at(renderer.render(pa.Table.from_arrays([last, last], ["question", "answer"])))
+
+
+def last_column(table: pa.Table) -> pa.ChunkedArray:
+    """The column that is broken, where pyarrow can give it: names that are no text keep it from that."""
+    try:
+        return table.columns[-1]
+    except (IndexError, KeyError, UnicodeDecodeError) as error:
+        raise pa.ArrowInvalid(str(error)) from None
 
 
 def index_column(_draw: Draw, table: pa.Table) -> None:
