@@ -42,6 +42,11 @@ def main(argv: list[str] | None = None) -> int:
         if not prefix:
             return 0
     failed = False
+    if "prompts" in chosen:
+        from harness.installed import OPENCOMPASS
+
+        missing = OPENCOMPASS.missing()
+        print("beside the models and OpenCompass" if missing is None else f"beside the models alone: {missing}")
     for kind in chosen:
         job = runner.Job(kind, options.seed, options.workers, prefix)
         if prefix:
