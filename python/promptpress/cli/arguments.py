@@ -26,7 +26,8 @@ its retriever to its model's parser. No model is loaded.
 
 _VERIFY_CODES = """\
 exit codes: 0 all requests are equal, 1 a difference, or something unexpected, 2 command line, 3 configuration, or the
-harness isn't installed, 4 data, or the dataset can't be loaded, 130 interrupted, 143 terminated.
+harness isn't installed, 4 data, or the dataset can't be loaded, 6 promptpress doesn't support it, 130 interrupted,
+143 terminated. With --dataset all, or --model-abbr all: 1 if there is a difference, else an error's, else 6.
 """
 
 _EXIT_CODES = """\
@@ -137,7 +138,7 @@ def _add_verify(commands: argparse._SubParsersAction[Any]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_config(verify)
+    _add_config(verify, "; all takes every one")
     add = verify.add_argument
     add(
         "--data",
@@ -155,13 +156,15 @@ def _add_verify(commands: argparse._SubParsersAction[Any]) -> None:
     add("--traceback", action="store_true", help="show where in the code an error comes from")
 
 
-def _add_config(command: argparse.ArgumentParser) -> None:
+def _add_config(command: argparse.ArgumentParser, more: str = "") -> None:
     add = command.add_argument
     add("config", metavar="CONFIG", help="the prompt configuration")
     add("--model", metavar="CONFIG", help="a model configuration: its meta template and class; default: CONFIG's own")
     pick = command.add_argument_group("where a file holds several")
-    pick.add_argument("--dataset", metavar="NAME", help="which dataset, by its abbr or the variable that holds it")
-    pick.add_argument("--model-abbr", metavar="NAME", help="which model, by its abbr")
+    pick.add_argument(
+        "--dataset", metavar="NAME", help=f"which dataset, by its abbr or the variable that holds it{more}"
+    )
+    pick.add_argument("--model-abbr", metavar="NAME", help=f"which model, by its abbr{more}")
 
 
 def _names(text: str) -> list[str]:

@@ -137,13 +137,19 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
 
 
 def configuration(
-    arguments: Namespace, read: Callable[[str], Config] = read_config
+    arguments: Namespace,
+    read: Callable[[str], Config] = read_config,
+    *,
+    dataset: Chosen | None = None,
+    model: Mapping[str, Any] | None = None,
 ) -> tuple[Chosen, Mapping[str, Any] | None]:
     """Read the dataset and the model that the command line means.
 
     Args:
         arguments: as `promptpress.cli.arguments.parse` gives them.
         read: what reads a configuration file.
+        dataset: the dataset, where it is chosen already.
+        model: the model, likewise.
 
     Returns:
         What the renderer is made of, and the model's dict.
@@ -153,8 +159,8 @@ def configuration(
 
     """
     config = read(arguments.config)
-    chosen = choose_dataset(config, arguments.dataset)
-    return chosen, _model(arguments, config, chosen, read)
+    chosen = choose_dataset(config, arguments.dataset) if dataset is None else dataset
+    return chosen, _model(arguments, config, chosen, read) if model is None else model
 
 
 def _model(

@@ -118,6 +118,54 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
     return None
 
 
+def all_datasets(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
+    """Give every dataset of a file with its name.
+
+    Args:
+        config: the file.
+
+    Returns:
+        Names (the `abbr`, or the variable and the place in it) and dataset dicts, in order.
+
+    Raises:
+        ConfigError: when what is needed of one can't be read.
+
+    Example:
+        >>> [name for name, _ in all_datasets(Config("a.json", [{"abbr": "a", "infer_cfg": {}}], python=False))]
+        ['a']
+
+    """
+    value = {"datasets": config.value} if isinstance(config.value, list) else config.value
+    if isinstance(value, Mapping) and "infer_cfg" in value:
+        return []
+    return _all(value, "datasets")
+
+
+def all_models(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
+    """Give every model of a file with its name.
+
+    Args:
+        config: the file.
+
+    Returns:
+        As `all_datasets`.
+
+    Raises:
+        ConfigError: when what is needed of one can't be read.
+
+    Example:
+        >>> all_models(Config("m.json", {"models": [{"abbr": "a", "type": "VLLM"}]}, python=False))
+        [('a', {'abbr': 'a', 'type': 'VLLM'})]
+
+    """
+    return _all({"models": config.value} if isinstance(config.value, list) else config.value, "models")
+
+
+def _all(value: Any, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+    entries = list(_entries(value, kind)) if isinstance(value, Mapping) else []
+    return [(_label(entry, variable, i), _plain(entry, ())) for i, (variable, entry) in enumerate(entries)]
+
+
 def _has_prompts(value: Mapping[str, Any]) -> bool:
     return "infer_cfg" in value or any(name in value for name in _TEMPLATES)
 
