@@ -17,6 +17,7 @@ from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.kept import names_of, repeated
 from promptpress.model_classes import meta_template_of
+from promptpress.remedies import known_arguments, led_on
 from promptpress.settings import canonical, plain, plain_settings
 from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes
 
@@ -80,6 +81,7 @@ class Renderer:
     _settings: dict[str, Any]
     _tokens: Tokens | None
 
+    @known_arguments
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
         self,
         prompt_template: Template | None = None,
@@ -136,7 +138,11 @@ class Renderer:
             install_printable()
             examples, lower = (None, _nothing) if self._examples is None else for_core(self._examples)
             text = None if self._tokens is None else _token_texts(self._tokens)
-            object.__setattr__(self, "_compiled", _core.Renderer(self._settings, examples, text, lower))
+            try:
+                compiled = _core.Renderer(self._settings, examples, text, lower)
+            except _core.TemplateError as error:
+                raise led_on(error, self._settings, has_examples=examples is not None) from None
+            object.__setattr__(self, "_compiled", compiled)
         assert self._compiled is not None
         return self._compiled
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
+import re
+import sys
 from typing import Any, NoReturn
 
 from .errors import UsageError
@@ -36,10 +39,44 @@ Whatever goes wrong, --out is either complete or untouched.
 """
 
 _FORMATS = ("parquet", "arrow", "jsonl")
+_DIALECTS = ("opencompass", "aisbench", "openicl", "meta_prompt_design")
+_NUMBER = re.compile(r"-\d+(\.\d*)?$")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that tells its errors as the rest of the command does."""
+    """A parser that tells its errors as the rest of the command does, and what was probably meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Look at the options first: one that is misspelt leaves another one missing, which isn't what is wrong."""
+        given = sys.argv[1:] if args is None else list(args)
+        for text in given if self._subparsers is None else ():
+            if text == "--":
+                break
+            name = text.partition("=")[0]
+            if (
+                name[:1] != "-"
+                or name == "-"
+                or " " in text
+                or _NUMBER.match(text)
+                or name in self._option_string_actions
+            ):
+                continue
+            meant = f"--{name.lstrip('-')}"
+            options = [meant] if meant in self._option_string_actions else list(self._option_string_actions)
+            close = difflib.get_close_matches(meant, options, 2, 0.75)
+            self.error(f"{name}: no such option" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+        return super().parse_known_args(given, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            close = difflib.get_close_matches(str(value), list(map(str, action.choices or ())), 1)
+            if close:
+                error.message += f"; did you mean {close[0]!r}?"
+            elif action.dest == "command" and "." in str(value):
+                error.message += f"; did you mean: promptpress render {value} ...?"
+            raise
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -108,7 +145,7 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
     what.add_argument("--mode", choices=("gen", "ppl"))
     what.add_argument("--labels", type=_labels, metavar="A,B", help="labels to render in ppl; or a JSON list")
     what.add_argument("--substitution", choices=("harness", "single_pass"))
-    what.add_argument("--dialect", help="whose rules decide where harnesses differ: opencompass, aisbench, openicl")
+    what.add_argument("--dialect", choices=_DIALECTS, help="whose rules decide where harnesses differ")
     what.add_argument("--strings", choices=("string", "large_string", "string_view"), help="layout of prompts in Arrow")
     what.add_argument("--limit", type=_natural, metavar="N", help="the first N samples only")
 

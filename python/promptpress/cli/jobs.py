@@ -55,8 +55,9 @@ def jobs(arguments: Namespace, read: Callable[[str], Config] = read_config) -> l
     holder = arguments.config if arguments.model is None else arguments.model
     models = _all(arguments.model_abbr, all_models, once, holder)
     found = []
-    for dataset in datasets or [None]:
-        for model in models or [None]:
+    # Where all aren't asked for, the options choose.
+    for dataset in datasets if datasets is not None else (None,):
+        for model in models if models is not None else (None,):
             one = Namespace(**vars(arguments))
             chosen: Chosen | None = None
             if dataset is not None:

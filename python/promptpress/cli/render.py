@@ -126,6 +126,21 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
     if arguments.examples:
         options["examples"] = Samples(arguments.examples, None).table()
+    try:
+        return _made(chosen, model, options)
+    except promptpress.TemplateError as error:
+        if error.path == "examples" and not arguments.examples:
+            text = str(error).partition("; ")[0]
+            raise ConfigError(f"{text}; --examples FILE gives the rows, usually the train split") from error
+        if error.path == "reader.output_column" and options.get("examples") is not None:
+            text = str(error).partition("; ")[0]
+            raise ConfigError(
+                f"{arguments.config}: {text}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"
+            ) from error
+        raise
+
+
+def _made(chosen: Chosen, model: Mapping[str, Any] | None, options: Mapping[str, Any]) -> promptpress.Renderer:
     if chosen.dataset is not None:
         return promptpress.Renderer.from_config(chosen.dataset, model, **options)
     given = dict(chosen.arguments or {})

@@ -70,9 +70,14 @@ def choose_dataset(config: Config, name: str | None) -> Chosen:
     if isinstance(value, list):
         value = {"datasets": value}
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{config.path}: holds a {type(value).__name__}, not a mapping or a list of datasets")
+        raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of datasets")
     if "infer_cfg" in value and not isinstance(value["infer_cfg"], Opaque):
-        return Chosen(dataset=_plain(value, ()))
+        only: Mapping[str, Any] = _plain(value, ())
+        if name not in (None, "all", only.get("abbr")):
+            raise UsageError(
+                f"--dataset {name}: {config.path} holds one dataset, {only.get('abbr', 'without a name')!r}"
+            )
+        return Chosen(dataset=only)
     entries = list(_entries(value, "datasets"))
     if entries:
         return Chosen(dataset=_pick(config, entries, name, "dataset", "--dataset"))
@@ -104,7 +109,7 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
     if isinstance(value, list):
         value = {"models": value}
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{config.path}: holds a {type(value).__name__}, not a mapping or a list of models")
+        raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of models")
     entries = list(_entries(value, "models"))
     if entries:
         return _pick(config, entries, name, "model", "--model-abbr")
@@ -228,9 +233,13 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
 def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
     # A chat needs no template; what else an inferencer needs is for the renderer to say.
     if not any(name in value for name in (*_TEMPLATES, "inferencer")):
-        wanted = "prompt_template, infer_cfg, datasets or ..._datasets"
-        found = _listed([str(n) for n in value if not str(n).startswith("_")])
-        raise ConfigError(f"{config.path}: holds no prompt configuration ({wanted}); it has {found or 'nothing'}")
+        if isinstance(value.get("infer_cfg"), Opaque):
+            raise _located(value["infer_cfg"].refusal, ("infer_cfg",))
+        names = [str(n) for n in value if not str(n).startswith("_")]
+        raise ConfigError(
+            f"{config.path}: holds no prompt configuration (prompt_template, infer_cfg, datasets or ..._datasets); "
+            f"it has {_listed(names) or 'nothing'}{_meant(names)}"
+        )
     for name in value:
         close = difflib.get_close_matches(str(name), RENDERER_ARGUMENTS, 1, 0.85 if config.python else 0.6)
         if name in RENDERER_ARGUMENTS or (config.python and not close):
@@ -240,6 +249,20 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
         hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(RENDERER_ARGUMENTS)}"
         raise ConfigError(f"{config.path}: {name}: unknown; {hint}")
     return {name: _plain(value[name], ("infer_cfg", name)) for name in RENDERER_ARGUMENTS if name in value}
+
+
+def _meant(names: Sequence[str]) -> str:
+    """Give the end of a message: what a misspelt name, or a template without its name, was probably meant to be."""
+    if {"round", "begin", "template", "messages"} & set(names):
+        return '; a template stands under its name: {"prompt_template": {...}}'
+    for wanted in ("prompt_template", "infer_cfg", "datasets", "ice_template", "inferencer"):
+        for close in difflib.get_close_matches(wanted, names, 1, 0.8):
+            return f"; did you mean {wanted!r} by {close!r}?" if close != wanted else f"; {wanted!r} is empty"
+    return ""
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 _ABSENT = object()

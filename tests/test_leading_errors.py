@@ -1,0 +1,478 @@
+"""Mistakes that a new user makes, and errors that say how to go on."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from promptpress.cli import main
+from promptpress.from_config import renderer_arguments
+from promptpress.model_classes import did_you_mean
+from promptpress.remedies import known_arguments, not_a_table
+
+SAMPLES = pa.table({"question": ["1+1?", "2+2?"], "answer": ["2", "4"]})
+READER = {"input_columns": ["question"], "output_column": "answer"}
+TURNS = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
+TEMPLATE = {"type": "PromptTemplate", "template": {"round": TURNS}}
+PLAIN = {"prompt_template": TEMPLATE, "retriever": {"type": "ZeroRetriever"}, "reader": READER}
+ICE = {"type": "PromptTemplate", "template": "{question} {answer}\n"}
+SHOT = {"type": "PromptTemplate", "template": "</E>{question} {answer}", "ice_token": "</E>"}
+SHOTS = {
+    "ice_template": ICE,
+    "prompt_template": SHOT,
+    "retriever": {"type": "FixKRetriever", "fix_id_list": [0]},
+    "reader": READER,
+}
+DATASET = {
+    "abbr": "sums",
+    "reader_cfg": READER,
+    "infer_cfg": {
+        "prompt_template": TEMPLATE,
+        "retriever": {"type": "ZeroRetriever"},
+        "inferencer": {"type": "GenInferencer"},
+    },
+}
+
+
+def without(value: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key not in keys}
+
+
+def infer(*left_out: str, **more: Any) -> dict[str, Any]:
+    return {**DATASET, "infer_cfg": {**without(DATASET["infer_cfg"], *left_out), **more}}
+
+
+FILES: dict[str, Any] = {
+    "config.json": PLAIN,
+    "shots.json": SHOTS,
+    "no_reader.json": without(SHOTS, "reader"),
+    "misspelt.json": {**without(PLAIN, "prompt_template"), "promt_template": TEMPLATE},
+    "misspelt_key.json": {**PLAIN, "ice_templte": ICE},
+    "misspelt.py": "promt_template = dict(type='PromptTemplate', template='x')\n",
+    "infer.json": infer("prompt_template", promt_template=TEMPLATE),
+    "infer_cg.json": {"reader_cfg": READER, "infer_cg": DATASET["infer_cfg"]},
+    "datasts.json": {"datasts": [DATASET]},
+    "dataset.json": DATASET,
+    "template.json": TEMPLATE,
+    "dialogue.json": {"round": TURNS},
+    "empty.yaml": "",
+    "none.json": [],
+    "call.py": "def make():\n    return 1\ndatasets = make()\n",
+    "call_infer.py": "from somewhere import get\ninfer_cfg = get()\nreader_cfg = dict(input_columns=['q'])\n",
+    "bare.yaml": "prompt_template: {question}\n",
+    "turn.yaml": "prompt_template:\n  template:\n    round:\n      - role: HUMAN\n        prompt: {question}\n",
+    "text.yaml": "prompt_template: {question} and more\n",
+    "colon.yaml": "prompt_template:\n  template: Q: {question}\n",
+    "tab.yaml": "prompt_template:\n\ttemplate: x\n",
+    "quoted.yaml": "prompt_template: '{question}'\nreader: {output_column: answer}\nnames: {}\n",
+    "array.jsonl": '[{"question": "a"}]',
+    "lines.jsonl": '[\n{"question": "a"}\n]',
+    "table.csv": "question\n1\n",
+}
+RENDER = ["--data", "data.parquet", "--out", "out.jsonl"]
+COMMANDS = {
+    # what was done: (the command line, words of the error, in order)
+    "no examples": (["render", "shots.json", *RENDER], "examples: none are given, FixKRetriever --examples FILE"),
+    "a misspelt option hides another": (
+        ["render", "config.json", "--dta", "data.parquet", "--out", "o.jsonl"],
+        "--dta: no such option; did you mean --data?",
+    ),
+    "a misspelt option of two": (
+        ["render", "config.json", "--data", "data.parquet", "--ouput", "o.jsonl"],
+        "--ouput: no such option; did you mean --output or --out?",
+    ),
+    "a misspelt option with =": (
+        ["render", "config.json", *RENDER, "--kep=a"],
+        "--kep: --keep promptpress render --help",
+    ),
+    "one dash": (["render", "config.json", "-data", "data.parquet"], "-data: no such option; did you mean --data?"),
+    "a misspelt option of verify": (
+        ["verify", "config.json", "--dat", "x"],
+        "--dat: no such option; did you mean --data?",
+    ),
+    "an option of nothing": (["render", "config.json", *RENDER, "--zzz"], "--zzz: no such option (see"),
+    "a misspelt command": (["rendr", "config.json", *RENDER], "'rendr' did you mean 'render'?"),
+    "no command": (["config.json", *RENDER], "did you mean: promptpress render config.json ...?"),
+    "no folder for the output": (
+        ["render", "config.json", "--data", "data.parquet", "--out", "no/such/o.jsonl"],
+        "no/such/o.jsonl: No such file or directory (there is no folder 'no')",
+    ),
+    "a folder as the output": (
+        ["render", "config.json", "--data", "data.parquet", "--out", "."],
+        ".: a folder name a file",
+    ),
+    "a remote output": (
+        ["render", "config.json", "--data", "data.parquet", "--out", "s3://bucket/o.jsonl"],
+        "s3://bucket/o.jsonl: output goes to local files",
+    ),
+    "an option of another format": (
+        ["render", "config.json", *RENDER, "--compression", "zstd"],
+        "JSON lines --compression",
+    ),
+    "a misspelt dialect": (
+        ["render", "config.json", *RENDER, "--dialect", "opencomapss"],
+        "did you mean 'opencompass'?",
+    ),
+    "a misspelt output": (["render", "config.json", *RENDER, "--output", "mesages"], "did you mean 'messages'?"),
+    "a misspelt mode": (["render", "config.json", *RENDER, "--mode", "ppll"], "did you mean 'ppl'?"),
+    "a misspelt file of samples": (
+        ["render", "config.json", "--data", "dta.parquet", "--out", "o.jsonl"],
+        "dta.parquet: No such file or directory; did you mean data.parquet?",
+    ),
+    "a misspelt configuration": (["render", "confg.json", *RENDER], "did you mean config.json?"),
+    "a misspelt Python configuration": (["render", "cal.py", *RENDER], "did you mean call.py?"),
+    "a folder that isn't there": (["render", "configs/a.json", *RENDER], "(there is no folder 'configs')"),
+    "a pattern without files": (
+        ["render", "config.json", "--data", "x*.parquet", "--out", "o.jsonl"],
+        "no file matches",
+    ),
+    "samples as CSV": (
+        ["render", "config.json", "--data", "table.csv", "--out", "o.jsonl"],
+        "'.csv' pyarrow.csv.read_csv",
+    ),
+    "samples as JSON": (
+        ["render", "config.json", "--data", "config.json", "--out", "o.jsonl"],
+        "--data-format jsonl jq -c",
+    ),
+    "packed samples": (["render", "config.json", "--data", "a.jsonl.gz", "--out", "o.jsonl"], "'.gz' unpack it first"),
+    "a folder of samples": (["render", "config.json", "--data", ".", "--out", "o.jsonl"], ".: a folder name a file"),
+    "an array in a line": (
+        ["render", "config.json", "--data", "array.jsonl", "--out", "o.jsonl"],
+        "a list one object a line",
+    ),
+    "an array over lines": (
+        ["render", "config.json", "--data", "lines.jsonl", "--out", "o.jsonl"],
+        ":1: one object a line",
+    ),
+    "samples first": (["render", "data.parquet", *RENDER], "data.parquet: a configuration is samples come with --data"),
+    "a configuration that calls": (
+        ["render", "call.py", *RENDER],
+        "call.py:3: call of make() promptpress.Renderer.from_config",
+    ),
+    "one whose part is a call": (
+        ["render", "call_infer.py", *RENDER],
+        "infer_cfg: call_infer.py:2: call of get() from_config",
+    ),
+    "a misspelt template": (
+        ["render", "misspelt.json", *RENDER],
+        "did you mean 'prompt_template' by 'promt_template'?",
+    ),
+    "a misspelt template beside one": (
+        ["render", "misspelt_key.json", *RENDER],
+        "ice_templte: did you mean 'ice_template'?",
+    ),
+    "a misspelt template in Python": (["render", "misspelt.py", *RENDER], "did you mean 'prompt_template' by"),
+    "a misspelt template of a dataset": (
+        ["render", "infer.json", *RENDER],
+        "infer_cfg.promt_template: 'prompt_template'?",
+    ),
+    "a misspelt infer_cfg": (["render", "infer_cg.json", *RENDER], "did you mean 'infer_cfg' by 'infer_cg'?"),
+    "a misspelt list": (["render", "datasts.json", *RENDER], "did you mean 'datasets' by 'datasts'?"),
+    "a template by itself": (["render", "template.json", *RENDER], '{"prompt_template": {...}}'),
+    "a dialogue by itself": (["render", "dialogue.json", *RENDER], '{"prompt_template": {...}}'),
+    "nothing": (["render", "empty.yaml", *RENDER], "empty.yaml: holds nothing"),
+    "no datasets": (["render", "none.json", *RENDER], "'datasets' is empty"),
+    "a dataset by another name": (
+        ["render", "dataset.json", *RENDER, "--dataset", "x"],
+        "--dataset x: one dataset, 'sums'",
+    ),
+    "YAML without quotes": (
+        ["render", "bare.yaml", *RENDER],
+        "bare.yaml:1: {question} is a mapping quote '{question}'",
+    ),
+    "YAML without quotes in a turn": (["render", "turn.yaml", *RENDER], "turn.yaml:5: {question} quote '{question}'"),
+    "YAML that goes on": (["render", "text.yaml", *RENDER], "text.yaml:1: not valid YAML a brace quoted"),
+    "YAML with a colon": (["render", "colon.yaml", *RENDER], "colon.yaml:2: not valid YAML ': ' quoted"),
+    "YAML with a tab": (["render", "tab.yaml", *RENDER], "tab.yaml:2: not valid YAML by spaces"),
+    "examples without a reader": (
+        ["render", "no_reader.json", *RENDER, "--examples", "data.parquet"],
+        "no_reader.json: reader.output_column: examples need it output_column: reader_cfg",
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, value in FILES.items():
+        (tmp_path / name).write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    pq.write_table(SAMPLES, tmp_path / "data.parquet")
+    return tmp_path
+
+
+def said(text: str, words: str) -> bool:
+    """Whether all words stand in a text, in this order."""
+    return re.search(".*".join(map(re.escape, words.split())), text, re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    arguments, words = COMMANDS[name]
+    assert main(arguments) in {2, 3, 4, 5}
+    error = capsys.readouterr().err
+    assert said(error, words), error
+    assert error.count("\n") == 1
+    assert not (folder / "out.jsonl").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_no_mistake() -> None:
+    assert main(["render", "quoted.yaml", *RENDER, "--keep", "answer"]) == 0
+    assert main(["render", "config.json", "--data", "data.parquet", "--out", "-", "--quiet"]) == 0
+    assert main(["render", "dataset.json", *RENDER, "--dataset", "sums"]) == 0
+    assert main(["render", "config.json", "--data", "data.parquet", "--out", "o.jsonl", "--compression", "none"]) == 0
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("path", ["hf://datasets/a/b.parquet", "https://host/b.parquet", "s3://bucket/b.parquet"])
+def test_remote_samples(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    class ConnectError(Exception):
+        """What a client of its own raises."""
+
+    def unreachable(*_: Any, **__: Any) -> None:
+        raise ConnectError("Name or service not known")
+
+    monkeypatch.setattr(pq, "ParquetFile", unreachable)
+    assert main(["render", "config.json", "--data", path, "--out", "o.jsonl"]) == 4
+    error = capsys.readouterr().err
+    assert said(error, f"{path}: can't be read from there ConnectError Name or service not known download it"), error
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_no_fault_of_a_file_is_told_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(pq, "ParquetFile", broken)
+    assert main(["render", "config.json", *RENDER]) == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_dialects_of_the_command_are_the_core_s(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(pp.TemplateError) as raised:
+        pp.Renderer("x", dialect="none")
+    known = str(raised.value).partition("is not one of ")[2].split(", ")
+    main(["render", "config.json", *RENDER, "--dialect", "none"])
+    assert re.findall(r"\w+", capsys.readouterr().err.partition("choose from ")[2].partition(")")[0]) == known
+
+
+def test_help_of_the_other_command() -> None:
+    for option in ("--help", "-h"):
+        done = subprocess.run(
+            [sys.executable, "-m", "promptpress.run", option], capture_output=True, text=True, check=True
+        )
+        assert said(
+            done.stdout, "usage: promptpress-run COMMAND PROMPTPRESS_BACKEND=opencompass,aisbench .pth enable()"
+        )
+    done = subprocess.run([sys.executable, "-m", "promptpress.run", "-x"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert said(done.stderr, "-x: no such option usage:")
+
+
+def a_class(module: str, name: str, **members: Any) -> Any:
+    """An object as a library has it that isn't needed for recognising it."""
+    return type(name, (), {"__module__": module, **members})()
+
+
+class DatasetDict(dict[str, Any]):
+    """As Hugging Face's, which has a dataset's methods."""
+
+    column_names = None
+
+    def with_format(self, _: str) -> DatasetDict:
+        return self
+
+
+TABLES: dict[str, tuple[Callable[[], Any], str]] = {
+    "a lazy frame": (
+        lambda: a_class("polars.lazyframe.frame", "LazyFrame", columns=["question"]),
+        "found a polars LazyFrame; samples.collect()",
+    ),
+    "splits": (lambda: DatasetDict(train=SAMPLES, test=SAMPLES), "samples['train'], samples['test']"),
+    "a dict of tables": (lambda: {"train": SAMPLES}, "a dict samples['train']"),
+    "no splits": (DatasetDict, "one row"),
+    "a stream of rows": (
+        lambda: a_class("datasets.iterable_dataset", "IterableDataset", column_names=None, with_format=None),
+        "found a datasets IterableDataset; without streaming=True",
+    ),
+    "dicts": (lambda: [{"question": "1"}], "found a list of dicts; pyarrow.Table.from_pylist(samples)"),
+    "a dict": (lambda: {"question": "1"}, "found a dict; one row: pyarrow.Table.from_pylist([samples])"),
+    "columns": (lambda: {"question": ["1"]}, "pyarrow.table(samples)"),
+    "a path": (lambda: "test.parquet", "found a str; pyarrow.parquet.read_table(path), or promptpress render"),
+    "a Path": (lambda: Path("test.parquet"), "Path; pyarrow.parquet.read_table(path)"),
+    "a generator": (lambda: ({"question": text} for text in "ab"), "found a generator"),
+    "strings": (lambda: ["1+1?"], 'pyarrow.table({"question": samples})'),
+    "an array": (
+        lambda: SAMPLES["question"].chunk(0),
+        'of string; name the column: pyarrow.table({"question": samples})',
+    ),
+    "a column": (lambda: SAMPLES["question"], "found a ChunkedArray of string; name the column"),
+    "tables": (lambda: [SAMPLES, SAMPLES], "found a list of tables; pyarrow.concat_tables(samples)"),
+    "an old frame": (lambda: a_class("pandas.core.frame", "DataFrame"), "pyarrow.Table.from_pandas(samples)"),
+    "an engine's": (lambda: a_class("pyspark.sql.dataframe", "DataFrame"), "found a pyspark DataFrame; docs/scale.md"),
+    "a number": (lambda: 3, "found an int"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("use", ["render", "stream", "call", "examples"])
+def test_what_is_no_table(name: str, use: str) -> None:
+    make, words = TABLES[name]
+    renderer = pp.Renderer("{question}")
+    uses: dict[str, Callable[[Any], Any]] = {
+        "render": renderer.render,
+        "stream": renderer.stream,
+        "call": renderer,
+        "examples": lambda table: pp.Renderer("{question}", examples=table),
+    }
+    with pytest.raises(TypeError) as raised:
+        uses[use](make())
+    assert said(str(raised.value), "expected a table (anything with the Arrow PyCapsule interface),")
+    assert said(str(raised.value), words), raised.value
+
+
+def test_what_was_taken_of_an_iterator() -> None:
+    with pytest.raises(TypeError, match=r"generator of dicts; .*from_pylist\(list\(samples\)\)"):
+        pp.Renderer("{question}").stream({"question": text} for text in "ab")
+    with pytest.raises(TypeError, match=r"list of record batches; .*from_batches\(samples\); stream takes them"):
+        pp.Renderer("{question}").render(SAMPLES.to_batches())
+    assert pp.Renderer("{question}").stream(SAMPLES.to_batches()).read_all().num_rows == 2
+
+
+def test_real_libraries_objects() -> None:
+    polars = pytest.importorskip("polars")
+    datasets = pytest.importorskip("datasets")
+    renderer = pp.Renderer("{question}")
+    dataset = datasets.Dataset(SAMPLES)
+    for samples, words in (
+        (polars.LazyFrame({"question": ["a"]}), r"samples.collect\(\)"),
+        (polars.Series("question", ["a"]), r"samples.to_frame\(\)"),
+        (datasets.DatasetDict(train=dataset, test=dataset), r"samples\['train'\], samples\['test'\]"),
+        (dataset.to_iterable_dataset(), "streaming=True"),
+    ):
+        for use in (renderer.render, renderer.stream):
+            with pytest.raises(TypeError, match=words):
+                use(samples)
+    # rows of structs are a table
+    assert renderer.render(polars.Series([{"question": "a"}]))["prompt"].to_pylist() == ["a"]
+    assert renderer.render(pa.array([{"question": "a"}]))["prompt"].to_pylist() == ["a"]
+    assert renderer.render(dataset).num_rows == 2
+
+
+from_config = pp.Renderer.from_config
+CALLS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no examples": (
+        lambda: pp.Renderer(**SHOTS),
+        "examples: none are given, and FixKRetriever takes in-context examples train split, as examples=",
+    ),
+    "no examples for a random choice": (
+        lambda: pp.Renderer(**{**SHOTS, "retriever": {"type": "RandomRetriever", "ice_num": 2}}),
+        "examples: none are given, and RandomRetriever as examples=",
+    ),
+    "no examples for a column": (
+        lambda: pp.Renderer(**{**SHOTS, "retriever": {"type": "IndexColumn", "column": "shots"}}),
+        "examples: none are given, and IndexColumn as examples=",
+    ),
+    "no reader": (
+        lambda: pp.Renderer(**without(SHOTS, "reader"), examples=SAMPLES),
+        'reader.output_column: give reader={"input_columns": [...], "output_column": "..."}',
+    ),
+    "refuse": (lambda: pp.Renderer("x", refuse=["foo"]), "refuse[0]: 'foo' is not one of"),
+    "infer_cfg": (
+        lambda: from_config({**without(DATASET, "infer_cfg"), "infer_cg": {}}),
+        "infer_cg: did you mean 'infer_cfg'?",
+    ),
+    "reader_cfg": (
+        lambda: from_config({**without(DATASET, "reader_cfg"), "reader_cgf": READER}),
+        "reader_cgf: did you mean 'reader_cfg'?",
+    ),
+    "prompt_template": (
+        lambda: from_config(infer("prompt_template", promt_template=TEMPLATE)),
+        "infer_cfg.promt_template: did you mean 'prompt_template'?",
+    ),
+    "retriever": (
+        lambda: from_config(infer("retriever", retriver={"type": "ZeroRetriever"})),
+        "infer_cfg.retriver: did you mean 'retriever'?",
+    ),
+    "inferencer": (
+        lambda: from_config(infer("inferencer", inferencr={"type": "PPLInferencer"})),
+        "infer_cfg.inferencr: did you mean 'inferencer'?",
+    ),
+    "output_column": (
+        lambda: from_config({**DATASET, "reader_cfg": {"input_columns": ["question"], "outpt_column": "answer"}}),
+        "reader_cfg.outpt_column: did you mean 'output_column'?",
+    ),
+    "a job": (
+        lambda: from_config({"datasets": [DATASET], "models": []}),
+        "one of a job's datasets, such as cfg['datasets'][0]",
+    ),
+    "a path": (lambda: from_config("configs/a.py"), "a str, not one dataset dict"),
+    "both dicts in the wrong order": (
+        lambda: from_config({"type": "VLLM"}, DATASET),
+        "model_cfg: from_config(dataset, model)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name: str) -> None:
+    call, words = CALLS[name]
+    with pytest.raises(pp.TemplateError) as raised:
+        call()
+    assert said(str(raised.value), words), raised.value
+    assert "''" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: pp.Renderer(promt_template="x"), "'promt_template'; did you mean 'prompt_template'?"),
+        (lambda: pp.Renderer("x", exmaples=SAMPLES), "'exmaples'; did you mean 'examples'?"),
+        (lambda: from_config(DATASET, exmaples=SAMPLES), "'exmaples'; did you mean 'examples'?"),
+        (lambda: pp.Renderer("x", zzzzzz=1), "Renderer.__init__() got an unexpected keyword argument 'zzzzzz'"),
+    ],
+)
+def test_misspelt_arguments(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert said(str(raised.value), words), raised.value
+
+
+def test_what_the_harness_ignores_is_warned_of() -> None:
+    told: list[str] = []
+    renderer_arguments(infer(ice_templte=ICE), {"type": "VLLM", "meta_templat": {}}, warn=told.append)
+    assert told == [
+        "infer_cfg.ice_templte: ignored, in the harness and here; did you mean 'ice_template'?",
+        "model_cfg.meta_templat: ignored; did you mean 'meta_template'?",
+    ]
+
+
+def test_keys_that_are_only_alike_are_no_mistakes() -> None:
+    told: list[str] = []
+    fine = {**DATASET, "eval_cfg": {}, "reader": None, "infer_cfgs": 1}
+    fine["reader_cfg"] = {"input_columns": ["question"], "output_column": None, "output_columns": 1}
+    renderer_arguments(fine, {"type": "VLLM", "meta_template": None}, warn=told.append)
+    assert told == []
+
+
+def test_the_signature_stays() -> None:
+    assert next(iter(inspect.signature(pp.Renderer).parameters)) == "prompt_template"
+    assert "refuse" in inspect.signature(pp.Renderer).parameters
+
+    @known_arguments
+    def plain(samples: Any, keep: Any = ()) -> Any:
+        return samples, keep
+
+    assert plain(1, keep=2) == (1, 2)
+    assert did_you_mean("zzz", ["keep"]) == ""
+    assert "; " not in str(not_a_table(object()))
