@@ -186,6 +186,7 @@ def _add_verify(commands: argparse._SubParsersAction[Any]) -> None:
         help="the samples; default: the dataset that CONFIG names, as the harness loads it",
     )
     add("--examples", metavar="FILE", nargs="+", action="extend", help="with --data: the rows that examples come from")
+    add("--backend", action="store_true", help="don't compare: list what the bulk backend would render, and what not")
     add("--rows", "--limit", type=_natural, metavar="N", help="the first N samples only")
     add("--dialect", choices=("opencompass", "aisbench"), help="which harness, where CONFIG's class names don't tell")
     add("--data-format", choices=_FORMATS, help="of --data, whatever the suffix")

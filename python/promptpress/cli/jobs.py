@@ -62,7 +62,7 @@ def jobs(arguments: Namespace, read: Callable[[str], Config] = read_config) -> l
             chosen: Chosen | None = None
             if dataset is not None:
                 one.dataset, chosen = None, Chosen(dataset=dataset[1])
-            if model is not None:
+            if model is not None or (arguments.backend and models is None and arguments.model_abbr == ALL):
                 one.model_abbr = None
             both = configuration(one, once, dataset=chosen, model=None if model is None else model[1])
             label = " ".join(part[0] for part in (dataset, model) if part is not None)

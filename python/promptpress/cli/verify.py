@@ -18,7 +18,7 @@ from promptpress.model_classes import last_part
 from .errors import CommandError, ConfigError, ExitCode, UsageError
 from .harness_chats import asks, by_turn, reply
 from .harness_course import HARNESSES, Harness
-from .jobs import Job, jobs, takes_all
+from .jobs import ALL, Job, jobs, takes_all
 from .outcome import Outcome, Refusal, plain
 from .output_file import standard_output
 from .samples import Samples
@@ -33,6 +33,9 @@ _CONVERSATIONS = frozenset(
         "ParallelChatMLInferencer",
     }
 )
+
+_WAYS = {ExitCode.OK: "bulk", ExitCode.UNSUPPORTED: "harness"}
+"""What outcomes are called where the question is which way prompts go."""
 
 
 def verify(arguments: Namespace) -> ExitCode:
@@ -50,9 +53,11 @@ def verify(arguments: Namespace) -> ExitCode:
     """
     if arguments.examples and not arguments.data:
         raise UsageError("--examples needs --data: without it the dataset that the configuration names is loaded")
+    if arguments.backend:
+        arguments.dataset, arguments.model_abbr = arguments.dataset or ALL, arguments.model_abbr or ALL
     found = jobs(arguments)
     sides = _Sides(arguments, len(found))
-    if not takes_all(arguments):
+    if not takes_all(arguments) and not arguments.backend:
         (only,) = found
         verdict = sides.compared(0, only)
         _say(f"{verdict.word}{' ' if verdict.code == ExitCode.DIFFERENT else ': '}{verdict.found}")
@@ -60,15 +65,16 @@ def verify(arguments: Namespace) -> ExitCode:
             _say(line)
         return verdict.code
     verdicts = []
+    names = _WAYS if arguments.backend else {}
     width = max(len(one.label) for one in found)
     for number, one in enumerate(found):
         try:
-            verdict = sides.compared(number, one)
+            verdict = sides.way(number, one) if arguments.backend else sides.compared(number, one)
         except CommandError as error:
             verdict = Verdict(error.exit_code, str(error))
         verdicts.append(verdict)
-        _say(f"{verdict.word:13}  {one.label:{width}}  {verdict.found}")
-    counts = Counter(verdict.word for verdict in verdicts)
+        _say(f"{names.get(verdict.code, verdict.word):13}  {one.label:{width}}  {verdict.found}")
+    counts = Counter(names.get(verdict.code, verdict.word) for verdict in verdicts)
     _say(f"{counted(len(verdicts), 'configuration')}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items()))
     return worst(verdicts)
 
@@ -101,6 +107,18 @@ class _Sides:
         else:
             other = conversed(dataset, job.model, dialect, samples, examples, mode)
         return judged(one, other, name, samples.num_rows)
+
+    def way(self, number: int, job: Job) -> Verdict:
+        """Say which way the prompts of one go with the bulk backend on; `number` is its place among all."""
+        from .backend_course import way_of  # noqa: PLC0415 - for --backend only
+
+        dataset = _harness_s(job.dataset.dataset, self._arguments.config)
+        dialect = self._arguments.dialect or dialect_of(dataset, job.model)
+        harness = HARNESSES[dialect]
+        _, theirs = self._of_harness(dialect, harness)
+        config, model = _harness_s(theirs[number].dataset.dataset, self._arguments.config), theirs[number].model
+        loaded, _, _ = self._rows(harness, config)
+        return way_of(harness, config, model, loaded, _settings(config, model, dialect))
 
     def _of_harness(self, dialect: str, harness: Harness) -> tuple[str, list[Job]]:
         """Give a harness's name, and the jobs as it reads them."""
