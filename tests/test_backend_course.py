@@ -18,11 +18,15 @@ from promptpress.cli.errors import ExitCode
         (Watched(4, in_bulk=4, by_harness=1), ExitCode.UNSUPPORTED, "4 in bulk, 1 by the harness"),
         (Watched(4, in_bulk=4, reasons=("a", "b")), ExitCode.UNSUPPORTED, "4 in bulk, 0 by the harness: a; b"),
         (Watched(4, reasons=("a template of its own",)), ExitCode.UNSUPPORTED, "a template of its own"),
-        (Watched(4, in_bulk=4, error=KeyError("x")), ExitCode.CONFIGURATION, "the harness's run fails: KeyError: 'x'"),
+        (
+            Watched(4, in_bulk=4, error=KeyError("x")),
+            ExitCode.CONFIGURATION,
+            "the run, with a model that only answers, ",
+        ),
         (
             Watched(4, reasons=("a",), error=AssertionError()),
-            ExitCode.CONFIGURATION,
-            "the harness's run fails: AssertionError; a",
+            ExitCode.UNSUPPORTED,
+            "a (then the run fails: AssertionErr",
         ),
         (Watched(0), ExitCode.CONFIGURATION, "there are no rows to tell by"),
     ],

@@ -133,10 +133,10 @@ def test_a_later_row_counts(opencompass, folder, capsys):
     value["infer_cfg"]["prompt_template"] = {
         "type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": "{dialogue}"}]}
     }  # fmt: skip
-    whole = listed(folder, capsys, [value], rows=rows)[1][0]
-    assert whole[0] != "bulk"
-    start = listed(folder, capsys, [value], "--rows", "2", rows=rows)[1][0]
-    assert start == ("bulk", "2 prompts of 2 rows") or start[0] == "harness"
+    code, ((word, why),) = listed(folder, capsys, [value], rows=rows)
+    assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
+    assert why.startswith("a column of chats has a null (then the run fails: TypeError")
+    assert listed(folder, capsys, [value], "--rows", "2", rows=rows)[1] == [("bulk", "2 prompts of 2 rows")]
 
 
 def test_no_rows(opencompass, folder, capsys):
@@ -151,8 +151,17 @@ def test_a_run_that_fails(opencompass, folder, capsys):
     turns = [*TURNS[:1], {"role": "TEACHER", "prompt": "{answer}"}, *TURNS[1:]]
     code, found = listed(folder, capsys, [config({"round": turns}), config("x")], models=[MODELS["text"]])
     assert code == ExitCode.CONFIGURATION
-    assert found[0] == ("error", "the harness's run fails: KeyError: 'TEACHER'")
+    assert found[0] == ("error", "the run, with a model that only answers, fails: KeyError: 'TEACHER'")
     assert found[1][0] == "bulk"
+
+
+@pytest.mark.parametrize("name", ["icl_sc_inferencer.SCInferencer", "icl_sw_ce_loss_inferencer.SWCELossInferencer"])
+def test_inferencers_that_the_backend_has_no_part_in(opencompass, folder, capsys, name):
+    assert opencompass
+    value = config("{question}", None, f"opencompass.openicl.icl_inferencer.{name}")
+    code, ((word, why),) = listed(folder, capsys, [value])
+    assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
+    assert why.startswith(f"{name.partition('.')[2]} isn't covered")
 
 
 def test_turns_of_aisbench(aisbench, folder, capsys):

@@ -55,7 +55,9 @@ class Watched:
         why = "; ".join(self.reasons)
         if self.error is not None:
             said = f"{type(self.error).__name__}: {words(self.error)}".removesuffix(": ")
-            return Verdict(ExitCode.CONFIGURATION, f"the harness's run fails: {said}{f'; {why}' if why else ''}")
+            if why:
+                return Verdict(ExitCode.UNSUPPORTED, f"{why} (then the run fails: {said})")
+            return Verdict(ExitCode.CONFIGURATION, f"the run, with a model that only answers, fails: {said}")
         if not self.rows:
             return Verdict(ExitCode.CONFIGURATION, "there are no rows to tell by")
         whole = self.in_bulk >= self.rows and not self.by_harness and not self.reasons
@@ -87,8 +89,8 @@ def way_of(
     rows = len(dataset.test)
     try:
         kind = _kind(harness, model, settings)
-    except LookupError as error:
-        return Verdict(ExitCode.CONFIGURATION, str(error.args[0]))
+    except LookupError as absent:
+        return Verdict(ExitCode.CONFIGURATION, str(absent.args[0]))
     error: Exception | None = None
     with silence(), tempfile.TemporaryDirectory() as folder, _recorded(harness, rows) as record:
         try:
