@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from promptpress.cli import main
+from promptpress.cli.config_file import read_config
 from promptpress.cli.errors import ConfigError, ExitCode
 from promptpress.cli.harness_course import Harness
 from promptpress.cli.outcome import Outcome, Refusal, first_difference
@@ -278,6 +279,16 @@ def test_what_can_not_be_verified(tmp_path, capsys, value, options, said):
     assert main(["verify", str(path), *options]) == code
     captured = capsys.readouterr()
     assert message in captured.out + captured.err
+
+
+def test_examples_that_are_missing_are_asked_for(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Harness, "load", lambda self: self.name)
+    monkeypatch.setattr(Harness, "read_config", lambda _, path: read_config(path))
+    path = tmp_path / "config.json"
+    shots = infer(retriever={"type": "FixKRetriever", "fix_id_list": [0]})
+    path.write_text(json.dumps(shots), encoding="utf-8")
+    assert main(["verify", str(path), "--data", "a.jsonl"]) == ExitCode.USAGE
+    assert "--examples: the retriever takes in-context examples" in capsys.readouterr().err
 
 
 def test_a_harness_that_is_not_installed_is_named():

@@ -137,6 +137,10 @@ class _Sides:
         """Give the harness's dataset, and the same rows as tables."""
         given = self._arguments
         if given.data:
+            if not given.examples and _takes_examples(config):
+                raise UsageError(
+                    "--examples: the retriever takes in-context examples, and beside --data none are given"
+                )
             if self._given is None:
                 samples = Samples(given.data, given.data_format, limit=given.rows).table()
                 examples = Samples(given.examples, given.data_format).table() if given.examples else None
@@ -153,6 +157,15 @@ def _harness_s(dataset: Mapping[str, Any] | None, path: str) -> Mapping[str, Any
     if dataset is None:
         raise ConfigError(f"{path}: verify needs a harness's dataset configuration (reader_cfg, infer_cfg)")
     return dataset
+
+
+def _takes_examples(dataset: Mapping[str, Any]) -> bool:
+    infer = dataset.get("infer_cfg")
+    retriever = infer.get("retriever") if isinstance(infer, Mapping) else None
+    if not isinstance(retriever, Mapping):
+        return False
+    name = last_part(retriever.get("type"))
+    return bool(retriever.get("fix_id_list")) if name == "FixKRetriever" else name not in ("", "ZeroRetriever")
 
 
 def _uncovered(dataset: Mapping[str, Any]) -> str | None:
