@@ -79,6 +79,14 @@ FILES: dict[str, Any] = {
     "lines.jsonl": '[\n{"question": "a"}\n]',
     "table.csv": "question\n1\n",
 }
+FILES |= {
+    "fake.arrow": '{"question": "a"}\n',
+    "other.jsonl": '{"q": "a"}\n',
+    "model.json": {"meta_templte": {"round": []}},
+    "api.json": {"type": "OpenAI", "model": "gpt"},
+    "base.py": "from mmengine.config import read_base\nwith read_base():\n    from .nosuch import datasets\n",
+    "text.toml": "[prompt_template]\ntype = PromptTemplate\n",
+}
 RENDER = ["--data", "data.parquet", "--out", "out.jsonl"]
 COMMANDS = {
     # what was done: (the command line, words of the error, in order)
@@ -102,6 +110,22 @@ COMMANDS = {
     ),
     "an option of nothing": (["render", "config.json", *RENDER, "--zzz"], "--zzz: no such option (see"),
     "a misspelt command": (["rendr", "config.json", *RENDER], "'rendr' did you mean 'render'?"),
+    "a misspelt option of no command": (["--versoin"], "--versoin: no such option; did you mean --version?"),
+    "samples without an option": (["render", "config.json", "data.parquet"], "data.parquet: samples come with --data"),
+    "no Arrow": (
+        ["render", "config.json", "--data", "fake.arrow", "--out", "o.jsonl"],
+        "fake.arrow: neither an Arrow file nor a stream --data-format",
+    ),
+    "a misspelt meta template": (
+        ["render", "config.json", *RENDER, "--model", "model.json"],
+        "model.json: meta_templte: unknown; did you mean 'meta_template'?",
+    ),
+    "a base that isn't there": (["render", "base.py", *RENDER], "datasets: base.py:3: import from '.nosuch'"),
+    "TOML without quotes": (["render", "text.toml", *RENDER], "not valid TOML: a text is quoted"),
+    "examples of other columns": (
+        ["render", "shots.json", *RENDER, "--examples", "other.jsonl"],
+        'reader.output_column: the examples have no column "answer"; they have "q"',
+    ),
     "no command": (["config.json", *RENDER], "did you mean: promptpress render config.json ...?"),
     "no folder for the output": (
         ["render", "config.json", "--data", "data.parquet", "--out", "no/such/o.jsonl"],
@@ -230,6 +254,7 @@ def test_what_is_no_mistake() -> None:
     assert main(["render", "quoted.yaml", *RENDER, "--keep", "answer"]) == 0
     assert main(["render", "config.json", "--data", "data.parquet", "--out", "-", "--quiet"]) == 0
     assert main(["render", "dataset.json", *RENDER, "--dataset", "sums"]) == 0
+    assert main(["render", "config.json", *RENDER, "--model", "api.json"]) == 0
     assert main(["render", "config.json", "--data", "data.parquet", "--out", "o.jsonl", "--compression", "none"]) == 0
 
 
@@ -388,6 +413,7 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
         'reader.output_column: give reader={"input_columns": [...], "output_column": "..."}',
     ),
     "refuse": (lambda: pp.Renderer("x", refuse=["foo"]), "refuse[0]: 'foo' is not one of"),
+    "tokens": (lambda: pp.Renderer("x", tokens=[1]), "tokens: expected a dict found a list"),
     "infer_cfg": (
         lambda: from_config({**without(DATASET, "infer_cfg"), "infer_cg": {}}),
         "infer_cg: did you mean 'infer_cfg'?",
@@ -455,6 +481,24 @@ def test_what_the_harness_ignores_is_warned_of() -> None:
         "infer_cfg.ice_templte: ignored, in the harness and here; did you mean 'ice_template'?",
         "model_cfg.meta_templat: ignored; did you mean 'meta_template'?",
     ]
+
+
+def test_a_misspelt_inferencer_is_warned_of() -> None:
+    told: list[str] = []
+    renderer_arguments(infer(inferencer={"type": "PPLInferencr"}), warn=told.append)
+    assert told == [
+        "infer_cfg.inferencer.type: 'PPLInferencr' is none that promptpress knows; did you mean 'PPLInferencer'?"
+    ]
+    renderer_arguments(infer(inferencer={"type": "mine.Scorer"}), warn=told.append)
+    assert len(told) == 1
+
+
+def test_columns_to_keep() -> None:
+    renderer = pp.Renderer("{question}")
+    with pytest.raises(pp.RenderError, match="no column 'anwser'; it has 'question', 'answer'; did you mean 'answer'"):
+        renderer.render(SAMPLES, keep=["anwser"])
+    with pytest.raises(TypeError, match=r"the str 'answer'; a list of one is \['answer'\]"):
+        renderer.render(SAMPLES, keep="answer")
 
 
 def test_keys_that_are_only_alike_are_no_mistakes() -> None:

@@ -139,7 +139,12 @@ def renderer_arguments(
         arguments["dialect"] = dialect_of(dataset, model)
     if arguments.get("mode") is None:
         names = (path.rpartition(".")[2] for path in type_paths(_type(arguments["inferencer"])))
-        arguments["mode"] = next((INFERENCER_MODES[name] for name in names if name in INFERENCER_MODES), None)
+        known = next((name for name in names if name in INFERENCER_MODES), None)
+        arguments["mode"] = None if known is None else INFERENCER_MODES[known]
+        name = last_part(_type(arguments["inferencer"]))
+        close = difflib.get_close_matches(name, INFERENCER_MODES, 1, 0.85) if known is None and name else []
+        if close:
+            say(f"infer_cfg.inferencer.type: {name!r} is none that promptpress knows; did you mean {close[0]!r}?")
     arguments.update(_model_arguments(model, arguments, say))
     if any(part.get("max_seq_len") is not None for part in (*_models(model), arguments["inferencer"] or {})):
         say("max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model")

@@ -16,7 +16,7 @@ from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.kept import names_of, repeated
-from promptpress.model_classes import meta_template_of
+from promptpress.model_classes import did_you_mean, meta_template_of
 from promptpress.remedies import known_arguments, led_on
 from promptpress.settings import canonical, plain, plain_settings
 from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes
@@ -122,6 +122,9 @@ class Renderer:
         table = None if examples is None else as_table(examples)
         if isinstance(tokens, Mapping):
             tokens = dict(tokens)
+        elif tokens is not None and not callable(tokens):
+            message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
+            raise template_error(message, "tokens")
         self._set(settings=plain_settings(settings), examples=table, tokens=tokens)
         self._core  # noqa: B018 - compiles, and so checks
 
@@ -375,7 +378,7 @@ class Renderer:
         for n, name in enumerate(keep):
             if name not in schema.names:
                 known = ", ".join(repr(known) for known in schema.names)
-                message = f"keep: the table has no column {name!r}; it has {known}"
+                message = f"keep: the table has no column {name!r}; it has {known}{did_you_mean(name, schema.names)}"
                 raise render_error(message, column=name)
             if name in keep[:n]:
                 message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"

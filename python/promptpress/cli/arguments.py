@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
 import json
 import re
 import sys
@@ -49,23 +50,23 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Look at the options first: one that is misspelt leaves another one missing, which isn't what is wrong."""
         given = sys.argv[1:] if args is None else list(args)
-        for text in given if self._subparsers is None else ():
-            if text == "--":
-                break
-            name = text.partition("=")[0]
-            if (
-                name[:1] != "-"
-                or name == "-"
-                or " " in text
-                or _NUMBER.match(text)
-                or name in self._option_string_actions
-            ):
-                continue
-            meant = f"--{name.lstrip('-')}"
-            options = [meant] if meant in self._option_string_actions else list(self._option_string_actions)
-            close = difflib.get_close_matches(meant, options, 2, 0.75)
-            self.error(f"{name}: no such option" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+        leading = list(itertools.takewhile(lambda text: text[:1] != "-", given))
+        if self._subparsers is None and len(leading) > 1:
+            self.error(f"{leading[1]}: one CONFIG comes first; samples come with --data, examples with --examples")
+        for text in given:
+            if text == "--" or (self._subparsers is not None and text[:1] != "-"):
+                break  # what follows are no options, or those of a command
+            self._check_option(text)
         return super().parse_known_args(given, namespace)
+
+    def _check_option(self, text: str) -> None:
+        name = text.partition("=")[0]
+        if name[:1] != "-" or name == "-" or " " in text or _NUMBER.match(text) or name in self._option_string_actions:
+            return
+        meant = f"--{name.lstrip('-')}"
+        options = [meant] if meant in self._option_string_actions else list(self._option_string_actions)
+        close = difflib.get_close_matches(meant, options, 2, 0.75)
+        self.error(f"{name}: no such option" + (f"; did you mean {' or '.join(close)}?" if close else ""))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

@@ -147,7 +147,8 @@ def _toml(path: str, text: str) -> Any:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {reason(error)}") from None
+        hint = "; a text is quoted in TOML" if "Invalid value" in str(error) else ""
+        raise ConfigError(f"{path}: not valid TOML: {reason(error)}{hint}") from None
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {".json": _json, ".yaml": _yaml, ".yml": _yaml, ".toml": _toml}

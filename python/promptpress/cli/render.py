@@ -132,7 +132,7 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
         if error.path == "examples" and not arguments.examples:
             text = str(error).partition("; ")[0]
             raise ConfigError(f"{text}; --examples FILE gives the rows, usually the train split") from error
-        if error.path == "reader.output_column" and options.get("examples") is not None:
+        if error.path == "reader.output_column" and "none is named" in str(error):
             text = str(error).partition("; ")[0]
             raise ConfigError(
                 f"{arguments.config}: {text}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"

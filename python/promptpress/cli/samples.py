@@ -244,7 +244,11 @@ class _Arrow:
             self._reader = stack.enter_context(pa.ipc.open_file(source))
         else:
             source.seek(0)
-            self._reader = stack.enter_context(pa.ipc.open_stream(source))
+            try:
+                self._reader = stack.enter_context(pa.ipc.open_stream(source))
+            except pa.ArrowInvalid as error:
+                why = f"neither an Arrow file nor a stream, or damaged ({reason(error)})"
+                raise DataError(f"{path}: {why}; --data-format says what it is") from error
         self.schema: pa.Schema = self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:

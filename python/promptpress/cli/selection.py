@@ -120,6 +120,11 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
     if "meta_template" in value or ("type" in value and not _has_prompts(value)):
         model: Mapping[str, Any] = _plain(value, ())
         return model
+    # A file that is no model, and was taken for one: no names of its own are to be expected but in Python.
+    for wanted in ("meta_template", "models") if not (config.python or _has_prompts(value)) else ():
+        for close in difflib.get_close_matches(wanted, list(map(str, value)), 1, 0.8):
+            if close != wanted:
+                raise ConfigError(f"{config.path}: {close}: unknown; did you mean {wanted!r}?")
     return None
 
 
@@ -233,8 +238,9 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
 def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
     # A chat needs no template; what else an inferencer needs is for the renderer to say.
     if not any(name in value for name in (*_TEMPLATES, "inferencer")):
-        if isinstance(value.get("infer_cfg"), Opaque):
-            raise _located(value["infer_cfg"].refusal, ("infer_cfg",))
+        for part in ("infer_cfg", "datasets"):
+            if isinstance(value.get(part), Opaque):
+                raise _located(value[part].refusal, (part,))
         names = [str(n) for n in value if not str(n).startswith("_")]
         raise ConfigError(
             f"{config.path}: holds no prompt configuration (prompt_template, infer_cfg, datasets or ..._datasets); "

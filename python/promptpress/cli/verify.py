@@ -34,6 +34,13 @@ _CONVERSATIONS = frozenset(
     }
 )
 
+# The harnesses' retrievers that always choose examples. What others do isn't known.
+_CHOOSING = frozenset(
+    {
+        *("BM25Retriever", "DPPRetriever", "MDLRetriever", "RandomRetriever"),
+        *("SlidingWindowRetriever", "TopkRetriever", "VotekRetriever"),
+    }
+)
 _WAYS = {ExitCode.OK: "bulk", ExitCode.UNSUPPORTED: "harness"}
 """What outcomes are called where the question is which way prompts go."""
 
@@ -165,7 +172,7 @@ def _takes_examples(dataset: Mapping[str, Any]) -> bool:
     if not isinstance(retriever, Mapping):
         return False
     name = last_part(retriever.get("type"))
-    return bool(retriever.get("fix_id_list")) if name == "FixKRetriever" else name not in ("", "ZeroRetriever")
+    return bool(retriever.get("fix_id_list")) if name == "FixKRetriever" else name in _CHOOSING
 
 
 def _uncovered(dataset: Mapping[str, Any]) -> str | None:
