@@ -7,6 +7,7 @@ from harness import shipped
 from harness.both import MODELS as ARGUMENTS
 from harness.both import once
 from harness.test_verify import EXAMPLES, MODELS, QUESTIONS, ROUND, TALKS, TURNS, Folder, config
+from promptpress._backend.course import Course
 from promptpress.cli import main
 from promptpress.cli.errors import ExitCode
 
@@ -153,6 +154,26 @@ def test_a_run_that_fails(opencompass, folder, capsys):
     assert code == ExitCode.CONFIGURATION
     assert found[0] == ("error", "the run, with a model that only answers, fails: KeyError: 'TEACHER'")
     assert found[1][0] == "bulk"
+
+
+def test_prompts_that_are_shortened_are_told_by_each_number_of_examples(opencompass, folder, capsys, monkeypatch):
+    assert opencompass
+    value = config("</E>{question}", {"type": "FixKRetriever", "fix_id_list": [0, 1, 2]}, **EXAMPLES)
+    models = [{**MODELS["text"], "max_seq_len": 5}]
+    assert listed(folder, capsys, [value], models=models)[1] == [("bulk", "4 prompts of 4 rows")]
+    render, lengths = Course.render, set()
+
+    def no_two(self, own, key, start, shots):
+        lengths.update(map(len, shots))
+        if any(len(rows) == 2 for rows in shots):
+            raise ValueError("no two")
+        return render(self, own, key, start, shots)
+
+    monkeypatch.setattr(Course, "render", no_two)
+    code, ((word, why),) = listed(folder, capsys, [value], models=models)
+    assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
+    assert "rendering failed (no two)" in why
+    assert lengths == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("name", ["icl_sc_inferencer.SCInferencer", "icl_sw_ce_loss_inferencer.SWCELossInferencer"])

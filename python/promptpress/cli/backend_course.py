@@ -23,6 +23,7 @@ from .harness_course import Harness, silence
 from .refusals import words
 from .verdict import Verdict, counted
 
+_TOO_LONG = 1 << 20
 _NAMES = {"dataset": "dataset", "model": "model"}
 
 
@@ -132,7 +133,10 @@ def _kind(harness: Harness, model: Mapping[str, Any] | None, settings: Mapping[s
 
 
 def _scripted(harness: Harness, kind: Any, settings: Mapping[str, Any]) -> Any:
-    """Make a model of a class that answers any request, and counts words."""
+    """Make a model of a class that answers any request, and finds all too long.
+
+    So where there is a `max_seq_len` prompts of any number of examples come up, as they may with the real counter.
+    """
     _, api_base = harness.model_bases()
 
     class Scripted(kind):  # type: ignore[misc]
@@ -146,7 +150,7 @@ def _scripted(harness: Harness, kind: Any, settings: Mapping[str, Any]) -> Any:
             return _Numbers(-1.0 for _ in inputs)
 
     if kind.get_token_len is not api_base.get_token_len:  # which needs no tokenizer
-        Scripted.get_token_len = lambda _, prompt: len(str(prompt).split())
+        Scripted.get_token_len = lambda *_: _TOO_LONG
     from mmengine.config import ConfigDict  # noqa: PLC0415 - comes with the harness
 
     meta = copy.deepcopy(settings["meta_template"])
