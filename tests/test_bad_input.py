@@ -118,7 +118,7 @@ BAD = [
     # the command line
     Bad("unknown option", 2, ["--zzz"], arguments=["--zzz"]),
     Bad("unknown choice", 2, ["--output", "'xml'"], arguments=["--output", "xml"]),
-    Bad("unknown dialect", 3, ["dialect", "'helm'"], arguments=["--dialect", "helm"]),
+    Bad("unknown dialect", 2, ["--dialect", "'helm'"], arguments=["--dialect", "helm"]),
     Bad("batch of no rows", 2, ["--batch-size", "'0'"], arguments=["--batch-size", "0"]),
     Bad("negative limit", 2, ["--limit", "'-1'"], arguments=["--limit=-1"]),
     Bad("unknown column to keep", 2, ["--keep zzz", "'question', 'answer'"], arguments=["--keep", "zzz"]),

@@ -11,10 +11,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from promptpress.cli import main
+from promptpress.cli.config_file import read_config
 from promptpress.cli.errors import ConfigError, ExitCode
 from promptpress.cli.harness_course import Harness
 from promptpress.cli.outcome import Outcome, Refusal, first_difference
+from promptpress.cli.refusals import same_fault
+from promptpress.cli.verdict import Verdict, judged, worst
 from promptpress.cli.verify import conversed, rendered
+from promptpress.errors import render_error, template_error
 
 DATASET: dict[str, Any] = {
     "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},
@@ -76,10 +80,116 @@ def test_an_end_on_one_side_is_a_difference(one, other, texts):
         assert (found.place, found.one, found.other) == ("row 1", *wanted)
 
 
-def test_two_refusals_of_one_row_agree():
-    one, other = (Outcome([{None: "a"}], Refusal(1, error)) for error in (KeyError("x"), ValueError("y")))
-    assert first_difference(one, other) is None
-    assert first_difference(Outcome([], Refusal(None, KeyError())), Outcome([], Refusal(0, ValueError()))) is None
+UNKNOWN_ROLE = template_error(
+    "role 'TEACHER' is not in the meta template (it has 'HUMAN') and has no fallback_role; see 'BOT'",
+    "prompt_template.template.round[1]",
+)
+UNKNOWN_LABEL = render_error(
+    "row 1: ice_template.template: an example has the label 'ü', which it lacks; it has '2'", 1
+)
+OUT_OF_RANGE = template_error("example 99 is out of range: there are 4 examples", "retriever.fix_id_list[0]")
+NO_KEY = template_error('the turn needs the key "role", which is missing', "prompt_template.template.round[0]")
+UNSUPPORTED = template_error("'Topk' is not computed here; give its choice", "retriever.type")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "same"),
+    [
+        (KeyError("TEACHER"), UNKNOWN_ROLE, True),
+        (KeyError("HUMAN"), UNKNOWN_ROLE, False),
+        (KeyError("BOT"), UNKNOWN_ROLE, False),
+        (KeyError("{'role': 'TEACHER', 'prompt': ''} has no fallback role."), UNKNOWN_ROLE, True),
+        (KeyError("{'TEACHER': 'x'} has no fallback_role."), UNKNOWN_ROLE, False),
+        (KeyError("role"), UNKNOWN_ROLE, False),
+        (KeyError("role"), NO_KEY, True),
+        (ValueError("\x1b[31mmessages[0]\x1b[0m missing 'role' key"), NO_KEY, True),
+        (KeyError("ü"), UNKNOWN_LABEL, True),
+        (KeyError("2"), UNKNOWN_LABEL, False),
+        (KeyError("1"), UNKNOWN_LABEL, False),
+        (KeyError(""), template_error("the label '', which it lacks", "ice_template.template"), True),
+        (KeyError(3), template_error("the label 3, which it lacks", "ice_template.template"), True),
+        (KeyError(3), template_error("the label 31, which it lacks", "ice_template.template"), False),
+        (KeyError((1,)), UNKNOWN_LABEL, False),
+        (AssertionError("Index 99 is out of range of 4"), OUT_OF_RANGE, True),
+        (IndexError("Invalid key: 4 is out of bounds for size 9"), OUT_OF_RANGE, False),
+        (IndexError("list index out of range"), OUT_OF_RANGE, False),
+        (TypeError("__init__() missing 1 required positional argument: 'fix_id_list'"), OUT_OF_RANGE, True),
+        (ValueError("invalid role: usr"), template_error("role 'usr' is not one of 'user'", "messages[0].role"), True),
+        (
+            ValueError("invalid role: user"),
+            template_error("role 'usr' is not one of 'user'", "messages[0].role"),
+            False,
+        ),
+        (KeyError("Topk is not in the registry. Is `Topk` correct? https://a.b/TEACHER"), UNSUPPORTED, True),
+        (KeyError("Topk is not in the registry. Is `Topk` correct? https://a.b/TEACHER"), UNKNOWN_ROLE, False),
+        (AssertionError(), NO_KEY, False),
+        (RecursionError("x"), RecursionError("x"), True),
+    ],
+)
+def test_two_refusals_agree_if_both_name_the_same_fault(theirs, ours, same):
+    assert same_fault(theirs, ours) is same
+    one, other = (Outcome([{None: "a"}], Refusal(1, error)) for error in (theirs, ours))
+    assert (first_difference(one, other) is None) is same
+    one, other = Outcome([], Refusal(None, theirs)), Outcome([], Refusal(0, ours))
+    assert (first_difference(one, other) is None) is same
+
+
+ROW = [{None: "a"}]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "code", "said"),
+    [
+        (Outcome(ROW), Outcome(ROW), ExitCode.OK, "1 request of 3 rows (h 1, promptpress "),
+        (Outcome(ROW), Outcome([{None: "b"}]), ExitCode.DIFFERENT, "at row 0, character 0 (of 3 rows"),
+        (
+            Outcome(ROW, Refusal(1, KeyError("ü"))),
+            Outcome(ROW, Refusal(1, UNKNOWN_LABEL)),
+            ExitCode.OK,
+            "both refuse row 1 for the same reason (",
+        ),
+        (
+            Outcome(ROW, Refusal(1, KeyError("x"))),
+            Outcome(ROW, Refusal(1, UNKNOWN_LABEL)),
+            ExitCode.DIFFERENT,
+            "at row 1 (of 3 rows; equal before it: 1 request)",
+        ),
+        (Outcome(ROW), Outcome([], Refusal(None, UNSUPPORTED)), ExitCode.UNSUPPORTED, "retriever.type: 'Topk' is not "),
+        (
+            Outcome([], Refusal(0, KeyError("other"))),
+            Outcome([], Refusal(None, UNSUPPORTED)),
+            ExitCode.UNSUPPORTED,
+            "retriever.type: 'Topk' is not ",
+        ),
+        (
+            Outcome([], Refusal(0, KeyError("Topk is in no registry"))),
+            Outcome([], Refusal(None, UNSUPPORTED)),
+            ExitCode.UNSUPPORTED,
+            "retriever.type: ",
+        ),
+        (
+            Outcome([], Refusal(0, KeyError("Topk"))),
+            Outcome([], Refusal(None, UNSUPPORTED)),
+            ExitCode.OK,
+            "both refuse ",
+        ),
+        (Outcome(ROW), Outcome([], Refusal(None, UNKNOWN_ROLE)), ExitCode.DIFFERENT, "at row 0 ("),
+    ],
+)
+def test_three_outcomes(theirs, ours, code, said):
+    found = judged(theirs, ours, "h 1", 3)
+    assert (found.code, found.found[: len(said)]) == (code, said)
+    if theirs.refusal and ours.refusal and code != ExitCode.OK:  # both are shown
+        shown = "\n".join([found.found, *found.details])
+        assert str(theirs.refusal) in shown
+        assert str(ours.refusal.error) in shown
+
+
+def test_the_worst_of_several():
+    order = [ExitCode.OK, ExitCode.UNSUPPORTED, ExitCode.CONFIGURATION, ExitCode.DATA, ExitCode.DIFFERENT]
+    for number, code in enumerate(order):
+        assert worst([Verdict(one, "") for one in order[: number + 1][::-1]]) == code
+    assert len({int(code) for code in ExitCode}) == len(ExitCode.__members__) - 1  # a difference is 1, as in cmp
 
 
 def test_an_exception_without_words_says_where_it_was_raised():
@@ -137,6 +247,7 @@ def test_a_conversation_that_is_refused_ends_the_rows():
     rows = pa.table({"q": [[asks, says], [asks], [asks, says]]})
     found = conversed(config, None, "opencompass", rows, None, "last")
     assert (found.rows, found.refusal.row) == ([{None: "?"}], 1)
+    assert str(found.refusal).startswith("RenderError: row 1: ")
     config = {**config, "infer_cfg": {"inferencer": {"type": "ChatInferencer", "infer_mode": "first"}}}
     assert conversed(config, None, "opencompass", rows, None, "first").refusal.row is None
 
@@ -157,7 +268,7 @@ def test_a_configuration_that_is_refused_has_no_rows():
         (
             infer(inferencer={"type": "AgentInferencer"}),
             [],
-            (ExitCode.CONFIGURATION, "conversations of AgentInferencer"),
+            (ExitCode.UNSUPPORTED, "conversations of AgentInferencer"),
         ),
     ],
 )
@@ -166,7 +277,18 @@ def test_what_can_not_be_verified(tmp_path, capsys, value, options, said):
     path.write_text(json.dumps(value), encoding="utf-8")
     code, message = said
     assert main(["verify", str(path), *options]) == code
-    assert message in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert message in captured.out + captured.err
+
+
+def test_examples_that_are_missing_are_asked_for(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(Harness, "load", lambda self: self.name)
+    monkeypatch.setattr(Harness, "read_config", lambda _, path: read_config(path))
+    path = tmp_path / "config.json"
+    shots = infer(retriever={"type": "FixKRetriever", "fix_id_list": [0]})
+    path.write_text(json.dumps(shots), encoding="utf-8")
+    assert main(["verify", str(path), "--data", "a.jsonl"]) == ExitCode.USAGE
+    assert "--examples: the retriever takes in-context examples" in capsys.readouterr().err
 
 
 def test_a_harness_that_is_not_installed_is_named():

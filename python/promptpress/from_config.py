@@ -8,9 +8,11 @@ examples come from the caller, as the samples do.
 
 from __future__ import annotations
 
+import difflib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
+from os import PathLike
 from typing import Any, Literal
 
 from promptpress.model_classes import (
@@ -61,6 +63,8 @@ INFERENCER_MODES: Mapping[str, Literal["gen", "ppl"]] = {
 CHATS = ("ChatInferencer", "ParallelChatInferencer")
 """Inferencers that need no template: columns alone make a chat."""
 _COLUMNS = ("input_columns", "output_column")
+# Keys of the dicts beside those that prompts are made of, which no misspelling stands behind.
+_KNOWN = frozenset({"reader", "eval_cfg", "prompt_template", "ice_template", "input_template", "output_template"})
 _TYPED_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 # Prompt classes that OpenCompass doesn't have: they tell the harness even where a bare name stands.
 _ONLY_AISBENCH = frozenset(
@@ -108,8 +112,18 @@ def renderer_arguments(
     say = _say if warn is None else warn
     dataset = _mapping(dataset_cfg, "dataset_cfg", "dataset")
     model = {} if model_cfg is None else _mapping(model_cfg, "model_cfg", "model")
+    if "infer_cfg" in model and "infer_cfg" not in dataset:
+        raise template_error("model_cfg", "a dataset dict, and the model's stands first; from_config(dataset, model)")
     infer = _infer_cfg(dataset)
+    _refuse_misspelt(dataset, "", ("reader_cfg",))
+    _refuse_misspelt(infer, "infer_cfg.", ("prompt_template", "retriever", "inferencer"))
+    for key, meant in _misspelt(infer, ("ice_template",)):
+        say(f"infer_cfg.{key}: ignored, in the harness and here; did you mean {meant!r}?")
+    for key, meant in _misspelt(model, ("meta_template",)):
+        say(f"model_cfg.{key}: ignored; did you mean {meant!r}?")
     reader_path, reader = _reader_cfg(dataset, infer)
+    if reader is not None:
+        _refuse_misspelt(reader, f"{reader_path}.", _COLUMNS)
     arguments: dict[str, Any] = {
         "prompt_template": infer.get("prompt_template"),
         "ice_template": infer.get("ice_template"),
@@ -125,7 +139,12 @@ def renderer_arguments(
         arguments["dialect"] = dialect_of(dataset, model)
     if arguments.get("mode") is None:
         names = (path.rpartition(".")[2] for path in type_paths(_type(arguments["inferencer"])))
-        arguments["mode"] = next((INFERENCER_MODES[name] for name in names if name in INFERENCER_MODES), None)
+        known = next((name for name in names if name in INFERENCER_MODES), None)
+        arguments["mode"] = None if known is None else INFERENCER_MODES[known]
+        name = last_part(_type(arguments["inferencer"]))
+        close = difflib.get_close_matches(name, INFERENCER_MODES, 1, 0.85) if known is None and name else []
+        if close:
+            say(f"infer_cfg.inferencer.type: {name!r} is none that promptpress knows; did you mean {close[0]!r}?")
     arguments.update(_model_arguments(model, arguments, say))
     if any(part.get("max_seq_len") is not None for part in (*_models(model), arguments["inferencer"] or {})):
         say("max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model")
@@ -200,7 +219,12 @@ def _infer_cfg(dataset: Mapping[str, Any]) -> Mapping[str, Any]:
     infer = dataset.get("infer_cfg")
     if infer is None:
         found = ", ".join(repr(key) for key in dataset) or "no keys"
+        for key, meant in _misspelt(dataset, ("infer_cfg",)):
+            raise template_error(key, f"unknown; did you mean {meant!r}?")
         hint = "; put it one level down" if "prompt_template" in dataset or "ice_template" in dataset else ""
+        several = next((key for key in dataset if str(key).endswith("datasets")), None)
+        if several is not None:
+            hint = f"; from_config takes one of a job's datasets, such as cfg[{several!r}][0]"
         raise template_error(
             "infer_cfg", f"missing; a dataset dict with 'reader_cfg' and 'infer_cfg' is needed, this has {found}{hint}"
         )
@@ -223,6 +247,23 @@ def _reader_cfg(dataset: Mapping[str, Any], infer: Mapping[str, Any]) -> tuple[s
     return path, reader
 
 
+def _misspelt(given: Mapping[str, Any], keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Give keys that aren't there, and the unknown keys that were probably meant to be them."""
+    for key in keys:
+        if key not in given:
+            # Nearer than `reader_cfg` is to `eval_cfg`, or one kind of template to the other.
+            close = difflib.get_close_matches(key, [name for name in given if isinstance(name, str)], 1, 0.8)
+            for found in close:
+                if found not in _KNOWN:
+                    yield found, key
+
+
+def _refuse_misspelt(given: Mapping[str, Any], path: str, keys: Iterable[str]) -> None:
+    """Refuse what a harness misses too: it has no default for these."""
+    for found, key in _misspelt(given, keys):
+        raise template_error(f"{path}{found}", f"unknown; did you mean {key!r}?")
+
+
 def _part(infer: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     part = infer.get(key)
     if part is not None and not isinstance(part, Mapping):
@@ -235,7 +276,8 @@ def _mapping(value: object, path: str, what: str) -> Mapping[str, Any]:
         return value
     several = isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value)
     found = f"a list of {len(value)} {what} dicts" if several else f"a {type(value).__name__}"  # type: ignore[arg-type]
-    raise template_error(path, f"{found}, not one {what} dict")
+    hint = "; promptpress render takes files" if isinstance(value, (str, PathLike)) else ""
+    raise template_error(path, f"{found}, not one {what} dict{hint}")
 
 
 def _type(part: object) -> object:

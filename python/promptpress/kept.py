@@ -31,7 +31,7 @@ def names_of(keep: Iterable[str]) -> list[str]:
 
     """
     if isinstance(keep, str):
-        message = f"keep: expected a sequence of column names, found the str {keep!r}"
+        message = f"keep: expected a sequence of column names, found the str {keep!r}; a list of one is [{keep!r}]"
         raise TypeError(message)
     names = list(keep)
     for name in names:

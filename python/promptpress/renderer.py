@@ -18,7 +18,8 @@ from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.kept import names_of, repeated
 from promptpress.label_values import are_plain, column_labels, label_or_text
-from promptpress.model_classes import meta_template_of
+from promptpress.model_classes import did_you_mean, meta_template_of
+from promptpress.remedies import known_arguments, led_on
 from promptpress.settings import canonical, plain, plain_settings
 from promptpress.tables import as_reader, as_table, bytes_table, core_schema, for_core, table_bytes
 
@@ -84,6 +85,7 @@ class Renderer:
     _watch: Watch
     _watched: pa.Schema | None
 
+    @known_arguments
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
         self,
         prompt_template: Template | None = None,
@@ -124,6 +126,9 @@ class Renderer:
         table = None if examples is None else as_table(examples)
         if isinstance(tokens, Mapping):
             tokens = dict(tokens)
+        elif tokens is not None and not callable(tokens):
+            message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
+            raise template_error(message, "tokens")
         self._set(settings=plain_settings(settings), examples=table, tokens=tokens)
         self._core  # noqa: B018 - compiles, and so checks
 
@@ -142,7 +147,11 @@ class Renderer:
             install_printable()
             examples, lower = (None, None) if self._examples is None else for_core(self._examples, of="examples")
             text = None if self._tokens is None else _token_texts(self._tokens)
-            object.__setattr__(self, "_compiled", _core.Renderer(self._settings, examples, text, lower))
+            try:
+                compiled = _core.Renderer(self._settings, examples, text, lower)
+            except _core.TemplateError as error:
+                raise led_on(error, self._settings, has_examples=examples is not None) from None
+            object.__setattr__(self, "_compiled", compiled)
         assert self._compiled is not None
         return self._compiled
 
@@ -426,7 +435,7 @@ class Renderer:
         for n, name in enumerate(keep):
             if name not in schema.names:
                 known = ", ".join(repr(known) for known in schema.names)
-                message = f"keep: the table has no column {name!r}; it has {known}"
+                message = f"keep: the table has no column {name!r}; it has {known}{did_you_mean(name, schema.names)}"
                 raise render_error(message, column=name)
             if name in keep[:n]:
                 message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"

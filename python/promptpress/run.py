@@ -17,6 +17,21 @@ VARIABLE = "PROMPTPRESS_BACKEND"
 BACKENDS = "opencompass,aisbench"
 
 
+_USAGE = "usage: python -m promptpress.run COMMAND [ARGUMENT...]"
+_HELP = f"""\
+{_USAGE.replace("python -m promptpress.run", "promptpress-run")}
+
+Run a command, such as a harness's, with promptpress's bulk backends on. For it and every process that it starts
+{VARIABLE}={BACKENDS} is set, unless the variable is set already.
+
+  promptpress-run opencompass configs/eval.py
+  promptpress-run ais_bench --models my_model --datasets my_dataset
+
+python -m promptpress.run is the same. The variable is read by a file that the wheel puts beside the package,
+promptpress_backend.pth. Without that file, call promptpress.opencompass.enable() in the harness's process.
+"""
+
+
 def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     """A command and its environment.
 
@@ -37,7 +52,9 @@ def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[
         SystemExit: usage: python -m promptpress.run COMMAND [ARGUMENT...]
     """
     if not arguments:
-        raise SystemExit("usage: python -m promptpress.run COMMAND [ARGUMENT...]")
+        raise SystemExit(_USAGE)
+    if arguments[0].startswith("-"):
+        raise SystemExit(f"{arguments[0]}: no such option; a command comes first\n{_USAGE}")
     if importlib.util.find_spec("promptpress_startup") is None:
         raise SystemExit(
             "promptpress.run needs promptpress to be installed in this environment: pip install promptpress"
@@ -46,7 +63,10 @@ def prepared(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[
 
 
 def main() -> None:
-    """Become the command that the process's own arguments say."""
+    """Become the command that the process's own arguments say; print help where they ask for it."""
+    if sys.argv[1:2] and sys.argv[1] in ("-h", "--help"):
+        print(_HELP, end="")
+        return
     command, environment = prepared(sys.argv[1:], os.environ)
     try:
         os.execvpe(command[0], command, environment)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from pyarrow import types
 from promptpress import _compute as pc
 from promptpress import _core, _text
 from promptpress.errors import render_error
+from promptpress.remedies import not_a_table
 
 __all__ = [
     "Lower",
@@ -66,12 +68,32 @@ def as_table(samples: Any) -> pa.Table:
         return samples.read_all()
     if _is("Dataset", samples) or _is("Scanner", samples):
         return samples.to_table()
+    if _is_column(samples) or isinstance(samples, Mapping):
+        raise not_a_table(samples)
     if hasattr(samples, "with_format") and hasattr(samples, "column_names"):  # a Hugging Face dataset
+        if not hasattr(samples, "__len__"):  # one that streams
+            raise not_a_table(samples)
         return pa.table(samples.with_format("arrow")[:])
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
-        return pa.table(samples)
-    message = f"expected a table (anything with the Arrow PyCapsule interface), found {type(samples).__name__}"
-    raise TypeError(message)
+        with _told(samples):
+            return pa.table(samples)
+    raise not_a_table(samples)
+
+
+def _is_column(samples: Any) -> bool:
+    """Whether it has the interface, but for the values of one column; those of structs are rows."""
+    return isinstance(samples, (pa.Array, pa.ChunkedArray)) and not types.is_struct(samples.type)
+
+
+@contextmanager
+def _told(samples: Any) -> Iterator[None]:
+    """Say of a column of a frame that it is one: Arrow speaks of schemas."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        if type(samples).__name__ == "Series":
+            raise not_a_table(samples) from error
+        raise
 
 
 def _is(name: str, value: Any) -> bool:
@@ -101,13 +123,18 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:
         return batches.scanner().to_reader()
     if _is("Scanner", batches):
         return batches.to_reader()
+    if _is_column(batches) or isinstance(batches, Mapping):
+        raise not_a_table(batches)
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
-        return pa.RecordBatchReader.from_stream(batches)
+        with _told(batches):
+            return pa.RecordBatchReader.from_stream(batches)
     if isinstance(batches, Iterable) and not hasattr(batches, "__arrow_c_array__") and not hasattr(batches, "schema"):
         items = iter(batches)
         first = next(items, None)
         if isinstance(first, pa.RecordBatch):
             return pa.RecordBatchReader.from_batches(first.schema, _chain(first, items))
+        if items is batches:  # what was taken of it is gone
+            raise not_a_table(batches, first)
     return as_table(batches).to_reader()
 
 

@@ -198,3 +198,36 @@ def test_openicl(openicl: Any, drawn: tuple[dict[str, Any], str, list[dict[str, 
         return seen
 
     assert found(icl.PromptTemplate) == found(openicl.PromptTemplate)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "",
+        "text",
+        [],
+        [{"role": "user", "content": "OpenAI's already"}],
+        [{"role": "user", "prompt": "OpenAI's role"}, {"role": "HUMAN", "prompt": "x"}],
+        [{"role": "TEACHER", "prompt": "x"}],
+        [{"section": "round", "pos": "begin"}, {"role": "HUMAN", "prompt": "x"}, "y", "a section"],
+        ["", {"role": "HUMAN", "prompt": "x"}],
+        [{"prompt": "no role"}],
+        [{"role": "BOT"}],
+        [3],
+        {"round": [{"role": "HUMAN", "prompt": "x"}]},
+        None,
+        3,
+    ],
+)
+def test_promptlist_to_openai_gives_what_the_harness_s_gives(opencompass: Any, prompt: Any) -> None:
+    """Nothing at all, in silence, for messages of roles that it doesn't know."""
+    assert opencompass
+    from opencompass.openicl.icl_inferencer.icl_chat_inferencer import promptlist_to_openai
+
+    answers = []
+    for function in (promptlist_to_openai, oc.promptlist_to_openai):
+        try:
+            answers.append(function(copy.deepcopy(prompt)))
+        except Exception as error:
+            answers.append((type(error), str(error)))
+    assert answers[0] == answers[1]

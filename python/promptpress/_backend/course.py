@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import chain
+from threading import RLock
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress._backend.dataset import NotCoveredError, Rows
+from promptpress._backend.dataset import Rows
 from promptpress._backend.objects import kind_of, requests_of
+from promptpress._backend.own import NotCoveredError
+from promptpress._backend.report import current
 from promptpress._notes import silent
 from promptpress.renderer import Renderer
 
@@ -37,6 +40,9 @@ class Course:
     largest_block = 1024
     """How many samples are rendered at a time at most."""
 
+    is_shared = False
+    """Whether threads take prompts from it, each as it comes to it."""
+
     def __init__(
         self,
         samples: Any,
@@ -46,6 +52,8 @@ class Course:
         joints: dict[str, Any],
     ) -> None:
         self.samples = Rows(samples)
+        self.call = current()
+        self.lock = RLock()
         self.shots = shots
         self._settings = settings
         self._joints = joints
@@ -59,18 +67,18 @@ class Course:
         self._places = {row: place for place, row in enumerate(used)}
         self._examples: pa.Table | None = None
         if used:
-            rows = Rows(examples)
-            if not all(type(row) is int and 0 <= row < rows.count for row in used):
+            self.example_rows = Rows(examples)
+            if not all(type(row) is int and 0 <= row < self.example_rows.count for row in used):
                 raise NotCoveredError("the retriever chooses rows that the train split doesn't have")
-            self._examples = rows.take(used)
+            self._examples = self.example_rows.take(used)
         self._renderers: OrderedDict[Any, Renderer] = OrderedDict()
         self._blocks: OrderedDict[tuple[int, int], Any] = OrderedDict()
 
-    def render(self, own: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> pa.ChunkedArray:
+    def render(self, own: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> Any:
         """Render samples that follow one another.
 
         Args:
-            own: Further arguments of `Renderer`.
+            own: Further arguments of `Renderer`; and `finish`, the harness's parser, for courses that need it.
             key: What tells these arguments from others.
             start: The first sample.
             shots: The examples of each.
@@ -97,6 +105,7 @@ class Course:
         found = self._renderers.get(key)
         if found is None:
             examples = None if retriever["type"] == "ZeroRetriever" else self._examples
+            own = {name: value for name, value in own.items() if name != "finish"}
             found = silent(Renderer(**self._settings, **own, retriever=retriever, examples=examples))
             self._renderers[key] = found
             if len(self._renderers) > _KEPT_RENDERERS:
@@ -117,7 +126,7 @@ class Course:
     def requests_of(
         self,
         own: dict[str, Any],  # noqa: ARG002 - for other courses
-        prompts: pa.ChunkedArray,
+        prompts: Any,
         kind: Callable[[Any], Any],
     ) -> Callable[[int], Any]:
         """The requests of a rendered block, by their numbers.

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from promptpress._backend.own import NotCoveredError, check_own, check_shadows
+
 _PLAIN = (
     types.is_string,
     types.is_large_string,
@@ -22,6 +24,14 @@ _PLAIN = (
     types.is_decimal,
 )
 _LISTS = ("Sequence", "List", "LargeList")
+_SPREAD = 4  # rows that lie this many times farther apart than needed are picked one by one
+_READING = (
+    ("datasets.arrow_dataset", "Dataset.__getitem__"),
+    ("datasets.arrow_dataset", "Dataset._getitem"),
+    ("datasets.formatting.formatting", "PythonFormatter.format_row"),
+    ("datasets.formatting.formatting", "PythonArrowExtractor.extract_row"),
+    ("datasets.formatting.formatting", "PythonFeaturesDecoder.decode_row"),
+)
 _REFUSED_NAMES = ("self", "input_str")  # names of the harness's own arguments: it raises where a column has them
 
 
@@ -32,22 +42,26 @@ class Rows:
         dataset: The dataset.
 
     Raises:
-        NotCoveredError: If rows of the dataset aren't what Arrow's `to_pylist` gives: it has a format, or features that
-            are decoded; or it is no Hugging Face dataset.
+        NotCoveredError: If rows of the dataset aren't what Arrow's `to_pylist` gives: it has a format that makes other
+            objects of them, or features that are decoded; or it is no Hugging Face dataset.
     """
 
-    __slots__ = ("_indices", "_table", "count", "schema")
+    __slots__ = ("_data", "_indices", "_names", "_table", "count", "schema")
 
     def __init__(self, dataset: Any) -> None:
         datasets = sys.modules.get("datasets")
         if datasets is None or type(dataset) is not datasets.Dataset:
             raise NotCoveredError(f"a dataset of {type(dataset).__name__} isn't a Hugging Face dataset")
+        check_shadows(dataset)
+        for place in _READING:
+            check_own(*place)
         features = dataset.features
-        if dataset.format["type"] is not None or dataset.format["columns"] != dataset.column_names:
-            raise NotCoveredError("the dataset has a format of its own")
         # A row has the order of the features.
-        self._table: pa.Table = dataset.data.table.select(list(features))
-        for name, feature in features.items():
+        self._names = _shown(dataset.format, list(features))
+        self._data = dataset.data
+        self._table: pa.Table = dataset.data.table.select(self._names)
+        for name in self._names:
+            feature = features[name]
             if name in _REFUSED_NAMES or not (_is_plain(feature) or _is_moment(self._table[name])):
                 raise NotCoveredError(f"the dataset's column {name!r} isn't covered ({feature})")
         indices = dataset._indices
@@ -57,9 +71,9 @@ class Rows:
 
     def slice(self, start: int, stop: int) -> pa.Table:
         """The rows from `start` to `stop`, in one chunk."""
-        if self._indices is not None:
-            return self._table.take(self._indices.slice(start, stop - start)).combine_chunks()
-        return self._table.slice(start, stop - start).combine_chunks()
+        if self._indices is None:
+            return self._table.slice(start, stop - start).combine_chunks()
+        return self._gathered(self._indices.slice(start, stop - start))
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column as it is stored, with values of rows that a selection leaves out."""
@@ -68,13 +82,39 @@ class Rows:
     def take(self, rows: Sequence[int]) -> pa.Table:
         """Some rows, in the order given."""
         places = pa.array(rows, pa.int64())
-        if self._indices is not None:
-            places = self._indices.take(places)
-        return self._table.take(places).combine_chunks()
+        return self._gathered(places if self._indices is None else self._indices.take(places))
+
+    def _gathered(self, places: Any) -> pa.Table:
+        """Rows of the stored table.
+
+        Arrow's `take` joins all chunks of a column of strings to take a few of them, and a dataset has thousands.
+        """
+        if not len(places):
+            return self._table.slice(0, 0).combine_chunks()
+        first, last = pc.min_max(places).as_py().values()
+        if last - first < _SPREAD * len(places):
+            near = self._table.slice(first, last - first + 1).combine_chunks()
+            wanted = pc.subtract(places.cast(pa.int64()), pa.scalar(first, pa.int64()))
+            return near.take(wanted).combine_chunks()
+        return self._data.fast_gather(places.to_pylist()).select(self._names).combine_chunks()
 
 
-class NotCoveredError(Exception):
-    """What bulk rendering doesn't cover; the message says what."""
+def _shown(form: dict[str, Any], names: list[str]) -> list[str]:
+    """The columns that a row of the dataset has, in their order.
+
+    Raises:
+        NotCoveredError: If values are made into other objects, or if no column is left.
+    """
+    if form["type"] is not None or form["format_kwargs"]:
+        kind = "with options" if form["type"] is None else repr(form["type"])
+        raise NotCoveredError(f"the dataset has a format of its own ({kind})")
+    formatted = set(form["columns"])
+    shown = [name for name in names if name in formatted]
+    if form["output_all_columns"]:
+        shown += [name for name in names if name not in formatted]
+    if not shown:
+        raise NotCoveredError("the dataset has a format that shows no column")
+    return shown
 
 
 def _is_plain(feature: Any) -> bool:

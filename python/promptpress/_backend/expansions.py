@@ -1,76 +1,136 @@
-"""Messages that raw templates expand from columns."""
+"""Raw messages, some of which are expanded from columns."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from promptpress._backend.dataset import NotCoveredError, Rows
+from promptpress._backend.course import Course
+from promptpress._backend.dataset import Rows
+from promptpress._backend.own import NotCoveredError
+from promptpress.renderer import Renderer
+
+_RAW = "raw_messages"
+_KEYS = {"role", "content"}
 
 
 def expands(template: Any) -> bool:
     """Whether messages of a template come from a column."""
-    return any(_column(one) is not None for one in _messages(template))
+    return any(isinstance(one, dict) and "expand_column" in one for one in getattr(template, "messages", ()))
 
 
-def check_expansions(parts: list[tuple[Any, Any]]) -> None:
-    """Check that messages from columns and those of the templates are of one kind.
+class ExpandingCourse(Course):
+    """A course of messages, some of which are expanded from columns.
 
-    In the harness each message is an object with its own keys and its own class. A first prompt can't show what later
-    rows bring, so all of them have to be plain dicts with the same keys.
+    A message is an object of the configuration's class with its keys, or one of a column with those of the column. No
+    Arrow type holds both. So texts are rendered in bulk, column by column, and each prompt is put together of them.
 
     Args:
-        parts: Templates, each with the dataset that fills it.
+        prompt_template: The harness's template of prompts; without one that of examples makes them.
+        ice_template: The harness's template of examples, or None.
+        parts: The arguments of `Course`.
 
     Raises:
-        NotCoveredError: If they differ, or if something is missing in a column.
+        NotCoveredError: If one of the templates isn't one of messages, or a column doesn't hold lists of them.
     """
-    if not any(expands(template) for template, _ in parts):
-        return
-    keys: set[tuple[str, ...]] = set()
-    for template, dataset in parts:
-        rows = Rows(dataset)
-        for message in _messages(template):
-            column = _column(message)
-            if column is None:
-                if type(message) is not dict:
-                    raise NotCoveredError("messages of a configuration among those that are expanded from a column")
-                keys.add(tuple(message))
-            elif column in rows.schema.names:
-                keys.add(_keys(column, rows.column(column)))
-    if len(keys) > 1:
-        raise NotCoveredError("messages that are expanded from a column, beside messages of other keys")
+
+    def __init__(self, prompt_template: Any, ice_template: Any, *parts: Any) -> None:
+        super().__init__(*parts)
+        templates = [one for one in (prompt_template, ice_template) if one is not None]
+        if any(one.prompt_type != _RAW for one in templates):
+            raise NotCoveredError("messages that are expanded from a column, beside a template of another kind")
+        self._prompts = _Messages(templates[0], self.samples)
+        self._ice_token = templates[0].ice_token
+        self._shown: dict[int, list[Any]] = {}
+        if self._examples is not None:
+            used = list(self._places)
+            filled = _Messages(ice_template, self.example_rows).filled(self._examples)
+            # In examples a bare string is no message.
+            self._shown = {row: [one for one in filled(at) if not isinstance(one, str)] for at, row in enumerate(used)}
+
+    def render(self, own: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> Any:  # noqa: ARG002
+        # The harness's prompts of labels leave examples out.
+        shown = [()] * len(shots) if own["mode"] == "ppl" else shots
+        return self._prompts.filled(self.samples.slice(start, start + len(shots))), shown
+
+    def kind_of(self, own: dict[str, Any], request: Any) -> Callable[[Any], Any]:  # noqa: ARG002
+        return list
+
+    def requests_of(self, own: dict[str, Any], prompts: Any, kind: Callable[[Any], Any]) -> Callable[[int], Any]:  # noqa: ARG002
+        filled, shots = prompts
+        is_merged = own["meta_template"] is not None
+
+        def request(at: int) -> Any:
+            messages: list[Any] = []
+            for one in filled(at):
+                if not isinstance(one, str):
+                    messages.append(one)
+                elif one == self._ice_token:
+                    messages += copy.deepcopy([shown for row in shots[at] for shown in self._shown[row]])
+            return own["finish"](messages) if is_merged else messages
+
+        return request
 
 
-def _messages(template: Any) -> list[Any]:
-    return [one for one in getattr(template, "messages", ()) if isinstance(one, dict)]
+class _Messages:
+    """The messages of one template, filled from one dataset.
+
+    Args:
+        template: The harness's template.
+        rows: The dataset's rows.
+    """
+
+    def __init__(self, template: Any, rows: Rows) -> None:
+        self._messages = template.messages
+        self._renderers: dict[int, Renderer] = {}
+        names = rows.schema.names
+        for place, message in enumerate(self._messages):
+            if not isinstance(message, dict):
+                continue
+            if "expand_column" in message:
+                if message["expand_column"] in names:
+                    _check_column(message["expand_column"], rows.column(message["expand_column"]))
+            elif not message.keys() >= _KEYS:
+                raise NotCoveredError("a message of the configuration has no role or no content")
+            elif template.format_variables and isinstance(message["content"], str):
+                filling = {"type": "PromptTemplate", "template": message["content"]}
+                self._renderers[place] = Renderer(filling, output="text", mode="gen")
+
+    def filled(self, table: pa.Table) -> Callable[[int], Iterator[Any]]:
+        """What gives a row's messages, each a new object, and the bare strings among them."""
+        texts = {place: one.render(table)["prompt"].to_pylist() for place, one in self._renderers.items()}
+        wanted = {one["expand_column"] for one in self._messages if isinstance(one, dict) and "expand_column" in one}
+        columns = {name: table[name] for name in wanted if name in table.column_names}
+
+        def messages(at: int) -> Iterator[Any]:
+            for place, message in enumerate(self._messages):
+                if not isinstance(message, dict):
+                    yield message
+                elif "expand_column" not in message:
+                    made = copy.deepcopy(message)
+                    if place in texts:
+                        made["content"] = texts[place][at]
+                    yield made
+                elif message["expand_column"] in columns:
+                    yield from columns[message["expand_column"]][at].as_py() or ()
+
+        return messages
 
 
-def _column(message: dict[Any, Any]) -> Any:
-    return message.get("expand_column") if "expand_column" in message else None
+def _check_column(name: str, column: pa.ChunkedArray) -> None:
+    """Check that a parser can't fail at a row of a column.
 
-
-def _keys(name: str, column: pa.ChunkedArray) -> tuple[str, ...]:
-    """The keys of the messages in a column."""
+    Raises:
+        NotCoveredError: If it can.
+    """
     kind = column.type
     if not (types.is_list(kind) or types.is_large_list(kind)) or not types.is_struct(kind.value_type):
         raise NotCoveredError(f"the column {name!r}, from which messages are expanded, isn't one of lists of them")
-    fields = [kind.value_type.field(n) for n in range(kind.value_type.num_fields)]
-    names = tuple(field.name for field in fields)
-    if any(map(_has_null, column.chunks)) or not {"role", "content"} <= set(names) or not _are_strings(fields):
-        raise NotCoveredError(f"messages in the column {name!r} hold something else than strings")
-    return names
-
-
-def _are_strings(fields: list[pa.Field]) -> bool:
-    return all(types.is_string(field.type) for field in fields)
-
-
-def _has_null(lists: pa.Array) -> bool:
-    """Whether a message is missing, or a value of one."""
-    messages = pc.list_flatten(lists)
-    fields = range(messages.type.num_fields)
-    return bool(messages.null_count) or any(pc.struct_field(messages, [n]).null_count for n in fields)
+    fields = {kind.value_type.field(n).name for n in range(kind.value_type.num_fields)}
+    if not fields >= _KEYS or any(pc.list_flatten(chunk).null_count for chunk in column.chunks):
+        raise NotCoveredError(f"messages in the column {name!r} are missing, or their role or content")

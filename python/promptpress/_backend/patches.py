@@ -10,6 +10,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from promptpress._backend.own import replaced
+
 Wrap = Callable[[Any], Any]
 """Takes the harness's function, returns what stands in its place."""
 
@@ -56,14 +58,17 @@ class Patches:
             owner = getattr(module, owner_name, None)
             if owner is not None and name in vars(owner):
                 own = vars(owner)[name]
+                made = wrap(own)
                 self._replaced.append((owner, name, own))
-                setattr(owner, name, wrap(own))
+                replaced[made] = own
+                setattr(owner, name, made)
 
     def revert(self) -> None:
         """Put everything back."""
         sys.meta_path.remove(self._finder)
         while self._replaced:
             owner, name, own = self._replaced.pop()
+            replaced.pop(vars(owner)[name], None)
             setattr(owner, name, own)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from promptpress._backend.course import Course
-from promptpress._backend.log import fall_back
 from promptpress._backend.objects import same
 from promptpress._backend.prompts import Prompt
 
@@ -26,6 +25,12 @@ class Block:
         self.request = request
 
 
+def _has(block: Block, prompt: Prompt) -> bool:
+    """Whether a prompt is one of a block's."""
+    at, shots = prompt.row - block.start, prompt.shots
+    return 0 <= at < len(block.shots) and (block.common is shots or block.shots[at] == shots)
+
+
 class Rendering:
     """The requests of one source and one parser.
 
@@ -37,11 +42,18 @@ class Rendering:
         course: The call.
         settings: Arguments of `Renderer` beside the course's; None: everything is made by the harness's code.
         harness: The harness's own request for a prompt.
+        marks: Where it is noted which way each sample's prompt went.
     """
 
-    __slots__ = ("_block", "_blocks", "_course", "_harness", "_key", "_kinds", "_settings")
+    __slots__ = ("_block", "_blocks", "_course", "_harness", "_key", "_kinds", "_marks", "_older", "_settings")
 
-    def __init__(self, course: Course, settings: dict[str, Any] | None, harness: Callable[[Prompt], Any]) -> None:
+    def __init__(
+        self,
+        course: Course,
+        settings: dict[str, Any] | None,
+        harness: Callable[[Prompt], Any],
+        marks: bytearray,
+    ) -> None:
         self._course = course
         self._settings = settings
         self._harness = harness
@@ -49,20 +61,20 @@ class Rendering:
         self._kinds: dict[int, Any] = {}  # by the number of examples: the class of a request, None if not covered
         self._block: Block | None = None
         self._blocks: dict[int, Block] = {}
+        self._older: dict[int, Block] = {}  # the one before, where threads may still be at it
+        self._marks = marks
 
     def request(self, prompt: Prompt) -> Any:
         """What the parser makes of a prompt."""
         block = self._block
         row = prompt.row
-        shots = prompt.shots
-        if (
-            block is None
-            or not block.start <= row < block.end
-            or not (block.common is shots or block.shots[row - block.start] == shots)
-        ):
-            block = self._block_of(prompt)
+        if block is None or not _has(block, prompt):
+            with self._course.lock:
+                block = self._block_of(prompt)
             if block is None:
+                self._marks[row] = 2
                 return self._harness(prompt)
+        self._marks[row] = 1
         return block.request(row - block.start)
 
     def requests(self, prompts: Sequence[Prompt]) -> list[Any]:
@@ -78,44 +90,57 @@ class Rendering:
             else:
                 if at <= block.end:
                     request, start = block.request, block.start
+                    self._marks[first:at] = bytes((1,)) * (at - first)
                     return [request(row - start) for row in range(first, at)]
         return [self.request(prompt) for prompt in prompts]
 
     def _block_of(self, prompt: Prompt) -> Block | None:
         row, length = prompt.row, len(prompt.shots)
         known = self._blocks.get(length)
-        if known is not None and known.start <= row < known.end and known.shots[row - known.start] == prompt.shots:
+        if known is not None and _has(known, prompt):
             self._block = known
             return known
+        older = self._older.get(length)
+        if older is not None and _has(older, prompt):
+            return older
         kind = self._kinds[length] if length in self._kinds else self._kind(prompt)
         if kind is None:
             return None
         # Who reads on gets larger blocks; who jumps gets small ones.
-        size = FIRST_BLOCK
-        if known is not None and known.end == row:
-            size = 2 * (known.end - known.start)
+        size, start, is_shared = FIRST_BLOCK, row, self._course.is_shared
+        if known is not None:
+            grown = min(2 * (known.end - known.start), self._course.largest_block)
+            # Of several threads another than the first may be ahead.
+            if known.end == row or (is_shared and known.end < row < known.end + grown):
+                size, start = grown, known.end
         size = min(size, self._course.largest_block)
-        del known
+        if known is not None and is_shared:
+            self._older[length] = known
+        del known, older
         self._block = None
         self._blocks.pop(length, None)
-        shots = [prompt.shots]
-        for others in self._course.shots[row + 1 : row + size]:
-            shots.append(others if len(others) <= length else others[:length])
+        shots = [
+            others if len(others) <= length else others[:length] for others in self._course.shots[start : start + size]
+        ]
+        shots[row - start] = prompt.shots
         try:
             settings = self._settings or {}
-            prompts = self._course.render(settings, self._key, row, shots)
-            block = Block(row, shots, self._course.requests_of(settings, prompts, kind))
+            prompts = self._course.render(settings, self._key, start, shots)
+            block = Block(start, shots, self._course.requests_of(settings, prompts, kind))
         except Exception as error:
             self._give_up(length, f"rendering failed ({error})")
             return None
         self._block = self._blocks[length] = block
         self._course.keep(self, length)
+        self._course.call.rendered()
         return block
 
     def drop(self, length: int) -> None:
         """Let go the block of so many examples."""
-        if self._blocks.pop(length, None) is self._block:
-            self._block = None
+        with self._course.lock:
+            self._older.pop(length, None)
+            if self._blocks.pop(length, None) is self._block:
+                self._block = None
 
     def _kind(self, prompt: Prompt) -> Any:
         """Try one prompt; the class of its request if both ways give the same."""
@@ -136,5 +161,5 @@ class Rendering:
         return kind
 
     def _give_up(self, length: int, reason: str) -> None:
-        fall_back(reason)
+        self._course.call.left(reason)
         self._kinds[length] = None

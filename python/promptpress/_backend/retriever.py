@@ -197,11 +197,12 @@ class Chosen:
 
     Args:
         retriever: The harness's retriever.
+        shots: What it chose.
     """
 
-    def __init__(self, retriever: Any) -> None:
+    def __init__(self, retriever: Any, shots: Any) -> None:
         self._retriever = retriever
-        self.shots = retriever.retrieve()
+        self.shots = shots
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._retriever, name)

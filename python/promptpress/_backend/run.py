@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from promptpress._backend.choice import numbered
 from promptpress._backend.course import Course
-from promptpress._backend.dataset import NotCoveredError
-from promptpress._backend.expansions import check_expansions, expands
-from promptpress._backend.log import fall_back
+from promptpress._backend.expansions import expands
+from promptpress._backend.objects import same
+from promptpress._backend.own import NotCoveredError, check_class, check_made, check_own, check_shadows
+from promptpress._backend.report import fall_back
 from promptpress._backend.source import Source
 
 _RETRIEVING = ("generate_ice", "generate_label_prompt", "generate_prompt_for_generate_task")
@@ -94,10 +96,7 @@ class Run:
             "reader": {"input_columns": list(reader.input_columns), "output_column": reader.output_column},
             "dialect": self.classes.dialect,
         }
-        self._expands = expands(prompt_template) or expands(ice_template)
-        # Without a template of prompts that of examples makes them too.
-        filled = [(ice_template if prompt_template is None else prompt_template, retriever.test_ds)]
-        check_expansions(filled + ([(ice_template, retriever.index_ds)] if any(shots) else []))
+        self.expands = expands(prompt_template) or expands(ice_template)
         joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
         if any(shots):
             self._check_examples(shots)
@@ -150,14 +149,14 @@ class Run:
 
     def _parser_settings(self, parser: Any, shape: type) -> dict[str, Any] | None:
         """Arguments of `Renderer` for a parser and a class of prompts; None if they aren't covered."""
-        if type(parser) not in self.classes.parsers() or "parse_template" in vars(parser):
+        try:
+            check_parser(self.classes, parser)
+        except NotCoveredError as reason:
+            self.course.call.left(str(reason))
             return None
         meta = parser.meta_template
         to_messages = type(parser) is loaded(*self.classes.api_parser)
         if shape is list:
-            if self._expands and isinstance(meta, list):
-                fall_back("a meta template that is a list, for messages that are expanded from a column")
-                return None
             messages = {"output": "messages", "meta_template": meta if isinstance(meta, list) else None}
             return messages if to_messages else None
         if not meta:
@@ -178,12 +177,11 @@ class Run:
         names = next((names for (at, name), names in known if type(template) is loaded(f"{openicl}.{at}", name)), None)
         if names is None:
             raise NotCoveredError(f"the template {type(template).__name__} isn't one of those that are covered")
-        own = next(
-            (name for name, value in vars(template).items() if name.startswith("generate") and callable(value)), None
-        )
-        if own is not None:
-            raise NotCoveredError(f"the template has a {own} of its own")
-        return {"type": type(template).__name__, **{name: getattr(template, name) for name in names}}
+        settings = {name: getattr(template, name) for name in names}
+        check_class(type(template))
+        check_shadows(template)
+        check_made(template, lambda: type(template)(**settings), same)
+        return {"type": type(template).__name__, **settings}
 
     def _check_examples(self, shots: list[Sequence[int]]) -> None:
         """Leave to the harness what it will raise somewhere between the first sample and the last."""
@@ -208,6 +206,8 @@ def run_of(  # noqa: PLR0917 - a call, as the harness makes it
     shots: Any,
     ice_template: Any,
     prompt_template: Any,
+    *,
+    is_written: bool = False,
 ) -> Run | None:
     """What bulk rendering needs for a call.
 
@@ -219,15 +219,17 @@ def run_of(  # noqa: PLR0917 - a call, as the harness makes it
         shots: What it chose.
         ice_template: The harness's template of examples, or None.
         prompt_template: The harness's template of prompts, or None.
+        is_written: Whether the loop puts shorter lists into `shots`.
 
     Returns:
         None, after a word in the log, if it isn't covered, or if there is nothing to render.
     """
-    if not shots:
-        return None
     try:
+        chosen = numbered(shots, is_written=is_written)
+        if not chosen:
+            return None
         _check_model(kind.classes, model, asked)
-        return kind(retriever, shots, ice_template, prompt_template)
+        return kind(retriever, chosen, ice_template, prompt_template)
     except NotCoveredError as reason:
         fall_back(str(reason))
     except Exception as error:
@@ -247,6 +249,39 @@ def check_retriever(classes: Classes, retriever: Any) -> None:
     for name in _RETRIEVING:
         if getattr(type(retriever), name) is not getattr(base, name) or name in vars(retriever):
             raise NotCoveredError(f"{type(retriever).__name__} has a {name} of its own")
+        check_own(base.__module__, f"{base.__name__}.{name}")
+
+
+def check_parser(classes: Classes, parser: Any) -> None:
+    """Check that a parser is one of the harness's, as it comes from its constructor.
+
+    Raises:
+        NotCoveredError: If it isn't.
+    """
+    kind = type(parser)
+    if kind not in classes.parsers():
+        raise NotCoveredError(f"the parser {kind.__name__} isn't one of the harness's")
+    check_class(kind)
+    check_shadows(parser)
+    check_made(parser, lambda: kind(parser.meta_template), same)
+
+
+def check_inferencer(inferencer: Any, *methods: str) -> None:
+    """Check that an inferencer has methods of its class's file.
+
+    Args:
+        inferencer: The harness's inferencer.
+        methods: Their names.
+
+    Raises:
+        NotCoveredError: If one is another.
+    """
+    kind = type(inferencer)
+    for name in methods:
+        owner = next(base for base in kind.__mro__ if name in vars(base))
+        if name in vars(inferencer):
+            raise NotCoveredError(f"the {kind.__name__} has a {name} of its own")
+        check_own(owner.__module__, f"{owner.__name__}.{name}")
 
 
 def _check_model(classes: Classes, model: Any, asked: Sequence[str]) -> None:
@@ -255,6 +290,8 @@ def _check_model(classes: Classes, model: Any, asked: Sequence[str]) -> None:
         found = getattr(type(model), name, None)
         if (found is not None and found is not getattr(base, name)) or name in getattr(model, "__dict__", ()):
             raise NotCoveredError(f"{type(model).__name__} has a {name} of its own")
+        if found is not None:
+            check_own(base.__module__, f"{base.__name__}.{name}")
     parser = getattr(model, "template_parser", None)
-    if parser is not None and type(parser) not in classes.parsers():
-        raise NotCoveredError(f"the parser {type(parser).__name__} isn't one of the harness's")
+    if parser is not None:
+        check_parser(classes, parser)

@@ -25,7 +25,7 @@ class Source:
         shots: Its examples.
     """
 
-    __slots__ = ("_last", "_parser_settings", "_renderings", "_settings", "build", "course", "shape")
+    __slots__ = ("_last", "_marks", "_parser_settings", "_renderings", "_settings", "build", "course", "shape")
 
     def __init__(  # noqa: PLR0917 - all of them are needed
         self,
@@ -42,6 +42,7 @@ class Source:
         self._settings = settings
         self._parser_settings = parser_settings
         self._renderings: dict[Any, Any] = {}
+        self._marks = course.call.marks(course.samples.count)
         self._last: tuple[Any, Any, Any] = (None, None, None)
 
     def prompt(self, row: int) -> Prompt:
@@ -95,8 +96,9 @@ class Source:
                 return built if self.shape is str else parse(parser, built, mode)
 
             if settings is not None:
-                settings = {**self._settings, **settings}
+                settings = {**self._settings, **settings, "finish": lambda built: parse(parser, built, mode)}
             # The parser is kept, so that no other gets its id.
-            found = self._renderings[key] = (Rendering(self.course, settings, harness), parser)
+            made = (Rendering(self.course, settings, harness, self._marks), parser)
+            found = self._renderings.setdefault(key, made)  # another thread may have been faster
         self._last = (parser, mode, found[0])
         return found[0]

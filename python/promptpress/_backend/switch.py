@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from promptpress._backend import log
+from promptpress._backend import log, report
 from promptpress._backend.patches import Patches
+
+_on: set[Switch] = set()
 
 
 class Switch:
@@ -18,6 +21,7 @@ class Switch:
         harness: The harness's name.
         package: Its package.
         patches: What being on means.
+        has_lines: Whether its console shows one line after the other, not a screen.
 
     Example:
         >>> import json
@@ -27,10 +31,11 @@ class Switch:
         '"A"'
     """
 
-    def __init__(self, harness: str, package: str, patches: Patches) -> None:
+    def __init__(self, harness: str, package: str, patches: Patches, *, has_lines: bool = True) -> None:
         self._harness = harness
         self._package = package
         self._patches = patches
+        self._has_lines = has_lines
         self._is_on = False
         self._lock = threading.Lock()
 
@@ -38,8 +43,8 @@ class Switch:
         """Have the harness's inferencers render their prompts in bulk, in this process, from now on.
 
         What the model receives, what is written and what is raised stay as they are. What isn't covered is done by the
-        harness's own code, and the log of `promptpress.backend` says so once for each reason. The harness may be
-        imported before or after.
+        harness's own code. The log of `promptpress.backend` says for each call of an inferencer which way its prompts
+        go, and in the end how many went which way. The harness may be imported before or after.
 
         Raises:
             ImportError: If the harness isn't installed.
@@ -53,6 +58,10 @@ class Switch:
             if self._is_on:
                 self._patches.revert()
                 self._is_on = False
+                _on.discard(self)
+                if not _on:
+                    report.end()
+                    log.forget()
 
     def backend(self) -> AbstractContextManager[None]:
         """On within a `with` block, and then as it was before.
@@ -72,9 +81,12 @@ class Switch:
         with self._lock:
             was_off = not self._is_on
             if was_off:
-                log.forget()
+                log.listen()
+                # Where the environment has switched it on, so it has for all processes of the run.
+                report.start(tells=bool(os.environ.get("PROMPTPRESS_BACKEND")), follows=self._has_lines)
                 self._patches.apply()
                 self._is_on = True
+                _on.add(self)
             return was_off
 
     @contextmanager

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
 
+from promptpress._backend import report
 from promptpress._backend.course import Course
-from promptpress._backend.dataset import NotCoveredError
+from promptpress._backend.own import NotCoveredError
 from promptpress._backend.run import Classes, Run, loaded
 from promptpress.aisbench.bulk_media import JSON, MediaCourse
 from promptpress.aisbench.bulk_media import TEMPLATE as MEDIA_TEMPLATE
@@ -16,6 +18,19 @@ _OPENICL = "ais_bench.benchmark.openicl"
 _ATTRIBUTES = ("template", "ice_token", "sep_token")
 MODEL = "ais_bench.benchmark.models.local_models.base"
 API_MODEL = "ais_bench.benchmark.models.api_models.base_api"
+
+
+def call(inferencer: Any, retriever: Any) -> AbstractContextManager[report.Call]:
+    """What goes on within is one call of an inferencer.
+
+    Args:
+        inferencer: The harness's inferencer.
+        retriever: The harness's retriever.
+    """
+    config = getattr(inferencer, "model_cfg", None) or {}
+    labels = getattr(inferencer, "labels", None) or ("",)
+    count = len(retriever.test_ds) * len(labels)
+    return report.call(str(config.get("abbr", "")), str(getattr(retriever.dataset, "abbr", "")), count)
 
 
 class AISBenchRun(Run):

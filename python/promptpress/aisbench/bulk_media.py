@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from promptpress._backend.course import Course
-from promptpress._backend.dataset import NotCoveredError
+from promptpress._backend.own import NotCoveredError
 from promptpress._backend.run import loaded
 
 TEMPLATE = ("icl_prompt_template.icl_prompt_template_mm", "MMPromptTemplate")

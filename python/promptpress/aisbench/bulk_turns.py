@@ -8,13 +8,15 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._backend.dataset import NotCoveredError, Rows
-from promptpress._backend.log import fall_back
+from promptpress._backend.choice import listed, numbered
+from promptpress._backend.dataset import Rows
 from promptpress._backend.objects import same
+from promptpress._backend.own import NotCoveredError, check_class, check_made, check_shadows
+from promptpress._backend.report import current, fall_back
 from promptpress._backend.retriever import Chosen
-from promptpress._backend.run import check_retriever, loaded
+from promptpress._backend.run import check_inferencer, check_retriever, loaded
 from promptpress._notes import silent
-from promptpress.aisbench.bulk_course import AISBenchRun
+from promptpress.aisbench.bulk_course import AISBenchRun, call
 from promptpress.aisbench.prompt_list import get_round_index
 from promptpress.renderer import Renderer
 from promptpress.requests import to_pylist
@@ -30,18 +32,23 @@ class Dialogues(Chosen):
 
     Args:
         retriever: The harness's retriever.
+        shots: What it chose.
 
     Raises:
         NotCoveredError: For other templates, for examples, and for columns that aren't lists.
     """
 
-    def __init__(self, retriever: Any) -> None:
-        super().__init__(retriever)
+    def __init__(self, retriever: Any, shots: Any) -> None:
+        super().__init__(retriever, shots)
         check_retriever(AISBenchRun.classes, retriever)
         template = retriever.prompt_template
-        if type(template) is not loaded(TEMPLATE, "MultiTurnPromptTemplate") or "generate_item" in vars(template):
-            raise NotCoveredError(f"turns of {type(template).__name__} aren't covered")
-        if retriever.ice_template is not None or any(self.shots):
+        kind = type(template)
+        if kind is not loaded(TEMPLATE, "MultiTurnPromptTemplate"):
+            raise NotCoveredError(f"turns of {kind.__name__} aren't covered")
+        check_class(kind)
+        check_shadows(template)
+        check_made(template, lambda: kind(template.template, template.ice_token, template.sep_token), same)
+        if retriever.ice_template is not None or any(numbered(shots, is_written=False)):
             raise NotCoveredError("turns with examples")
         self._rows = Rows(retriever.test_ds)
         for name in _COLUMNS:
@@ -91,22 +98,31 @@ def bulk_turns(harness: Callable[..., Any]) -> Callable[..., Any]:
     """MultiTurnGenInferencer's `get_data_list`, in bulk where it is covered."""
 
     def get_data_list(self: Any, retriever: Any, *rest: Any, **others: Any) -> Any:
-        if type(self) is not loaded(INFERENCER, "MultiTurnGenInferencer"):
-            fall_back(f"{type(self).__name__} isn't covered")
-            return harness(self, retriever, *rest, **others)
-        found = retriever
-        try:
-            if len(retriever.test_ds):
-                dialogues = Dialogues(retriever)
-                expected = retriever.generate_prompt_for_generate_task(0, "")
-                if same(dialogues.generate_prompt_for_generate_task(0, ""), expected):
-                    found = dialogues
-                else:
-                    fall_back("the harness's dialogue is another")
-        except NotCoveredError as reason:
-            fall_back(str(reason))
-        except Exception as error:
-            fall_back(f"rendering failed ({error})")
-        return harness(self, found, *rest, **others)
+        with call(self, retriever):
+            return harness(self, in_turns(self, retriever), *rest, **others)
 
     return get_data_list
+
+
+def in_turns(inferencer: Any, retriever: Any) -> Any:
+    """A retriever whose dialogues come out of blocks; after a word in the log the harness's, if that isn't covered."""
+    if type(inferencer) is not loaded(INFERENCER, "MultiTurnGenInferencer"):
+        fall_back(f"{type(inferencer).__name__} isn't covered")
+        return retriever
+    if not len(retriever.test_ds):
+        return retriever
+    shots = listed(retriever.retrieve(), is_read_once=True)
+    try:
+        check_inferencer(inferencer, "get_data_list")
+        dialogues = Dialogues(retriever, shots)
+        expected = retriever.generate_prompt_for_generate_task(0, "")
+        if not same(dialogues.generate_prompt_for_generate_task(0, ""), expected):
+            raise NotCoveredError("the harness's dialogue is another")
+    except NotCoveredError as reason:
+        fall_back(str(reason))
+    except Exception as error:
+        fall_back(f"rendering failed ({error})")
+    else:
+        current().rendered(len(shots))
+        return dialogues
+    return Chosen(retriever, shots)

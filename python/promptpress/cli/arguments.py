@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import itertools
 import json
+import re
+import sys
 from typing import Any, NoReturn
 
 from .errors import UsageError
@@ -26,7 +30,8 @@ its retriever to its model's parser. No model is loaded.
 
 _VERIFY_CODES = """\
 exit codes: 0 all requests are equal, 1 a difference, or something unexpected, 2 command line, 3 configuration, or the
-harness isn't installed, 4 data, or the dataset can't be loaded, 130 interrupted, 143 terminated.
+harness isn't installed, 4 data, or the dataset can't be loaded, 6 promptpress doesn't support it, 130 interrupted,
+143 terminated. With --dataset all, or --model-abbr all: 1 if there is a difference, else an error's, else 6.
 """
 
 _EXIT_CODES = """\
@@ -35,10 +40,44 @@ Whatever goes wrong, --out is either complete or untouched.
 """
 
 _FORMATS = ("parquet", "arrow", "jsonl")
+_DIALECTS = ("opencompass", "aisbench", "openicl", "meta_prompt_design")
+_NUMBER = re.compile(r"-\d+(\.\d*)?$")
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that tells its errors as the rest of the command does."""
+    """A parser that tells its errors as the rest of the command does, and what was probably meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Look at the options first: one that is misspelt leaves another one missing, which isn't what is wrong."""
+        given = sys.argv[1:] if args is None else list(args)
+        leading = list(itertools.takewhile(lambda text: text[:1] != "-", given))
+        if self._subparsers is None and len(leading) > 1:
+            self.error(f"{leading[1]}: one CONFIG comes first; samples come with --data, examples with --examples")
+        for text in given:
+            if text == "--" or (self._subparsers is not None and text[:1] != "-"):
+                break  # what follows are no options, or those of a command
+            self._check_option(text)
+        return super().parse_known_args(given, namespace)
+
+    def _check_option(self, text: str) -> None:
+        name = text.partition("=")[0]
+        if name[:1] != "-" or name == "-" or " " in text or _NUMBER.match(text) or name in self._option_string_actions:
+            return
+        meant = f"--{name.lstrip('-')}"
+        options = [meant] if meant in self._option_string_actions else list(self._option_string_actions)
+        close = difflib.get_close_matches(meant, options, 2, 0.75)
+        self.error(f"{name}: no such option" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            close = difflib.get_close_matches(str(value), list(map(str, action.choices or ())), 1)
+            if close:
+                error.message += f"; did you mean {close[0]!r}?"
+            elif action.dest == "command" and "." in str(value):
+                error.message += f"; did you mean: promptpress render {value} ...?"
+            raise
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -107,7 +146,7 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
     what.add_argument("--mode", choices=("gen", "ppl"))
     what.add_argument("--labels", type=_labels, metavar="A,B", help="labels to render in ppl; or a JSON list")
     what.add_argument("--substitution", choices=("harness", "single_pass"))
-    what.add_argument("--dialect", help="whose rules decide where harnesses differ: opencompass, aisbench, openicl")
+    what.add_argument("--dialect", choices=_DIALECTS, help="whose rules decide where harnesses differ")
     what.add_argument("--strings", choices=("string", "large_string", "string_view"), help="layout of prompts in Arrow")
     what.add_argument("--limit", type=_natural, metavar="N", help="the first N samples only")
 
@@ -138,7 +177,7 @@ def _add_verify(commands: argparse._SubParsersAction[Any]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_config(verify)
+    _add_config(verify, "; all takes every one")
     add = verify.add_argument
     add(
         "--data",
@@ -149,6 +188,7 @@ def _add_verify(commands: argparse._SubParsersAction[Any]) -> None:
         help="the samples; default: the dataset that CONFIG names, as the harness loads it",
     )
     add("--examples", metavar="FILE", nargs="+", action="extend", help="with --data: the rows that examples come from")
+    add("--backend", action="store_true", help="don't compare: list what the bulk backend would render, and what not")
     add("--rows", "--limit", type=_natural, metavar="N", help="the first N samples only")
     add("--dialect", choices=("opencompass", "aisbench"), help="which harness, where CONFIG's class names don't tell")
     add("--data-format", choices=_FORMATS, help="of --data, whatever the suffix")
@@ -156,13 +196,15 @@ def _add_verify(commands: argparse._SubParsersAction[Any]) -> None:
     add("--traceback", action="store_true", help="show where in the code an error comes from")
 
 
-def _add_config(command: argparse.ArgumentParser) -> None:
+def _add_config(command: argparse.ArgumentParser, more: str = "") -> None:
     add = command.add_argument
     add("config", metavar="CONFIG", help="the prompt configuration")
     add("--model", metavar="CONFIG", help="a model configuration: its meta template and class; default: CONFIG's own")
     pick = command.add_argument_group("where a file holds several")
-    pick.add_argument("--dataset", metavar="NAME", help="which dataset, by its abbr or the variable that holds it")
-    pick.add_argument("--model-abbr", metavar="NAME", help="which model, by its abbr")
+    pick.add_argument(
+        "--dataset", metavar="NAME", help=f"which dataset, by its abbr or the variable that holds it{more}"
+    )
+    pick.add_argument("--model-abbr", metavar="NAME", help=f"which model, by its abbr{more}")
 
 
 def _names(text: str) -> list[str]:

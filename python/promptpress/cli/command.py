@@ -59,7 +59,7 @@ def _render(arguments: Namespace) -> ExitCode:
 def _verify(arguments: Namespace) -> ExitCode:
     from .verify import verify  # noqa: PLC0415 - --help needn't wait for Arrow
 
-    return ExitCode.OK if verify(arguments) else ExitCode.DIFFERENT
+    return verify(arguments)
 
 
 _COMMANDS: dict[str, Callable[[Namespace], ExitCode]] = {"render": _render, "verify": _verify}

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ConfigError, UsageError, reason
+from .places import missing
 from .python_config import read_python
+from .samples import FORMATS
 
 _MAX_FILE = 1 << 28
 
@@ -48,12 +50,13 @@ def read_config(path: str) -> Config:
     if suffix == ".py":
         return Config(path, read_python(path), python=True)
     if suffix not in _READERS:
-        raise UsageError(f"{path}: a configuration is a {', '.join(_READERS)} or .py file")
+        hint = "; samples come with --data" if suffix in FORMATS else ""
+        raise UsageError(f"{path}: a configuration is a {', '.join(_READERS)} or .py file{hint}")
     try:
         with open(path, "rb") as file:
             source = file.read(_MAX_FILE + 1)
     except OSError as error:
-        raise ConfigError(f"{path}: {reason(error)}") from None
+        raise ConfigError(f"{path}: {missing(path, error)}") from None
     if len(source) > _MAX_FILE:
         raise ConfigError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
     try:
@@ -93,10 +96,13 @@ def _yaml(path: str, text: str) -> Any:
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             seen: list[Any] = []
-            for key_node, _ in node.value:
+            for key_node, value_node in node.value:
                 if key_node.tag == "tag:yaml.org,2002:merge":
                     continue
                 key = self.construct_object(key_node, deep=True)
+                if node.flow_style and len(node.value) == 1 and _is_empty(value_node) and isinstance(key, str):
+                    line = node.start_mark.line + 1
+                    raise ConfigError(f"{path}:{line}: {{{key}}} is a mapping in YAML; quote the text: '{{{key}}}'")
                 if key in seen:
                     line = key_node.start_mark.line + 1
                     raise ConfigError(f"{path}:{line}: the key {key!r} stands twice in one mapping")
@@ -108,9 +114,26 @@ def _yaml(path: str, text: str) -> Any:
         return yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem or error.context}") from None
+        hint = _quoting(text, line)
+        raise ConfigError(f"{path}:{line}: not valid YAML: {error.problem or error.context}{hint}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{path}: not valid YAML: {reason(error)}") from None
+
+
+def _is_empty(node: Any) -> bool:
+    return bool(node.tag == "tag:yaml.org,2002:null" and node.value == "")
+
+
+def _quoting(text: str, line: int) -> str:
+    """Say that a text has to be quoted, where a line has what YAML takes for something else."""
+    lines = text.splitlines()
+    shown = lines[line - 1].strip() if line <= len(lines) else ""
+    value = shown.partition(": ")[2].strip() or shown.removeprefix("- ")
+    if "\t" in (lines[line - 1] if line <= len(lines) else ""):
+        return "; YAML indents by spaces, not by tabs"
+    if value[:1] in {"{", "[", "<", "%", "@", "`", "*", "&", "!"} or ": " in value:
+        return "; a text that begins with a brace or the like, or has ': ' in it, is quoted in YAML: \"...\""
+    return ""
 
 
 def _toml(path: str, text: str) -> Any:
@@ -124,7 +147,8 @@ def _toml(path: str, text: str) -> Any:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not valid TOML: {reason(error)}") from None
+        hint = "; a text is quoted in TOML" if "Invalid value" in str(error) else ""
+        raise ConfigError(f"{path}: not valid TOML: {reason(error)}{hint}") from None
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {".json": _json, ".yaml": _yaml, ".yml": _yaml, ".toml": _toml}

@@ -22,6 +22,7 @@ class ExitCode(IntEnum):
     CONFIGURATION = 3
     DATA = 4
     OUTPUT = 5
+    UNSUPPORTED = 6  # `verify`: promptpress has no part for what the harness does
     INTERRUPTED = 130  # what a shell reports for SIGINT: 128 + 2
     TERMINATED = 143  # and for SIGTERM: 128 + 15
 

@@ -44,6 +44,7 @@ class Harness:
     lm_parser: str
     api_parser: str
     templates_in_retriever: bool  # else the retriever's methods take them
+    dialect: str = ""
 
     def load(self) -> str:
         """Import the harness.
@@ -62,7 +63,7 @@ class Harness:
         if found is None:
             raise ConfigError(f"verify compares with {self.name}, which isn't installed: pip install {self.name}")
         try:
-            with _silence():
+            with silence():
                 for module in ("mmengine.config", "datasets", *map(self._module, ("registry", "openicl"))):
                     importlib.import_module(module)
                 for parser in (self.lm_parser, self.api_parser):
@@ -89,7 +90,7 @@ class Harness:
         from mmengine.config import Config as HarnessConfig  # noqa: PLC0415 - comes with the harness
 
         try:
-            with _silence():
+            with silence():
                 value = HarnessConfig.fromfile(path, format_python_code=False).to_dict()
         except Exception as error:
             raise ConfigError(f"{path}: {self.name} can't read it: {type(error).__name__}: {reason(error)}") from error
@@ -111,7 +112,7 @@ class Harness:
         wanted = {key: copy.deepcopy(value) for key, value in config.items() if key not in ("infer_cfg", "eval_cfg")}
         try:
             with redirect_stdout(io.StringIO()):
-                dataset = self._registry("LOAD_DATASET").build(wanted)
+                dataset = self.registry("LOAD_DATASET").build(wanted)
             return SimpleNamespace(reader=dataset.reader, train=dataset.train, test=dataset.test)
         except Exception as error:
             raise DataError(
@@ -168,7 +169,7 @@ class Harness:
         outcome = Outcome()
         row: int | None = None
         try:
-            with _silence():
+            with silence():
                 chosen, requests_of = self._prepared(config["infer_cfg"], dataset, settings)
                 for row, indices in enumerate(chosen):
                     outcome.rows.append(requests_of(row, indices))
@@ -186,13 +187,12 @@ class Harness:
         templates = {name: infer.get(name) for name in ("ice_template", "prompt_template")}
         given: dict[str, Any] = {}
         if self.templates_in_retriever:
-            retriever = self._registry("ICL_RETRIEVERS").build({**infer["retriever"], "dataset": dataset, **templates})
+            retriever = self.registry("ICL_RETRIEVERS").build({**infer["retriever"], "dataset": dataset, **templates})
         else:
-            build = self._registry("ICL_PROMPT_TEMPLATES").build
+            build = self.registry("ICL_PROMPT_TEMPLATES").build
             given = {name: None if part is None else build(part) for name, part in templates.items()}
-            retriever = self._registry("ICL_RETRIEVERS").build({**infer["retriever"], "dataset": dataset})
-        module, _, name = (self.api_parser if settings["output"] == "messages" else self.lm_parser).rpartition(".")
-        parser = getattr(importlib.import_module(self._module(module)), name)(settings["meta_template"])
+            retriever = self.registry("ICL_RETRIEVERS").build({**infer["retriever"], "dataset": dataset})
+        parser = self.parser(settings["output"])(settings["meta_template"])
         inferencer = infer.get("inferencer") or {}
         mode = mode_of(inferencer)
         for_ice = {name: part for name, part in given.items() if name == "ice_template"}
@@ -203,7 +203,7 @@ class Harness:
 
         chosen = retriever.retrieve()
         if asks(inferencer) is not None:
-            registry = self._registry("ICL_INFERENCERS")
+            registry = self.registry("ICL_INFERENCERS")
             if last_part(inferencer.get("type")) == TURNS:
                 kind = registry.get(inferencer["type"])
                 return chosen, dialogues_of(kind, inferencer, parser, retriever)
@@ -228,10 +228,38 @@ class Harness:
 
         return chosen, labelled
 
+    def parser(self, output: str) -> Any:
+        """Give one of the harness's parsers.
+
+        Args:
+            output: `messages` for that of APIs, else that of language models.
+
+        Returns:
+            The class.
+
+        """
+        module, _, name = (self.api_parser if output == "messages" else self.lm_parser).rpartition(".")
+        return getattr(importlib.import_module(self._module(module)), name)
+
+    def model_bases(self) -> tuple[Any, Any]:
+        """Give the base classes of language models and of APIs."""
+        names = {self.lm_parser: "BaseModel", self.api_parser: "BaseAPIModel"}
+        modules = {name: importlib.import_module(self._module(path.rpartition(".")[0])) for path, name in names.items()}
+        return modules["BaseModel"].BaseModel, modules["BaseAPIModel"].BaseAPIModel
+
     def _module(self, name: str) -> str:
         return f"{self.package}.{name}"
 
-    def _registry(self, name: str) -> Any:
+    def registry(self, name: str) -> Any:
+        """Give one of the harness's registries.
+
+        Args:
+            name: its name.
+
+        Returns:
+            The registry.
+
+        """
         return getattr(importlib.import_module(self._module("registry")), name)
 
 
@@ -253,8 +281,14 @@ def mode_of(inferencer: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
-    """Keep a harness's log lines and progress bars off the terminal."""
+def silence() -> Iterator[None]:
+    """Keep a harness's log lines and progress bars off the terminal.
+
+    Example:
+        >>> with silence():
+        ...     print("Loading ...")
+
+    """
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -267,6 +301,7 @@ def _silence() -> Iterator[None]:
 HARNESSES = {
     "opencompass": Harness(
         name="opencompass",
+        dialect="opencompass",
         package="opencompass",
         lm_parser="models.base.LMTemplateParser",
         api_parser="models.base_api.APITemplateParser",
@@ -274,6 +309,7 @@ HARNESSES = {
     ),
     "aisbench": Harness(
         name="ais-bench-benchmark",
+        dialect="aisbench",
         package="ais_bench.benchmark",
         lm_parser="models.local_models.base.LMTemplateParser",
         api_parser="models.api_models.base_api.APITemplateParser",

@@ -140,11 +140,16 @@ class JsonLines:
                 row = json.loads(text, object_pairs_hook=_Pairs)
             except ValueError as error:
                 detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-                raise DataError(f"{self.path}:{number}: not valid JSON: {detail}") from None
+                array = number == 1 and text.strip() == b"["
+                hint = "; one object a line is wanted: jq -c '.[]' makes such lines of an array" if array else ""
+                raise DataError(f"{self.path}:{number}: not valid JSON: {detail}{hint}") from None
             except RecursionError:
                 raise DataError(f"{self.path}:{number}: nested too deeply") from None
             if not isinstance(row, _Pairs):
-                raise DataError(f"{self.path}:{number}: {_kind(row)}, not an object")
+                hint = "; one object a line is wanted: jq -c '.[]' makes such lines of an array"
+                raise DataError(
+                    f"{self.path}:{number}: {_kind(row)}, not an object{hint if isinstance(row, list) else ''}"
+                )
             self._check(number, row, kinds, "")
             for name, value in row:
                 if name in rounded and (lost := _first_rounded(value)) is not None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .refusals import same_fault, words
+
 _AROUND = 40  # characters of a text shown on either side of a difference
 _SHOWN = 160  # characters of anything else
 _NOTHING = object()
@@ -27,7 +29,7 @@ class Refusal:
     error: Exception
 
     def __str__(self) -> str:
-        text = " ".join(str(self.error).split("\n")) or _raised_at(self.error)
+        text = words(self.error) or _raised_at(self.error)
         return f"{type(self.error).__name__}: {text}" if text else type(self.error).__name__
 
 
@@ -63,8 +65,8 @@ class Difference:
 def first_difference(one: Outcome, other: Outcome) -> Difference | None:
     """Find the first row, label or turn, and position at which two outcomes differ.
 
-    Two refusals of the same row agree, whatever their words: each side has exceptions of its own. So do two refusals
-    before the first row.
+    Two refusals of the same row, or before the first one, agree if both name the same fault
+    (`promptpress.cli.refusals.same_fault`).
 
     Args:
         one: what one side gave for some rows.
@@ -92,8 +94,11 @@ def first_difference(one: Outcome, other: Outcome) -> Difference | None:
                 return Difference(", ".join(where), found[1], found[2], equal)
             equal += 1
     row = min(len(one.rows), len(other.rows))
-    if len(one.rows) == len(other.rows) and (one.refusal is None) == (other.refusal is None):
-        return None
+    if len(one.rows) == len(other.rows):
+        if one.refusal is None and other.refusal is None:
+            return None
+        if one.refusal is not None and other.refusal is not None and same_fault(one.refusal.error, other.refusal.error):
+            return None
     return Difference(f"row {row}", _at(one, row), _at(other, row), equal)
 
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from ..requests import to_pylist
 from .errors import OutputError, reason
+from .places import is_remote, missing
 
 STDOUT = "-"
 
@@ -66,6 +67,8 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
         with standard_output() as stream:
             yield stream.buffer
         return
+    if is_remote(path):
+        raise OutputError(f"{path}: output goes to local files; write one and copy it there")
     place = os.path.realpath(path)  # a link keeps pointing where it points
     if os.path.isdir(place):
         raise OutputError(f"{path}: a folder, not a file")
@@ -128,6 +131,8 @@ def _told(path: str) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise OutputError(f"{path}: nobody reads it any more") from error
+        if isinstance(error, FileNotFoundError):
+            raise OutputError(f"{path}: {missing(path, error)}") from error
         hint = " (disk full)" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
         raise OutputError(f"{path}: {reason(error)}{hint}") from error
 
@@ -184,6 +189,8 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
     """
     try:
         if kind == "jsonl":
+            if compression not in (None, "none"):
+                raise OutputError("the jsonl output: JSON lines have no --compression")
             return _JsonLines(file)
         if kind == "arrow":
             options = pa.ipc.IpcWriteOptions(compression=None if compression in (None, "none") else compression)

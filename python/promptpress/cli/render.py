@@ -128,6 +128,21 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
     if arguments.examples:
         options["examples"] = Samples(arguments.examples, None).table()
+    try:
+        return _made(chosen, model, options)
+    except promptpress.TemplateError as error:
+        if error.path == "examples" and not arguments.examples:
+            text = str(error).partition("; ")[0]
+            raise ConfigError(f"{text}; --examples FILE gives the rows, usually the train split") from error
+        if error.path == "reader.output_column" and "none is named" in str(error):
+            text = str(error).partition("; ")[0]
+            raise ConfigError(
+                f"{arguments.config}: {text}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"
+            ) from error
+        raise
+
+
+def _made(chosen: Chosen, model: Mapping[str, Any] | None, options: Mapping[str, Any]) -> promptpress.Renderer:
     if chosen.dataset is not None:
         return promptpress.Renderer.from_config(chosen.dataset, model, **options)
     given = dict(chosen.arguments or {})
@@ -139,13 +154,19 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
 
 
 def configuration(
-    arguments: Namespace, read: Callable[[str], Config] = read_config
+    arguments: Namespace,
+    read: Callable[[str], Config] = read_config,
+    *,
+    dataset: Chosen | None = None,
+    model: Mapping[str, Any] | None = None,
 ) -> tuple[Chosen, Mapping[str, Any] | None]:
     """Read the dataset and the model that the command line means.
 
     Args:
         arguments: as `promptpress.cli.arguments.parse` gives them.
         read: what reads a configuration file.
+        dataset: the dataset, where it is chosen already.
+        model: the model, likewise.
 
     Returns:
         What the renderer is made of, and the model's dict.
@@ -155,8 +176,8 @@ def configuration(
 
     """
     config = read(arguments.config)
-    chosen = choose_dataset(config, arguments.dataset)
-    return chosen, _model(arguments, config, chosen, read)
+    chosen = choose_dataset(config, arguments.dataset) if dataset is None else dataset
+    return chosen, _model(arguments, config, chosen, read) if model is None else model
 
 
 def _model(

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from .errors import DataError, UsageError, reason
 from .jsonl_input import JsonLines
+from .places import conversion, is_remote, missing
 
 FORMATS = {
     ".parquet": "parquet",
@@ -47,8 +48,13 @@ def format_of(path: str, override: str | None, option: str) -> str:
     if override is not None:
         return override
     suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS and os.path.isdir(path):
+        raise UsageError(f"{path}: a folder, not a file; name a file in it")
     if suffix not in FORMATS:
-        raise UsageError(f"{path}: the suffix {suffix!r} is none of {', '.join(FORMATS)}; {option} says the format")
+        hint = conversion(path) if option == "--data-format" else ""
+        raise UsageError(
+            f"{path}: the suffix {suffix!r} is none of {', '.join(FORMATS)}; {option} says the format{hint}"
+        )
     return FORMATS[suffix]
 
 
@@ -94,7 +100,7 @@ class Samples:
 
     def _open(self, path: str, kind: str, batch_size: int) -> _File:
         if os.path.isdir(path):
-            raise DataError(f"{path}: a folder, not a file")
+            raise DataError(f"{path}: a folder, not a file; name its files")
         if kind == "jsonl":
             return JsonLines(path, batch_size)
         if kind == "parquet":
@@ -188,7 +194,14 @@ def reading(path: str) -> Iterator[None]:
         yield
     except (DataError, UsageError):
         raise
-    except (OSError, pa.ArrowException, ValueError) as error:
+    except Exception as error:
+        if is_remote(path):  # whatever reads from there has exceptions of its own
+            why = f"can't be read from there ({type(error).__name__}: {reason(error)})"
+            raise DataError(f"{path}: {why}; download it, and give the local file") from error
+        if isinstance(error, OSError):
+            raise DataError(f"{path}: {missing(path, error)}") from error
+        if not isinstance(error, (pa.ArrowException, ValueError)):
+            raise
         raise DataError(f"{path}: {reason(error)}") from error
 
 
@@ -231,7 +244,11 @@ class _Arrow:
             self._reader = stack.enter_context(pa.ipc.open_file(source))
         else:
             source.seek(0)
-            self._reader = stack.enter_context(pa.ipc.open_stream(source))
+            try:
+                self._reader = stack.enter_context(pa.ipc.open_stream(source))
+            except pa.ArrowInvalid as error:
+                why = f"neither an Arrow file nor a stream, or damaged ({reason(error)})"
+                raise DataError(f"{path}: {why}; --data-format says what it is") from error
         self.schema: pa.Schema = self._reader.schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:

@@ -70,9 +70,14 @@ def choose_dataset(config: Config, name: str | None) -> Chosen:
     if isinstance(value, list):
         value = {"datasets": value}
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{config.path}: holds a {type(value).__name__}, not a mapping or a list of datasets")
+        raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of datasets")
     if "infer_cfg" in value and not isinstance(value["infer_cfg"], Opaque):
-        return Chosen(dataset=_plain(value, ()))
+        only: Mapping[str, Any] = _plain(value, ())
+        if name not in (None, "all", only.get("abbr")):
+            raise UsageError(
+                f"--dataset {name}: {config.path} holds one dataset, {only.get('abbr', 'without a name')!r}"
+            )
+        return Chosen(dataset=only)
     entries = list(_entries(value, "datasets"))
     if entries:
         return Chosen(dataset=_pick(config, entries, name, "dataset", "--dataset"))
@@ -104,7 +109,7 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
     if isinstance(value, list):
         value = {"models": value}
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{config.path}: holds a {type(value).__name__}, not a mapping or a list of models")
+        raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of models")
     entries = list(_entries(value, "models"))
     if entries:
         return _pick(config, entries, name, "model", "--model-abbr")
@@ -115,7 +120,60 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
     if "meta_template" in value or ("type" in value and not _has_prompts(value)):
         model: Mapping[str, Any] = _plain(value, ())
         return model
+    # A file that is no model, and was taken for one: no names of its own are to be expected but in Python.
+    for wanted in ("meta_template", "models") if not (config.python or _has_prompts(value)) else ():
+        for close in difflib.get_close_matches(wanted, list(map(str, value)), 1, 0.8):
+            if close != wanted:
+                raise ConfigError(f"{config.path}: {close}: unknown; did you mean {wanted!r}?")
     return None
+
+
+def all_datasets(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
+    """Give every dataset of a file with its name.
+
+    Args:
+        config: the file.
+
+    Returns:
+        Names (the `abbr`, or the variable and the place in it) and dataset dicts, in order.
+
+    Raises:
+        ConfigError: when what is needed of one can't be read.
+
+    Example:
+        >>> [name for name, _ in all_datasets(Config("a.json", [{"abbr": "a", "infer_cfg": {}}], python=False))]
+        ['a']
+
+    """
+    value = {"datasets": config.value} if isinstance(config.value, list) else config.value
+    if isinstance(value, Mapping) and "infer_cfg" in value:
+        return []
+    return _all(value, "datasets")
+
+
+def all_models(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
+    """Give every model of a file with its name.
+
+    Args:
+        config: the file.
+
+    Returns:
+        As `all_datasets`.
+
+    Raises:
+        ConfigError: when what is needed of one can't be read.
+
+    Example:
+        >>> all_models(Config("m.json", {"models": [{"abbr": "a", "type": "VLLM"}]}, python=False))
+        [('a', {'abbr': 'a', 'type': 'VLLM'})]
+
+    """
+    return _all({"models": config.value} if isinstance(config.value, list) else config.value, "models")
+
+
+def _all(value: Any, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
+    entries = list(_entries(value, kind)) if isinstance(value, Mapping) else []
+    return [(_label(entry, variable, i), _plain(entry, ())) for i, (variable, entry) in enumerate(entries)]
 
 
 def _has_prompts(value: Mapping[str, Any]) -> bool:
@@ -180,9 +238,14 @@ def _listed(names: Sequence[str], limit: int = 12) -> str:
 def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
     # A chat needs no template; what else an inferencer needs is for the renderer to say.
     if not any(name in value for name in (*_TEMPLATES, "inferencer")):
-        wanted = "prompt_template, infer_cfg, datasets or ..._datasets"
-        found = _listed([str(n) for n in value if not str(n).startswith("_")])
-        raise ConfigError(f"{config.path}: holds no prompt configuration ({wanted}); it has {found or 'nothing'}")
+        for part in ("infer_cfg", "datasets"):
+            if isinstance(value.get(part), Opaque):
+                raise _located(value[part].refusal, (part,))
+        names = [str(n) for n in value if not str(n).startswith("_")]
+        raise ConfigError(
+            f"{config.path}: holds no prompt configuration (prompt_template, infer_cfg, datasets or ..._datasets); "
+            f"it has {_listed(names) or 'nothing'}{_meant(names)}"
+        )
     for name in value:
         close = difflib.get_close_matches(str(name), RENDERER_ARGUMENTS, 1, 0.85 if config.python else 0.6)
         if name in RENDERER_ARGUMENTS or (config.python and not close):
@@ -192,6 +255,20 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
         hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(RENDERER_ARGUMENTS)}"
         raise ConfigError(f"{config.path}: {name}: unknown; {hint}")
     return {name: _plain(value[name], ("infer_cfg", name)) for name in RENDERER_ARGUMENTS if name in value}
+
+
+def _meant(names: Sequence[str]) -> str:
+    """Give the end of a message: what a misspelt name, or a template without its name, was probably meant to be."""
+    if {"round", "begin", "template", "messages"} & set(names):
+        return '; a template stands under its name: {"prompt_template": {...}}'
+    for wanted in ("prompt_template", "infer_cfg", "datasets", "ice_template", "inferencer"):
+        for close in difflib.get_close_matches(wanted, names, 1, 0.8):
+            return f"; did you mean {wanted!r} by {close!r}?" if close != wanted else f"; {wanted!r} is empty"
+    return ""
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 _ABSENT = object()

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 import promptpress
+from promptpress.errors import render_error
 from promptpress.from_config import dialect_of, renderer_arguments
 from promptpress.model_classes import last_part
 
-from .errors import ConfigError, UsageError
+from .errors import CommandError, ConfigError, ExitCode, UsageError
 from .harness_chats import asks, by_turn, reply
 from .harness_course import HARNESSES, Harness
-from .outcome import Outcome, Refusal, first_difference, plain
+from .jobs import ALL, Job, jobs, takes_all
+from .outcome import Outcome, Refusal, plain
 from .output_file import standard_output
-from .render import configuration
 from .samples import Samples
+from .verdict import Verdict, counted, judged, worst
 
 # Their requests depend on the model's replies, or are many for one prompt, and nothing here goes their way.
 _CONVERSATIONS = frozenset(
@@ -31,60 +34,153 @@ _CONVERSATIONS = frozenset(
     }
 )
 
+# The harnesses' retrievers that always choose examples. What others do isn't known.
+_CHOOSING = frozenset(
+    {
+        *("BM25Retriever", "DPPRetriever", "MDLRetriever", "RandomRetriever"),
+        *("SlidingWindowRetriever", "TopkRetriever", "VotekRetriever"),
+    }
+)
+_WAYS = {ExitCode.OK: "bulk", ExitCode.UNSUPPORTED: "harness"}
+"""What outcomes are called where the question is which way prompts go."""
 
-def verify(arguments: Namespace) -> bool:
+
+def verify(arguments: Namespace) -> ExitCode:
     """Do what the command line says, and print what was found.
 
     Args:
         arguments: as `promptpress.cli.arguments.parse` gives them.
 
     Returns:
-        Whether both sides agree on every row.
+        Whether both sides agree on every row; of several datasets or models what is worst.
 
     Raises:
-        CommandError: when something is wrong, by kind.
+        CommandError: when something is wrong, by kind; with several, only what is wrong with all of them.
 
     """
     if arguments.examples and not arguments.data:
         raise UsageError("--examples needs --data: without it the dataset that the configuration names is loaded")
-    chosen, model = configuration(arguments)
-    dataset = _single(chosen.dataset, arguments.config)
-    dialect = arguments.dialect or dialect_of(dataset, model)
-    harness = HARNESSES[dialect]
-    name = harness.load()
-    their_choice, their_model = configuration(arguments, harness.read_config)
-    theirs = _single(their_choice.dataset, arguments.config)
-    loaded, samples, examples = _rows(arguments, harness, theirs)
-    one = harness.run(theirs, loaded, _settings(theirs, their_model, dialect))
-    mode = asks(dataset["infer_cfg"].get("inferencer"))
-    if mode is None:
-        other = rendered(dataset, model, dialect, samples, examples)
-    else:
-        other = conversed(dataset, model, dialect, samples, examples, mode)
-    return _told(one, other, name, samples.num_rows)
+    if arguments.backend:
+        arguments.dataset, arguments.model_abbr = arguments.dataset or ALL, arguments.model_abbr or ALL
+    found = jobs(arguments)
+    sides = _Sides(arguments, len(found))
+    if not takes_all(arguments) and not arguments.backend:
+        (only,) = found
+        verdict = sides.compared(0, only)
+        _say(f"{verdict.word}{' ' if verdict.code == ExitCode.DIFFERENT else ': '}{verdict.found}")
+        for line in verdict.details:
+            _say(line)
+        return verdict.code
+    verdicts = []
+    names = _WAYS if arguments.backend else {}
+    width = max(len(one.label) for one in found)
+    for number, one in enumerate(found):
+        try:
+            verdict = sides.way(number, one) if arguments.backend else sides.compared(number, one)
+        except CommandError as error:
+            verdict = Verdict(error.exit_code, str(error))
+        verdicts.append(verdict)
+        _say(f"{names.get(verdict.code, verdict.word):13}  {one.label:{width}}  {verdict.found}")
+    counts = Counter(names.get(verdict.code, verdict.word) for verdict in verdicts)
+    _say(f"{counted(len(verdicts), 'configuration')}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items()))
+    return worst(verdicts)
 
 
-def _single(dataset: Mapping[str, Any] | None, path: str) -> Mapping[str, Any]:
+class _Sides:
+    """Both sides of some jobs: what is read once for all of them."""
+
+    def __init__(self, arguments: Namespace, count: int) -> None:
+        self._arguments = arguments
+        self._count = count
+        self._theirs: dict[str, tuple[str, list[Job]]] = {}
+        self._given: tuple[pa.Table, pa.Table | None] | None = None
+
+    def compared(self, number: int, job: Job) -> Verdict:
+        """Compare one; `number` is its place among all."""
+        path = self._arguments.config
+        dataset = _harness_s(job.dataset.dataset, path)
+        why = _uncovered(dataset)
+        if why is not None:
+            return Verdict(ExitCode.UNSUPPORTED, why)
+        dialect = self._arguments.dialect or dialect_of(dataset, job.model)
+        harness = HARNESSES[dialect]
+        name, theirs = self._of_harness(dialect, harness)
+        their_dataset, their_model = _harness_s(theirs[number].dataset.dataset, path), theirs[number].model
+        loaded, samples, examples = self._rows(harness, their_dataset)
+        one = harness.run(their_dataset, loaded, _settings(their_dataset, their_model, dialect))
+        mode = asks(dataset["infer_cfg"].get("inferencer"))
+        if mode is None:
+            other = rendered(dataset, job.model, dialect, samples, examples)
+        else:
+            other = conversed(dataset, job.model, dialect, samples, examples, mode)
+        return judged(one, other, name, samples.num_rows)
+
+    def way(self, number: int, job: Job) -> Verdict:
+        """Say which way the prompts of one go with the bulk backend on; `number` is its place among all."""
+        from .backend_course import way_of  # noqa: PLC0415 - for --backend only
+
+        dataset = _harness_s(job.dataset.dataset, self._arguments.config)
+        dialect = self._arguments.dialect or dialect_of(dataset, job.model)
+        harness = HARNESSES[dialect]
+        _, theirs = self._of_harness(dialect, harness)
+        config, model = _harness_s(theirs[number].dataset.dataset, self._arguments.config), theirs[number].model
+        loaded, _, _ = self._rows(harness, config)
+        return way_of(harness, config, model, loaded, _settings(config, model, dialect))
+
+    def _of_harness(self, dialect: str, harness: Harness) -> tuple[str, list[Job]]:
+        """Give a harness's name, and the jobs as it reads them."""
+        if dialect not in self._theirs:
+            name = harness.load()
+            theirs = jobs(self._arguments, harness.read_config)
+            if len(theirs) != self._count:
+                raise ConfigError(
+                    f"{self._arguments.config}: {harness.name} reads {counted(len(theirs), 'configuration')} where"
+                    f" promptpress reads {self._count:,}"
+                )
+            self._theirs[dialect] = name, theirs
+        return self._theirs[dialect]
+
+    def _rows(self, harness: Harness, config: Mapping[str, Any]) -> tuple[Any, pa.Table, pa.Table | None]:
+        """Give the harness's dataset, and the same rows as tables."""
+        given = self._arguments
+        if given.data:
+            if not given.examples and _takes_examples(config):
+                raise UsageError(
+                    "--examples: the retriever takes in-context examples, and beside --data none are given"
+                )
+            if self._given is None:
+                samples = Samples(given.data, given.data_format, limit=given.rows).table()
+                examples = Samples(given.examples, given.data_format).table() if given.examples else None
+                self._given = samples, examples
+            samples, examples = self._given
+            return harness.dataset_of(config, samples, examples), samples, examples
+        dataset = harness.dataset(config)
+        if given.rows is not None:
+            dataset.test = dataset.test.select(range(min(given.rows, len(dataset.test))))
+        return dataset, dataset.test.with_format("arrow")[:], dataset.train.with_format("arrow")[:]
+
+
+def _harness_s(dataset: Mapping[str, Any] | None, path: str) -> Mapping[str, Any]:
     if dataset is None:
         raise ConfigError(f"{path}: verify needs a harness's dataset configuration (reader_cfg, infer_cfg)")
-    infer = dataset.get("infer_cfg")
-    inferencer = infer.get("inferencer") if isinstance(infer, Mapping) else None
-    name = last_part(inferencer.get("type")) if isinstance(inferencer, Mapping) else ""
-    if name in _CONVERSATIONS:
-        raise ConfigError(f"{path}: verify doesn't go through the conversations of {name}")
     return dataset
 
 
-def _rows(arguments: Namespace, harness: Harness, config: Mapping[str, Any]) -> tuple[Any, pa.Table, pa.Table | None]:
-    """Give the harness's dataset, and the same rows as tables."""
-    if arguments.data:
-        samples = Samples(arguments.data, arguments.data_format, limit=arguments.rows).table()
-        examples = Samples(arguments.examples, arguments.data_format).table() if arguments.examples else None
-        return harness.dataset_of(config, samples, examples), samples, examples
-    dataset = harness.dataset(config)
-    if arguments.rows is not None:
-        dataset.test = dataset.test.select(range(min(arguments.rows, len(dataset.test))))
-    return dataset, dataset.test.with_format("arrow")[:], dataset.train.with_format("arrow")[:]
+def _takes_examples(dataset: Mapping[str, Any]) -> bool:
+    infer = dataset.get("infer_cfg")
+    retriever = infer.get("retriever") if isinstance(infer, Mapping) else None
+    if not isinstance(retriever, Mapping):
+        return False
+    name = last_part(retriever.get("type"))
+    return bool(retriever.get("fix_id_list")) if name == "FixKRetriever" else name in _CHOOSING
+
+
+def _uncovered(dataset: Mapping[str, Any]) -> str | None:
+    """Say why a dataset's requests aren't compared."""
+    infer = dataset.get("infer_cfg")
+    inferencer = infer.get("inferencer") if isinstance(infer, Mapping) else None
+    name = last_part(inferencer.get("type")) if isinstance(inferencer, Mapping) else ""
+    return f"verify doesn't go through the conversations of {name}" if name in _CONVERSATIONS else None
 
 
 def _settings(dataset: Mapping[str, Any], model: Mapping[str, Any] | None, dialect: str) -> dict[str, Any]:
@@ -189,8 +285,12 @@ def conversed(  # noqa: PLR0917 - a configuration and its rows
         renderer = promptpress.Renderer.from_config(dataset, model, examples=examples, dialect=dialect)
         for row in range(samples.num_rows):
             outcome.rows.append(by_turn(_turns(renderer, samples.slice(row, 1), mode), mode))
-    except (promptpress.TemplateError, promptpress.RenderError) as error:
+    except promptpress.TemplateError as error:
         outcome.refusal = Refusal(row, error)
+    except promptpress.RenderError as error:
+        # Of a row that is rendered by itself it speaks as of the first.
+        told = render_error(str(error).replace("row 0", f"row {row}", 1), row, error.column)
+        outcome.refusal = Refusal(row, told)
     return outcome
 
 
@@ -226,32 +326,6 @@ def _as_passed_on(request: Any) -> Any:
         else message
         for message in request
     ]
-
-
-def _told(one: Outcome, other: Outcome, name: str, rows: int) -> bool:
-    found = first_difference(one, other)
-    sides = {name: one, f"promptpress {promptpress.__version__}": other}
-    width = max(map(len, sides))
-    of_rows = f"of {_counted(rows, 'row')}"
-    if found is not None:
-        _say(f"different at {found.place} ({of_rows}; equal before it: {_counted(found.equal, 'request')})")
-        for side, text in zip(sides, (found.one, found.other), strict=True):
-            _say(f"  {side:{width}}  {text}")
-        if one.refusal is not None and len(one.rows) < len(other.rows):
-            _say("where the harness fails on what it documents, promptpress does what is documented: docs/fidelity.md")
-        return False
-    equal = _counted(one.count, "request")
-    if one.refusal is None:
-        _say(f"equal: {equal} {of_rows} ({', '.join(sides)})")
-        return True
-    _say(f"both refuse row {len(one.rows)} ({of_rows}; equal before it: {equal})")
-    for side, outcome in sides.items():
-        _say(f"  {side:{width}}  {outcome.refusal}")
-    return True
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _say(line: str) -> None:

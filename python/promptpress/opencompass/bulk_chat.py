@@ -10,11 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from promptpress._backend.dataset import NotCoveredError, Rows
-from promptpress._backend.log import fall_back
+from promptpress._backend.choice import listed
+from promptpress._backend.dataset import Rows
 from promptpress._backend.objects import same
+from promptpress._backend.own import NotCoveredError
 from promptpress._backend.prompts import Prompts
-from promptpress._backend.run import loaded
+from promptpress._backend.report import current, fall_back
+from promptpress._backend.run import check_inferencer, loaded
 from promptpress._notes import silent
 from promptpress.opencompass.bulk_course import OpenCompassRun
 from promptpress.opencompass.chat_parsers import promptlist_to_openai
@@ -22,6 +24,7 @@ from promptpress.renderer import Renderer
 from promptpress.requests import to_pylist
 
 INFERENCER = "opencompass.openicl.icl_inferencer.icl_chat_inferencer"
+PARALLEL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_chat_inferencer_parallel"
 _BLOCK = 512
 
 
@@ -156,22 +159,56 @@ def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
     """ChatInferencer's `get_chat_list`, in bulk where it is covered."""
 
     def get_chat_list(self: Any, ice_idx_list: Any, retriever: Any, prompt_template: Any = None) -> Any:
-        if type(self) is not loaded(INFERENCER, "ChatInferencer"):
+        known = loaded(INFERENCER, "ChatInferencer"), loaded(PARALLEL_INFERENCER, "ParallelChatInferencer")
+        if type(self) not in known:
             fall_back(f"{type(self).__name__} isn't covered")
-        elif ice_idx_list:
-            expected = harness(self, ice_idx_list[:1], retriever, prompt_template=prompt_template)
-            try:
-                chats = Chats(retriever, prompt_template)
-                # A chat without a round doesn't show what the template makes of one.
-                if not expected[0]:
-                    raise NotCoveredError("the first chat is empty")
-                if len(ice_idx_list) == len(retriever.test_ds) and same([chats.chat(0)], expected):
-                    return Prompts(chats.chat, range(len(ice_idx_list)))
-                fall_back("the harness's chat is another")
-            except NotCoveredError as reason:
-                fall_back(str(reason))
-            except Exception as error:
-                fall_back(f"rendering failed ({error})")
-        return harness(self, ice_idx_list, retriever, prompt_template=prompt_template)
+            return harness(self, ice_idx_list, retriever, prompt_template=prompt_template)
+        # The harness counts them and looks at none.
+        shots = listed(ice_idx_list, is_read_once=True)
+        chats = (
+            chats_of(
+                self,
+                lambda: harness(self, shots[:1], retriever, prompt_template=prompt_template),
+                retriever,
+                len(shots),
+                prompt_template,
+            )
+            if shots
+            else None
+        )
+        if chats is not None:
+            return Prompts(chats.chat, range(len(shots)))
+        return harness(self, shots, retriever, prompt_template=prompt_template)
 
     return get_chat_list
+
+
+def chats_of(
+    inferencer: Any, first: Callable[[], Any], retriever: Any, count: int, prompt_template: Any
+) -> Chats | None:
+    """Chats in bulk; None, after a word in the log, if they aren't covered.
+
+    Args:
+        inferencer: The harness's inferencer.
+        first: What makes a list of the first chat, by the harness's own code.
+        retriever: The harness's retriever.
+        count: For how many samples it chose.
+        prompt_template: The harness's template, or None.
+    """
+    expected = first()
+    try:
+        check_inferencer(inferencer, "get_chat_list")
+        chats = Chats(retriever, prompt_template)
+        # A chat without a round doesn't show what the template makes of one.
+        if not expected[0]:
+            raise NotCoveredError("the first chat is empty")
+        if count != len(retriever.test_ds) or not same([chats.chat(0)], expected):
+            raise NotCoveredError("the harness's chat is another")
+    except NotCoveredError as reason:
+        fall_back(str(reason))
+    except Exception as error:
+        fall_back(f"rendering failed ({error})")
+    else:
+        current().rendered(count)
+        return chats
+    return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from promptpress._backend.log import fall_back
 from promptpress._backend.retriever import BulkRetriever, Chosen
-from promptpress._backend.run import Run, loaded, run_of
+from promptpress._backend.run import Run, run_of
 from promptpress.opencompass.bulk_course import OpenCompassRun
+from promptpress.opencompass.bulk_labels import is_covered
 
 INFERENCER = "opencompass.openicl.icl_inferencer.icl_clp_inferencer"
 
@@ -46,12 +46,18 @@ def bulk_choices(harness: Callable[..., Any]) -> Callable[..., Any]:
     def inference(
         self: Any, retriever: Any, ice_template: Any = None, prompt_template: Any = None, *rest: Any, **others: Any
     ) -> Any:
-        if type(self) is not loaded(INFERENCER, "CLPInferencer"):
-            fall_back(f"{type(self).__name__} isn't covered")
-        elif not self.model.is_api:
-            chosen = Chosen(retriever)
-            run = run_of(OpenCompassRun, self.model, (), retriever, chosen.shots, ice_template, prompt_template)
+        if is_covered(self, INFERENCER, "CLPInferencer", is_normalized=False) and not self.model.is_api:
+            chosen = Chosen(retriever, retriever.retrieve())
+            run = choices_of(self, retriever, chosen.shots, ice_template, prompt_template)
             retriever = chosen if run is None else ClpRetriever(run)
         return harness(self, retriever, ice_template, prompt_template, *rest, **others)
 
     return inference
+
+
+def choices_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> Run | None:
+    """What bulk rendering needs for a call of an inferencer of choices; None, after a word in the log, without it."""
+    is_written = inferencer.max_seq_len is not None
+    return run_of(
+        OpenCompassRun, inferencer.model, (), retriever, shots, ice_template, prompt_template, is_written=is_written
+    )

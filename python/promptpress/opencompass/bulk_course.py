@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from promptpress._backend.course import Course
+from promptpress._backend.expansions import ExpandingCourse
 from promptpress._backend.run import Classes, Run, loaded
 
 MODEL = "opencompass.models.base"
@@ -24,6 +26,11 @@ class OpenCompassRun(Run):
             ("icl_raw_prompt_template", "RawPromptTemplate"): ("messages", "format_variables", "ice_token"),
         },
     )
+
+    def course_of(self, *parts: Any) -> Course:  # noqa: D102
+        if self.expands:
+            return ExpandingCourse(self.prompt_template, self.ice_template, *parts)
+        return super().course_of(*parts)
 
     def ice(self, rows: Sequence[int]) -> Any:  # noqa: D102
         return self.retriever.generate_ice(rows, ice_template=self.ice_template)

@@ -17,8 +17,9 @@ def promptlist_to_openai(prompt: Any, *, documented: bool = False) -> list[dict[
         documented: Leave empty strings out, which the harness fails on.
 
     Returns:
-        The messages. Roles other than SYSTEM, HUMAN and BOT are left out; so is a string with the word "section" in it,
-        which the harness takes for a marker.
+        The messages. As in the harness, what is none of the roles SYSTEM, HUMAN and BOT is left out without a word,
+        so that OpenAI-style messages (`user`, `assistant`) give an empty list; so is a string with the word "section"
+        in it, which the harness takes for a marker.
 
     Raises:
         TypeError: For an empty string, unless `documented`.

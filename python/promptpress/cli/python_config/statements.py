@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError, reason
+from ..places import missing
 from .calls import deepcopy_call
 from .expressions import Expressions
 from .limits import SLOT, Budget, TooMuchError
@@ -76,7 +77,7 @@ def _parse(path: str) -> ast.Module:
         with open(path, "rb") as file:
             source = file.read(_MAX_FILE + 1)
     except OSError as error:
-        raise ConfigError(f"{path}: {reason(error)}") from None
+        raise ConfigError(f"{path}: {missing(path, error)}") from None
     if len(source) > _MAX_FILE:
         raise ConfigError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
     try:

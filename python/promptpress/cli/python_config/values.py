@@ -6,6 +6,11 @@ from typing import NoReturn
 
 from ..errors import ConfigError
 
+_NOT_EXECUTED = (
+    "the file is read as data, and this would have to be executed; load it in Python, and give its dicts to "
+    "promptpress.Renderer.from_config"
+)
+
 
 class RefusedError(ConfigError):
     """Something in a Python configuration would have to be executed.
@@ -16,13 +21,13 @@ class RefusedError(ConfigError):
     Example:
         >>> RefusedError("my.py", 3, "call of make()").final
         False
-        >>> print(RefusedError("my.py", 3, "call of make()"))
-        my.py:3: call of make(): the file is read as data, and this would have to be executed
+        >>> print(RefusedError("my.py", 3, "call of make()"))  # doctest: +ELLIPSIS
+        my.py:3: call of make(): the file is read as data, and this would have to be executed; load it in Python, ...
 
     """
 
     def __init__(self, path: str, line: int, found: str, *, final: bool = False, broken: bool = False) -> None:
-        tail = "" if broken else ": the file is read as data, and this would have to be executed"
+        tail = "" if broken else f": {_NOT_EXECUTED}"
         super().__init__(f"{path}:{line}: {found}{tail}")
         self.final = final
 

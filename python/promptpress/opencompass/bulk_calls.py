@@ -1,0 +1,89 @@
+"""The calls of OpenCompass's inferencers, each with its model's name and its dataset's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from promptpress._backend.own import replaced
+from promptpress._backend.report import Call, call, fall_back
+
+_INFERENCERS = "opencompass.openicl.icl_inferencer."
+BASE = _INFERENCERS + "icl_base_inferencer"
+OTHERS = {
+    _INFERENCERS + "icl_agent_inferencer": "AgentInferencer",
+    _INFERENCERS + "icl_attack_inferencer": "AttackInferencer",
+    _INFERENCERS + "icl_chatml_inferencer": "ChatMLInferencer",
+    _INFERENCERS + "icl_chatml_inferencer_parallel": "ParallelChatMLInferencer",
+    _INFERENCERS + "icl_inference_ppl_only_inferencer": "InferencePPLOnlyInferencer",
+    _INFERENCERS + "icl_mink_percent_inferencer": "MinKPercentInferencer",
+    _INFERENCERS + "icl_ppl_only_inferencer": "PPLOnlyInferencer",
+    _INFERENCERS + "icl_sc_inferencer": "SCInferencer",
+    _INFERENCERS + "icl_sw_ce_loss_inferencer": "SWCELossInferencer",
+    _INFERENCERS + "icl_tot_inferencer": "ToTInferencer",
+}
+"""Inferencers with loops of their own, which make all their prompts themselves."""
+
+
+def named(harness: Callable[..., Any]) -> Callable[..., Any]:
+    """An inferencer's `inference`, as one call."""
+
+    @wraps(harness)
+    def inference(self: Any, retriever: Any, *rest: Any, **others: Any) -> Any:
+        with call(*_names(self, rest, others), _count(self, retriever, rest, others)):
+            return harness(self, retriever, *rest, **others)
+
+    return inference
+
+
+def by_the_harness(harness: Callable[..., Any]) -> Callable[..., Any]:
+    """The `inference` of an inferencer that isn't covered."""
+
+    @wraps(harness)
+    def inference(self: Any, retriever: Any, *rest: Any, **others: Any) -> Any:
+        with call(*_names(self, rest, others), _count(self, retriever, rest, others)):
+            fall_back(f"{type(self).__name__} isn't covered")
+            return harness(self, retriever, *rest, **others)
+
+    return inference
+
+
+def told_of(harness: Callable[..., Any]) -> Callable[..., Any]:
+    """The base's constructor, which tells of inferencers whose `inference` isn't one of the harness's own."""
+
+    @wraps(harness)
+    def __init__(self: Any, *rest: Any, **others: Any) -> None:
+        harness(self, *rest, **others)
+        if getattr(type(self), "inference", None) not in replaced:
+            kind = type(self).__name__
+            Call(type(self.model).__name__).left(f"{kind} isn't covered")
+
+    return __init__
+
+
+def _names(inferencer: Any, rest: tuple[Any, ...], others: dict[str, Any]) -> tuple[str, str]:
+    """The names of the model and of the dataset: a task writes to `predictions/MODEL/DATASET.json`."""
+    given = dict(zip(("output_json_filepath", "output_json_filename"), rest[2:], strict=False))
+    folder, file = (
+        given.get(name) or others.get(name) or getattr(inferencer, name, None) or ""
+        for name in ("output_json_filepath", "output_json_filename")
+    )
+    kind = type(getattr(inferencer, "model", None)).__name__
+    model = Path(folder).name if Path(folder).parent.name == "predictions" else kind
+    return model, str(file).removesuffix(".json")
+
+
+def _count(inferencer: Any, retriever: Any, rest: tuple[Any, ...], others: dict[str, Any]) -> int:
+    """How many prompts a call makes."""
+    try:
+        count = len(retriever.test_ds)
+    except (AttributeError, TypeError):
+        return 0
+    if not hasattr(inferencer, "labels"):
+        return count
+    given = {**dict(zip(("ice_template", "prompt_template"), rest, strict=False)), **others}
+    template = getattr(given.get("prompt_template") or given.get("ice_template"), "template", None)
+    labels = inferencer.labels or (template if isinstance(template, dict) else None) or ("",)
+    return count * len(labels)

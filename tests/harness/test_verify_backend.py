@@ -1,0 +1,222 @@
+"""`promptpress verify --backend`: which configurations the bulk backend renders, by the harnesses' own runs."""
+
+from __future__ import annotations
+
+import pytest
+from harness import shipped
+from harness.both import MODELS as ARGUMENTS
+from harness.both import once
+from harness.test_verify import EXAMPLES, MODELS, QUESTIONS, ROUND, TALKS, TURNS, Folder, config
+from promptpress._backend.course import Course
+from promptpress.cli import main
+from promptpress.cli.errors import ExitCode
+
+ROWS = {name: [value or "x" for value in values] for name, values in QUESTIONS.items()}
+RAW = {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": "{question}"}]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+def listed(folder, capsys, datasets, *options, models=None, rows=ROWS, examples=ROWS):
+    """The exit code; and of each dataset and model the word and what is said."""
+    named = [{"abbr": f"d{number}", **one} for number, one in enumerate(datasets)]
+    value = {"datasets": named}
+    if models is not None:
+        value["models"] = [{"abbr": f"m{number}", **one} for number, one in enumerate(models)]
+    arguments = ["verify", "--backend", folder.json("config.json", value), "--data"]
+    arguments += [folder.table("test.parquet", rows), "--examples", folder.table("train.parquet", examples)]
+    code = main([*arguments, *options])
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    *lines, total = captured.out.splitlines()
+    found = []
+    for line in lines:
+        word, rest = line[:13].rstrip(), line[15:]
+        label = "d0 m0" if models is not None else "d0"
+        found.append((word, rest[len(label) :].strip()))
+    assert total.startswith(f"{len(found)} configuration")
+    return code, found
+
+
+@pytest.mark.parametrize("harness", ["opencompass", "aisbench"])
+def test_what_is_covered(request, folder, capsys, harness):
+    request.getfixturevalue(harness)
+    shots = {"type": "FixKRetriever", "fix_id_list": [0, 1]}
+    labels = {"2": "</E>{question} two", "x": "</E>{question} x"}
+    values = [config("{question}"), config({"round": TURNS}), config(labels, None, "PPLInferencer"),
+              config("</E>{question}", shots, **EXAMPLES)]  # fmt: skip
+    if harness == "aisbench":  # whose registry doesn't have the retriever by its short name
+        values.pop()
+    code, found = listed(folder, capsys, values, "--dialect", harness, models=[MODELS["text"]])
+    assert code == ExitCode.OK
+    assert [word for word, _ in found] == ["bulk"] * len(values)
+    assert [said for _, said in found][:3] == ["4 prompts of 4 rows", "4 prompts of 4 rows", "8 prompts of 4 rows"]
+
+
+def test_datasets_and_models(opencompass, folder, capsys):
+    assert opencompass
+    values = [
+        config({"round": TURNS}),
+        {**config("x"), "infer_cfg": {**config("x")["infer_cfg"], "prompt_template": RAW}},
+    ]
+    models = [MODELS["chat"], MODELS["text"]]
+    code, found = listed(folder, capsys, values, models=models)
+    # Raw messages go to a parser of texts in no run that renders; the harness says what it does with them.
+    assert [word for word, _ in found][:3] == ["bulk"] * 3
+    assert code != ExitCode.DIFFERENT
+    _, found = listed(folder, capsys, values, "--dataset", "d0", models=models)
+    assert len(found) == 2
+    _, found = listed(folder, capsys, values, "--model-abbr", "m0", models=models)
+    assert len(found) == 2
+    assert len(listed(folder, capsys, values)[1]) == 2
+
+
+def test_what_is_left_to_the_harness_says_why(opencompass, folder, capsys, monkeypatch):
+    assert opencompass
+    from opencompass.openicl.icl_prompt_template import PromptTemplate
+    from opencompass.openicl.icl_retriever import ZeroRetriever
+    from opencompass.registry import ICL_PROMPT_TEMPLATES, ICL_RETRIEVERS
+
+    class MyTemplate(PromptTemplate):
+        pass
+
+    class MyRetriever(ZeroRetriever):
+        def generate_ice(self, *arguments, **options):
+            return super().generate_ice(*arguments, **options)
+
+    monkeypatch.setitem(ICL_PROMPT_TEMPLATES.module_dict, "MyTemplate", MyTemplate)
+    monkeypatch.setitem(ICL_RETRIEVERS.module_dict, "MyRetriever", MyRetriever)
+    own = config("{question}")
+    own["infer_cfg"]["prompt_template"]["type"] = "MyTemplate"
+    code, found = listed(folder, capsys, [own, config("{question}", {"type": "MyRetriever"}), config("{question}")])
+    assert code == ExitCode.UNSUPPORTED
+    assert [word for word, _ in found] == ["harness", "harness", "bulk"]
+    assert "MyTemplate" in found[0][1]
+    assert "MyRetriever has a generate_ice of its own" in found[1][1]
+
+
+def test_a_model_with_a_parser_of_its_own(opencompass, folder, capsys, monkeypatch):
+    assert opencompass
+    from opencompass.models.huggingface import HuggingFaceCausalLM as Known
+    from opencompass.registry import MODELS as REGISTRY
+
+    class HuggingFaceCausalLM(Known):
+        def parse_template(self, *arguments, **options):
+            return super().parse_template(*arguments, **options)
+
+    values, models = [config("{question}")], [MODELS["text"]]
+    assert listed(folder, capsys, values, models=models)[1][0][0] == "bulk"
+    monkeypatch.setitem(REGISTRY.module_dict, "HuggingFaceCausalLM", HuggingFaceCausalLM)
+    code, found = listed(folder, capsys, values, models=models)
+    assert (code, found[0][0]) == (ExitCode.UNSUPPORTED, "harness")
+    assert "has a parse_template of its own" in found[0][1]
+
+
+def test_a_model_class_that_is_not_known(opencompass, folder, capsys):
+    assert opencompass
+    code, found = listed(folder, capsys, [config("{question}")], models=[{"type": "my_models.MyModel"}])
+    assert (code, found[0][0]) == (ExitCode.CONFIGURATION, "error")
+    assert "promptpress doesn't know the model class MyModel" in found[0][1]
+
+
+def test_a_later_row_counts(opencompass, folder, capsys):
+    """A null in a column of chats; the first rows alone would be rendered in bulk."""
+    assert opencompass
+    rows = {"dialogue": [ROUND, ROUND, None], "id": [1, 2, 3]}
+    value = {
+        "reader_cfg": {"input_columns": ["dialogue"], "output_column": None},
+        "infer_cfg": config("x")["infer_cfg"],
+    }
+    value["infer_cfg"] = {**value["infer_cfg"], "inferencer": {"type": "ChatInferencer"}}
+    value["infer_cfg"]["prompt_template"] = {
+        "type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": "{dialogue}"}]}
+    }  # fmt: skip
+    code, ((word, why),) = listed(folder, capsys, [value], rows=rows)
+    assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
+    assert why.startswith("a column of chats has a null (then the run fails: TypeError")
+    assert listed(folder, capsys, [value], "--rows", "2", rows=rows)[1] == [("bulk", "2 prompts of 2 rows")]
+
+
+def test_no_rows(opencompass, folder, capsys):
+    assert opencompass
+    assert listed(folder, capsys, [config("{question}")], "--rows", "0")[1] == [
+        ("error", "there are no rows to tell by")
+    ]
+
+
+def test_a_run_that_fails(opencompass, folder, capsys):
+    assert opencompass
+    turns = [*TURNS[:1], {"role": "TEACHER", "prompt": "{answer}"}, *TURNS[1:]]
+    code, found = listed(folder, capsys, [config({"round": turns}), config("x")], models=[MODELS["text"]])
+    assert code == ExitCode.CONFIGURATION
+    assert found[0] == ("error", "the run, with a model that only answers, fails: KeyError: 'TEACHER'")
+    assert found[1][0] == "bulk"
+
+
+def test_prompts_that_are_shortened_are_told_by_each_number_of_examples(opencompass, folder, capsys, monkeypatch):
+    assert opencompass
+    value = config("</E>{question}", {"type": "FixKRetriever", "fix_id_list": [0, 1, 2]}, **EXAMPLES)
+    models = [{**MODELS["text"], "max_seq_len": 5}]
+    assert listed(folder, capsys, [value], models=models)[1] == [("bulk", "4 prompts of 4 rows")]
+    render, lengths = Course.render, set()
+
+    def no_two(self, own, key, start, shots):
+        lengths.update(map(len, shots))
+        if any(len(rows) == 2 for rows in shots):
+            raise ValueError("no two")
+        return render(self, own, key, start, shots)
+
+    monkeypatch.setattr(Course, "render", no_two)
+    code, ((word, why),) = listed(folder, capsys, [value], models=models)
+    assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
+    assert "rendering failed (no two)" in why
+    assert lengths == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("name", ["icl_sc_inferencer.SCInferencer", "icl_sw_ce_loss_inferencer.SWCELossInferencer"])
+def test_inferencers_that_the_backend_has_no_part_in(opencompass, folder, capsys, name):
+    assert opencompass
+    value = config("{question}", None, f"opencompass.openicl.icl_inferencer.{name}")
+    code, ((word, why),) = listed(folder, capsys, [value])
+    assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
+    assert why.startswith(f"{name.partition('.')[2]} isn't covered")
+
+
+def test_turns_of_aisbench(aisbench, folder, capsys):
+    assert aisbench
+    turns = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
+    value = config(turns, None, "MultiTurnGenInferencer")
+    value["infer_cfg"]["prompt_template"]["type"] = "MultiTurnPromptTemplate"
+    value["infer_cfg"]["inferencer"]["infer_mode"] = "every"
+    models = [{"type": "VLLMCustomAPIChat"}]
+    code, found = listed(folder, capsys, [value], rows=TALKS, models=models)
+    assert (code, found) == (ExitCode.OK, [("bulk", "3 prompts of 3 rows")])
+
+
+FILES = [path for path in list(shipped.files("opencompass", "configs/datasets", ("gen", "ppl")))[::12]
+         if shipped.datasets(path)]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_is_told_in_bulk_is_so_in_a_run(opencompass, folder, capsys, said, path):
+    assert opencompass
+    one = shipped.datasets(path)[0]
+    kinds = {key: str(one["infer_cfg"].get(key, {}).get("type", "")).rpartition(".")[2] for key in ("inferencer",)}
+    table = shipped.table(one)
+    examples = shipped.table(one, 40)
+    tables = {"rows": table.to_pydict(), "examples": examples.to_pydict()}
+    _, ((word, why),) = listed(folder, capsys, [one], "--dialect", "opencompass", **tables)
+    if word == "error":  # a stand-in is asked for more than it has
+        pytest.skip(why[:200])
+    assert word == "bulk", why
+    said.clear()
+    infer = one["infer_cfg"]
+    parts = {name: infer.get(name) for name in ("ice_template", "prompt_template", "retriever")}
+    options = {key: value for key, value in infer["inferencer"].items() if key != "max_out_len"}
+    reader = {key: value for key, value in one["reader_cfg"].items() if key.endswith(("columns", "column"))}
+    case = {**parts, **ARGUMENTS["text"], "samples": table, "examples": examples, "reader": reader}
+    once({**case, "inferencer": {**options, "type": kinds["inferencer"], "batch_size": 2}}, on=True)
+    assert said == []

@@ -1,0 +1,36 @@
+"""What the record of a run with the bulk backend on amounts to."""
+
+from __future__ import annotations
+
+import pytest
+from promptpress.cli.backend_course import Watched
+from promptpress.cli.errors import ExitCode
+
+
+@pytest.mark.parametrize(
+    ("watched", "code", "said"),
+    [
+        (Watched(4, in_bulk=4), ExitCode.OK, "4 prompts of 4 rows"),
+        (Watched(4, in_bulk=8), ExitCode.OK, "8 prompts of 4 rows"),
+        # in bulk is only what the record says was rendered so, of every row and without a word against it
+        (Watched(4), ExitCode.UNSUPPORTED, "the backend has no part in MyInferencer's prompts"),
+        (Watched(4, in_bulk=3), ExitCode.UNSUPPORTED, "3 in bulk, 0 by the harness: not every row"),
+        (Watched(4, in_bulk=4, by_harness=1), ExitCode.UNSUPPORTED, "4 in bulk, 1 by the harness"),
+        (Watched(4, in_bulk=4, reasons=("a", "b")), ExitCode.UNSUPPORTED, "4 in bulk, 0 by the harness: a; b"),
+        (Watched(4, reasons=("a template of its own",)), ExitCode.UNSUPPORTED, "a template of its own"),
+        (
+            Watched(4, in_bulk=4, error=KeyError("x")),
+            ExitCode.CONFIGURATION,
+            "the run, with a model that only answers, ",
+        ),
+        (
+            Watched(4, reasons=("a",), error=AssertionError()),
+            ExitCode.UNSUPPORTED,
+            "a (then the run fails: AssertionErr",
+        ),
+        (Watched(0), ExitCode.CONFIGURATION, "there are no rows to tell by"),
+    ],
+)
+def test_only_what_was_seen_in_bulk_is_told_so(watched, code, said):
+    verdict = watched.verdict("MyInferencer")
+    assert (verdict.code, verdict.found[: len(said)]) == (code, said)
