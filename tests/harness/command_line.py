@@ -30,7 +30,7 @@ datasets = [dict(
     eval_cfg=dict(),
 )]
 models = [dict(
-    abbr="echo", type="command_opencompass.{model}", path="", max_out_len=1, batch_size=64, max_seq_len=None,
+    abbr="echo", type="command_opencompass.{model}", path="", max_out_len=1, batch_size={batch_size}, max_seq_len=None,
     meta_template=dict(
         round=[dict(role="HUMAN", begin="<user>", end="</user>", api_role="HUMAN"),
                dict(role="BOT", begin="<bot>", end="</bot>", api_role="BOT", generate=True)]),
@@ -72,11 +72,12 @@ def opencompass(folder: Path, *arguments: str, on: bool, marker: str = "1", **se
         arguments: What else is on the command line.
         on: Whether the backend is.
         marker: What the processes see as PROMPTPRESS_TEST_COMMAND.
-        settings: What the configuration says otherwise: `count`, `model`, `inferencer`, `save_every`, `more`.
+        settings: What the configuration says otherwise: `count`, `model`, `inferencer`, `save_every`,
+            `batch_size`, `more`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    filled = {"count": 40, "model": "Echo", "inferencer": "GenInferencer", "save_every": None, "more": "", **settings}
-    (folder / "eval.py").write_text(OPENCOMPASS.format(**filled), "utf-8")
+    usual = {"count": 40, "model": "Echo", "inferencer": "GenInferencer", "save_every": None, "batch_size": 64, "more": ""}
+    (folder / "eval.py").write_text(OPENCOMPASS.format(**{**usual, **settings}), "utf-8")
     main = "from opencompass.cli.main import main; main()"
     return _run(folder, [main, "eval.py", "--mode", "infer", "-w", "out", *arguments], "opencompass" if on else "", marker)
 
