@@ -76,10 +76,19 @@ def opencompass(folder: Path, *arguments: str, on: bool, marker: str = "1", **se
             `batch_size`, `more`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    usual = {"count": 40, "model": "Echo", "inferencer": "GenInferencer", "save_every": None, "batch_size": 64, "more": ""}
+    usual = {
+        "count": 40,
+        "model": "Echo",
+        "inferencer": "GenInferencer",
+        "save_every": None,
+        "batch_size": 64,
+        "more": "",
+    }
     (folder / "eval.py").write_text(OPENCOMPASS.format(**{**usual, **settings}), "utf-8")
     main = "from opencompass.cli.main import main; main()"
-    return _run(folder, [main, "eval.py", "--mode", "infer", "-w", "out", *arguments], "opencompass" if on else "", marker)
+    return _run(
+        folder, [main, "eval.py", "--mode", "infer", "-w", "out", *arguments], "opencompass" if on else "", marker
+    )
 
 
 def _run(folder: Path, command: list[str], backend: str, marker: str) -> Run:

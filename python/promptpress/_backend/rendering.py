@@ -107,7 +107,8 @@ class Rendering:
         if kind is None:
             return None
         # Who reads on gets larger blocks; who jumps gets small ones.
-        size, start, is_shared = FIRST_BLOCK, row, self._course.is_shared
+        start, is_shared = row, self._course.is_shared
+        size = 8 * FIRST_BLOCK if is_shared else FIRST_BLOCK  # threads pass a small block while one of them waits
         if known is not None:
             grown = min(2 * (known.end - known.start), self._course.largest_block)
             # Of several threads another than the first may be ahead.
