@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from harness.command_line import opencompass  # noqa: E402 - from beside this folder
+from harness.command_line import opencompass
 
 
 def main() -> None:

@@ -102,7 +102,13 @@ def _run(folder: Path, command: list[str], backend: str, marker: str) -> Run:
     }
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=1800
+        [sys.executable, "-c", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
     )
     seconds = time.perf_counter() - start
     console = done.stdout + done.stderr

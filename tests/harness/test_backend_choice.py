@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 from harness.both import MODELS, answers
@@ -32,7 +31,7 @@ KINDS = {
     "a tuple": lambda: tuple(LISTS),
     "ranges": lambda: [range(n % 3) for n in range(COUNT)],
     "values of a dict": lambda: dict(enumerate(LISTS)).values(),
-    "keys of a dict": lambda: {tuple(rows): None for rows in LISTS}.keys(),
+    "keys of a dict": {tuple(rows): None for rows in LISTS}.keys,
     "an iterator": lambda: iter(LISTS),
     "a generator": lambda: once(LISTS),
     "a map": lambda: map(list, LISTS),

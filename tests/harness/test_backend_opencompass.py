@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import random
 from decimal import Decimal
@@ -12,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 from harness import scripted
-from harness.both import MESSAGES, MODELS, TEXT, answers, once
+from harness.both import MODELS, answers, once
 from harness.scripted import plain
 from promptpress import opencompass as backend
 from promptpress._backend.expansions import ExpandingCourse

@@ -1,6 +1,6 @@
 """What isn't the harness's own: wrapped, replaced or added methods and functions fall back, and say which it was."""
 
-# ruff: noqa: ARG001, ARG005 - hooks are given the inferencer, the retriever and the model
+# ruff: noqa: ARG001 - hooks are given the inferencer, the retriever and the model
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def place(module, path):
 
 @pytest.mark.parametrize("order", ["before it is on", "while it is on"])
 @pytest.mark.parametrize(("module", "path", "model", "templates"), FUNCTIONS)
-def test_a_function_that_was_wrapped(module, path, model, templates, order, said, rendered, monkeypatch):
+def test_a_function_that_was_wrapped(  # noqa: PLR0917
+    module, path, model, templates, order, said, rendered, monkeypatch
+):
     owner, name = place(module, path)
 
     def patch(monkeypatch):
@@ -222,7 +224,7 @@ def test_a_template_changed_by_hand_falls_back(said, rendered, monkeypatch):
 
 def test_a_method_that_was_added(said, rendered, monkeypatch):
     owner, _ = place(PROMPT, "PromptList.format")
-    monkeypatch.setattr(owner, "__iter__", lambda self: list.__iter__(self), raising=False)
+    monkeypatch.setattr(owner, "__iter__", list.__iter__, raising=False)
     off, on = answers(case(TEMPLATES["dialogue"], **MODELS["text"]))
     assert on == off
     assert len(said) == 1

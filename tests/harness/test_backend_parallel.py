@@ -36,9 +36,7 @@ def in_order(answer):
 @pytest.mark.parametrize("retriever", RETRIEVERS)
 @pytest.mark.parametrize("templates", TEMPLATES)
 @pytest.mark.parametrize("model", MODELS)
-def test_generation(model, templates, retriever, max_seq_len, workers, said, rendered):
-    if model == "text" and workers > 1:
-        return
+def test_generation(model, templates, retriever, max_seq_len, workers, said):  # noqa: PLR0917
     inferencer = {"type": "ParallelGenInferencer", "max_infer_workers": workers, "max_seq_len": max_seq_len}
     one = case(TEMPLATES[templates], **MODELS[model], retriever=RETRIEVERS[retriever], inferencer=inferencer)
     one["inferencer"].pop("batch_size")
