@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from promptpress._backend.own import NotCoveredError
@@ -60,10 +60,10 @@ def numbered(chosen: Any, *, is_written: bool) -> list[Sequence[int]]:
 def _numbers(rows: Any) -> list[int]:
     if not isinstance(rows, (list, tuple, range)) and getattr(rows, "ndim", None) != 1:
         raise NotCoveredError(f"the retriever's choice for a sample is {_name(rows)}, not a list")
-    found: Iterable[Any] = rows.tolist() if hasattr(rows, "tolist") else rows
-    numbers = [row.item() if hasattr(row, "item") else row for row in found]
+    numbers = list(rows)
+    # A Hugging Face dataset takes no other number for a row's, not even numpy's.
     if not all(type(row) is int for row in numbers):
-        raise NotCoveredError("the retriever's choice for a sample holds something else than whole numbers")
+        raise NotCoveredError("the retriever's choice for a sample holds something else than int")
     return numbers
 
 

@@ -9,38 +9,31 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
 
 logger = logging.getLogger("promptpress.backend")
 _FORMAT = "%(asctime)s - promptpress - %(levelname)s - %(message)s"
 
 
-class _Console(logging.StreamHandler[TextIO]):
-    """Writes what isn't shown by a handler of the root logger."""
+class _Console(logging.Handler):
+    """Writes what isn't shown by a handler of the root logger to standard error, whatever that is by then."""
 
-    def __init__(self) -> None:
-        logging.Handler.__init__(self)
-        self.setFormatter(logging.Formatter(_FORMAT))
-
-    @property
-    def stream(self) -> TextIO:
-        return sys.stderr  # whatever it is by now
-
-    def filter(self, record: logging.LogRecord) -> bool | logging.LogRecord:
-        if any(map(_shows(record), logging.getLogger().handlers)):
-            return False
-        return super().filter(record)
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        if not any(_shows(handler, record.levelno) for handler in logging.getLogger().handlers):
+            try:
+                sys.stderr.write(self.format(record) + "\n")
+                sys.stderr.flush()
+            except Exception:
+                self.handleError(record)
 
 
-def _shows(record: logging.LogRecord):  # type: ignore[no-untyped-def]
-    def shows(handler: logging.Handler) -> bool:
-        is_console = isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
-        return is_console and handler.level <= record.levelno
-
-    return shows
+def _shows(handler: logging.Handler, level: int) -> bool:
+    is_console = isinstance(handler, logging.StreamHandler) and not isinstance(handler, logging.FileHandler)
+    return is_console and handler.level <= level
 
 
 _console = _Console()
+_console.setFormatter(logging.Formatter(_FORMAT))
 
 
 def listen() -> None:

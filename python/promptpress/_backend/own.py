@@ -8,7 +8,6 @@ with the code that its module's file has, when its work is taken over, whenever 
 from __future__ import annotations
 
 import ast
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,29 +23,30 @@ class NotCoveredError(Exception):
 
 
 @dataclass(frozen=True)
-class _File:
-    """What a module's file makes of its names."""
+class _Names:
+    """What a module's file makes of its global names."""
 
-    functions: dict[str, list[CodeType]]
-    """The code of its functions and methods, by qualified names."""
+    functions: frozenset[str]
+    """Its functions and methods, by qualified names."""
     imports: dict[str, tuple[str, str | None]]
     """What its global names are imported from: a module, and a name in it or None for the module itself."""
     bound: frozenset[str]
     """All its global names."""
 
 
-def check_own(module: str, path: str) -> None:
-    """Check that a function or method is that of its file, and so are those that it calls by global names.
+def check_own(module: str, path: str, *, deeply: bool = True) -> None:
+    """Check that a function or method is that of its file.
 
     Args:
         module: The module.
         path: "function" or "Class.method".
+        deeply: Whether those that it calls by global names have to be those of their files, too.
 
     Raises:
         NotCoveredError: If it isn't.
     """
     if module in sys.modules:
-        _check_function(module, path, set())
+        _check_function(module, path, set() if deeply else None)
 
 
 def check_class(kind: type) -> None:
@@ -96,7 +96,7 @@ def _is_data(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float, list, tuple, dict))
 
 
-def _check_function(module: str, path: str, seen: set[Any]) -> None:
+def _check_function(module: str, path: str, seen: set[Any] | None) -> None:
     owner: Any = sys.modules[module]
     class_name, _, name = path.rpartition(".")
     if class_name:
@@ -105,22 +105,24 @@ def _check_function(module: str, path: str, seen: set[Any]) -> None:
     _check_value(found, sys.modules[module], path, seen)
 
 
-def _check_value(found: Any, module: ModuleType, path: str, seen: set[Any]) -> None:
-    if (module.__name__, path) in seen:
-        return
-    seen.add((module.__name__, path))
+def _check_value(found: Any, module: ModuleType, path: str, seen: set[Any] | None) -> None:
+    if seen is not None:
+        if (module.__name__, path) in seen:
+            return
+        seen.add((module.__name__, path))
     if isinstance(found, (staticmethod, classmethod)):
         found = found.__func__
     found = replaced.get(found, found) if isinstance(found, FunctionType) else found
-    codes = _file(module.__name__).functions.get(path, ())
+    codes = _codes(module.__name__).get(path, ())
     if not isinstance(found, FunctionType) or found.__code__ not in codes or found.__globals__ is not vars(module):
         raise NotCoveredError(f"{path} isn't that of {module.__name__}")
-    _check_names(found.__code__, module, seen)
+    if seen is not None:
+        _check_names(found.__code__, module, seen)
 
 
 def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:
     """Check what a function calls by global names."""
-    file = _file(module.__name__)
+    file = _bindings(module.__name__)
     for name in _names(code):
         if name not in vars(module):
             continue
@@ -155,7 +157,7 @@ def _check_class(kind: type, seen: set[Any]) -> None:
     seen.add(kind)
     module = sys.modules[kind.__module__]
     prefix = kind.__qualname__ + "."
-    here = _file(module.__name__).functions
+    here = _bindings(module.__name__).functions
     wanted = {path.removeprefix(prefix) for path in here if path.startswith(prefix)}
     wanted = {name for name in wanted if "." not in name and "<" not in name and name not in _UNSEEN}
     for name, value in vars(kind).items():
@@ -186,18 +188,23 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 @cache
-def _file(module: str) -> _File:
-    spec = importlib.util.find_spec(module) if module not in sys.modules else sys.modules[module].__spec__
-    loader: Any = spec.loader if spec is not None else None
-    try:
-        code, source = loader.get_code(module), loader.get_source(module)
-        tree = ast.parse(source)
-    except (AttributeError, ImportError, OSError, SyntaxError, TypeError):
-        return _File({}, {}, frozenset())
+def _codes(module: str) -> dict[str, list[CodeType]]:
+    """The code of a module's functions, methods and classes, by qualified names."""
     codes: dict[str, list[CodeType]] = {}
-    _collect(code, "", codes)
-    # A class's body is code too.
-    functions = {path: codes[path] for path in _defined(tree, "") if path in codes}
+    try:
+        _collect(_loader(module).get_code(module), "", codes)
+    except (AttributeError, ImportError, OSError, SyntaxError):
+        codes.clear()
+    return codes
+
+
+@cache
+def _bindings(module: str) -> _Names:
+    spec = sys.modules[module].__spec__
+    try:
+        tree = ast.parse(_loader(module).get_source(module))
+    except (AttributeError, ImportError, OSError, SyntaxError, TypeError):
+        return _Names(frozenset(), {}, frozenset())
     imports: dict[str, tuple[str, str | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -212,7 +219,14 @@ def _file(module: str) -> _File:
     defined = {
         node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     }
-    return _File(functions, imports, frozenset({*imports, *stored, *defined, *vars(ModuleType(module)), "__file__"}))
+    bound = frozenset({*imports, *stored, *defined, *vars(ModuleType(module)), "__file__"})
+    # A class's body is code too, so functions are what the source says.
+    return _Names(frozenset(_defined(tree, "")), imports, bound)
+
+
+def _loader(module: str) -> Any:
+    spec = sys.modules[module].__spec__
+    return None if spec is None else spec.loader
 
 
 def _collect(code: CodeType, prefix: str, found: dict[str, list[CodeType]]) -> None:

@@ -35,7 +35,7 @@ class Patches:
 
     def __init__(self, methods: dict[str, dict[str, Wrap]]) -> None:
         self._methods = methods
-        self._replaced: list[tuple[Any, str, Any]] = []
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
         self._finder = _Finder(self)
 
     @property
@@ -58,8 +58,9 @@ class Patches:
             owner = getattr(module, owner_name, None)
             if owner is not None and name in vars(owner):
                 own = vars(owner)[name]
+                own = replaced.get(own, own)  # someone may have put back what was there while the backend was on
                 made = wrap(own)
-                self._replaced.append((owner, name, own))
+                self._replaced.append((owner, name, own, made))
                 replaced[made] = own
                 setattr(owner, name, made)
 
@@ -67,9 +68,11 @@ class Patches:
         """Put everything back."""
         sys.meta_path.remove(self._finder)
         while self._replaced:
-            owner, name, own = self._replaced.pop()
-            replaced.pop(vars(owner)[name], None)
-            setattr(owner, name, own)
+            owner, name, own, made = self._replaced.pop()
+            # What someone else has put there since then stays.
+            if vars(owner).get(name) is made:
+                setattr(owner, name, own)
+                replaced.pop(made, None)
 
 
 class _Finder(MetaPathFinder):

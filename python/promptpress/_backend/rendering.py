@@ -107,18 +107,24 @@ class Rendering:
         if kind is None:
             return None
         # Who reads on gets larger blocks; who jumps gets small ones.
-        size, start, is_shared = FIRST_BLOCK, row, self._course.is_shared
+        start, is_shared = row, self._course.is_shared
+        size = FIRST_BLOCK
         if known is not None:
             grown = min(2 * (known.end - known.start), self._course.largest_block)
             # Of several threads another than the first may be ahead.
             if known.end == row or (is_shared and known.end < row < known.end + grown):
                 size, start = grown, known.end
         size = min(size, self._course.largest_block)
-        if known is not None and is_shared:
-            self._older[length] = known
+        # A thread that was left behind asks for one prompt; the others are elsewhere.
+        is_late = is_shared and known is not None and row < known.start
+        if is_late:
+            size = 1
+        else:
+            if known is not None and is_shared:
+                self._older[length] = known
+            self._block = None
+            self._blocks.pop(length, None)
         del known, older
-        self._block = None
-        self._blocks.pop(length, None)
         shots = [
             others if len(others) <= length else others[:length] for others in self._course.shots[start : start + size]
         ]
@@ -130,6 +136,8 @@ class Rendering:
         except Exception as error:
             self._give_up(length, f"rendering failed ({error})")
             return None
+        if is_late:
+            return block
         self._block = self._blocks[length] = block
         self._course.keep(self, length)
         self._course.call.rendered()

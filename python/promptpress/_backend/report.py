@@ -40,6 +40,8 @@ class Call:
     dataset: str = ""
     reasons: list[str] = field(default_factory=list)
     """Why prompts were left to the harness."""
+    is_silent: bool = False
+    """Whether the log hears nothing of it."""
     _marks: list[bytearray] = field(default_factory=list)
     _is_said: bool = False
     _bulk: int = 0
@@ -57,7 +59,7 @@ class Call:
             count: How many, where they have no marks.
         """
         self._bulk += count
-        if not self._is_said:
+        if not self._is_said and not self.is_silent:
             self._is_said = True
             _report.say("info", "promptpress renders prompts in bulk%s", self.names)
 
@@ -69,7 +71,7 @@ class Call:
         """
         if reason not in self.reasons:
             self.reasons.append(reason)
-            if (self.names, reason) not in _report.said:
+            if (self.names, reason) not in _report.said and not self.is_silent:
                 _report.said.add((self.names, reason))
                 _report.say("warning", "promptpress leaves prompts to the harness: %s%s", reason, self.names)
 
@@ -127,6 +129,18 @@ def call(model: str, dataset: str, count: int) -> Iterator[Call]:
         if made.reasons and not made.in_bulk and not left:
             left = count
         _report.count(made.in_bulk, left)
+
+
+@contextmanager
+def probe() -> Iterator[Call]:
+    """A call that nothing is said of; its `reasons` tell which way it goes."""
+    made = Call()
+    made.is_silent = True
+    token = _current.set(made)
+    try:
+        yield made
+    finally:
+        _current.reset(token)
 
 
 class Channel:

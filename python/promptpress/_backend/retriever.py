@@ -207,6 +207,11 @@ class Chosen:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._retriever, name)
 
+    @property
+    def wrapped(self) -> Any:
+        """The harness's retriever."""
+        return self._retriever
+
     def retrieve(self) -> Any:
         """What was chosen."""
         return self.shots

@@ -100,5 +100,6 @@ class Source:
             # The parser is kept, so that no other gets its id.
             made = (Rendering(self.course, settings, harness, self._marks), parser)
             found = self._renderings.setdefault(key, made)  # another thread may have been faster
-        self._last = (parser, mode, found[0])
-        return found[0]
+        rendering: Rendering = found[0]
+        self._last = (parser, mode, rendering)
+        return rendering

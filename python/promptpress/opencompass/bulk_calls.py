@@ -54,13 +54,13 @@ def told_of(harness: Callable[..., Any]) -> Callable[..., Any]:
     """The base's constructor, which tells of inferencers whose `inference` isn't one of the harness's own."""
 
     @wraps(harness)
-    def __init__(self: Any, *rest: Any, **others: Any) -> None:
+    def constructor(self: Any, *rest: Any, **others: Any) -> None:
         harness(self, *rest, **others)
-        if getattr(type(self), "inference", None) not in replaced:
-            kind = type(self).__name__
-            Call(type(self.model).__name__).left(f"{kind} isn't covered")
+        kind = type(self)
+        if not kind.__module__.startswith(_INFERENCERS) and getattr(kind, "inference", None) not in replaced:
+            Call(type(self.model).__name__).left(f"{kind.__name__} isn't covered")
 
-    return __init__
+    return constructor
 
 
 def _names(inferencer: Any, rest: tuple[Any, ...], others: dict[str, Any]) -> tuple[str, str]:

@@ -1,0 +1,63 @@
+"""A model that answers at once and a dataset that is made up, for runs of OpenCompass's command line."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from typing import Any
+
+from datasets import Dataset, DatasetDict
+from opencompass.datasets.base import BaseDataset
+from opencompass.models.base import BaseModel
+from opencompass.models.base_api import BaseAPIModel
+
+LETTERS = "ABCD"
+
+
+class Questions(BaseDataset):
+    """Questions of several choices."""
+
+    @staticmethod
+    def load(count: int) -> DatasetDict:
+        """As many test rows, and five examples."""
+        return DatasetDict(test=Dataset.from_list(rows(count)), dev=Dataset.from_list(rows(5)))
+
+
+def rows(count: int) -> list[dict[str, str]]:
+    words = [f"word{n}" for n in range(40)]
+    return [
+        {
+            "input": " ".join(words[(n * 7 + k) % 40] for k in range(25)) + f" {n}?",
+            **{letter: f"choice {n * k}" for k, letter in enumerate(LETTERS)},
+            "target": LETTERS[n % 4],
+        }
+        for n in range(count)
+    ]
+
+
+class Echo(BaseModel):
+    """Answers by a rule that depends on every byte of a request."""
+
+    def get_token_len(self, prompt: str) -> int:
+        return len(prompt.split())
+
+    def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:  # noqa: ARG002
+        return [LETTERS[zlib.crc32(repr(one).encode()) % 4] for one in inputs]
+
+
+class EchoApi(BaseAPIModel):
+    """The same, as a service."""
+
+    generate = Echo.generate
+
+
+if os.environ.get("PROMPTPRESS_TEST_COMMAND") == "changed":
+    # A user's own change of the harness, which a task's process makes as well.
+    from opencompass.utils.prompt import PromptList
+
+    _own = PromptList.format
+
+    def _format(self: Any, **values: Any) -> Any:
+        return _own(self, **values)
+
+    PromptList.format = _format

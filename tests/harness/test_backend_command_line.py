@@ -1,0 +1,64 @@
+"""OpenCompass's own command line with its own partitioner: the same files, sooner, and a word about it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from harness.command_line import opencompass as command
+
+pytestmark = pytest.mark.usefixtures("opencompass")
+
+CONCURRENT = """
+infer = dict(
+    partitioner=dict(type="opencompass.partitioners.NaivePartitioner"),
+    runner=dict(type="opencompass.runners.LocalRunner", max_num_workers=2, task=dict(
+        type="opencompass.tasks.openicl_infer_concurrent.OpenICLInferConcurrentTask")),
+)
+"""
+
+
+def both(folder, *arguments, **settings):
+    return tuple(command(folder / name, *arguments, on=name == "on", **settings) for name in ("off", "on"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_dataset_that_is_split(tmp_path, workers):
+    off, on = both(tmp_path, "--max-num-workers", str(workers))
+    assert on.predictions == off.predictions
+    assert len(off.predictions) == workers
+    assert sum(len(json.loads(one)) for one in off.predictions.values()) == 40
+    for log in on.logs:
+        assert "INFO - promptpress renders prompts in bulk (model echo, dataset questions" in log
+    tasks = "1 task" if workers == 1 else "2 tasks"
+    assert f"INFO - promptpress: 40 prompts in bulk, 0 by the harness, in {tasks}" in on.console
+    assert "promptpress" not in off.console
+
+
+def test_what_is_left_to_the_harness_is_said_on_the_console(tmp_path):
+    off, on = both(tmp_path, "--max-num-workers", "2", marker="changed")
+    assert on.predictions == off.predictions
+    why = "PromptList.format isn't that of opencompass.utils.prompt"
+    for part in (0, 1):
+        line = f"promptpress leaves prompts to the harness: {why} (model echo, dataset questions_{part})"
+        assert f"WARNING - {line}" in on.console
+        assert f"WARNING - {line}" in on.logs[part]
+    assert "promptpress: 0 prompts in bulk, 40 by the harness, in 2 tasks" in on.console
+
+
+def test_a_service_that_is_asked_by_threads(tmp_path):
+    off, on = both(tmp_path, model="EchoApi", more=CONCURRENT)
+    assert {name: sorted(json.loads(one).items()) for name, one in on.predictions.items()} == {
+        name: sorted(json.loads(one).items()) for name, one in off.predictions.items()
+    }
+    assert sum(len(json.loads(one)) for one in off.predictions.values()) == 40
+    assert "promptpress: 40 prompts in bulk, 0 by the harness, in 1 task" in on.console
+
+
+@pytest.mark.full
+def test_twenty_thousand_samples_ten_times_as_fast(tmp_path):
+    off, on = both(tmp_path, "--max-num-workers", "2", count=20_000)
+    assert on.predictions == off.predictions
+    assert "promptpress: 20,000 prompts in bulk, 0 by the harness, in 2 tasks" in on.console
+    # Each with the loading of the dataset, which stays the harness's.
+    assert sum(off.task_seconds) > 10 * sum(on.task_seconds)

@@ -1,0 +1,136 @@
+"""What is said of a run: which way prompts went, of which model and dataset, and why; and what it would say."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+
+import pytest
+from harness import scripted
+from harness.both import MODELS, TEXT, answers
+from harness.test_backend_opencompass import LABELLED, READER, RETRIEVERS, TEMPLATES, case, samples
+from promptpress import opencompass as backend
+from promptpress._backend import report
+from promptpress._backend.coverage import coverage
+
+pytestmark = pytest.mark.usefixtures("opencompass")
+
+
+def lines(caplog):
+    return [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "promptpress.backend"]
+
+
+def test_a_line_for_each_task_and_one_for_the_run(caplog):
+    with backend.backend():
+        answers(case(TEMPLATES["dialogue"], **MODELS["text"], retriever=RETRIEVERS["fixed"]))
+        chat = case({}, **MODELS["text"], reader={"input_columns": ["input"], "output_column": "target"})
+        answers({**chat, "inferencer": {"type": "ChatInferencer"}})
+        left = case(TEMPLATES["dialogue"], **MODELS["text"], inferencer={"multiround": True})
+        answers(left)
+    found = lines(caplog)
+    names = "(model Scripted, dataset predictions)"
+    bulk = ("INFO", f"promptpress renders prompts in bulk {names}")
+    why = "prompts of several rounds, or a gen_field_replace_token that is no string"
+    # `answers` runs each twice, and the backend is on around them.
+    assert found.count(bulk) == 4
+    assert [one for one in found if one[0] == "WARNING"] == [
+        ("WARNING", f"promptpress leaves prompts to the harness: {why} {names}")
+    ]
+    assert found[-1] == ("INFO", "promptpress: 180 prompts in bulk, 90 by the harness, in 6 tasks")
+
+
+def test_prompts_of_labels_are_counted_by_labels(caplog):
+    with backend.backend():
+        answers(case(LABELLED["dialogues"], **MODELS["text"], inferencer={"type": "PPLInferencer"}))
+    assert lines(caplog)[-1][1] == "promptpress: 180 prompts in bulk, 0 by the harness, in 2 tasks"
+
+
+def test_names_are_those_of_the_harness_s_folders(tmp_path, caplog):
+    one = case(TEMPLATES["string"], **MODELS["text"])
+    with backend.backend():
+        scripted.run(one, tmp_path / "predictions" / "some_model")
+    assert "(model some_model, dataset predictions)" in caplog.text
+
+
+def test_what_is_said_reaches_a_console_that_a_harness_has_silenced(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import logging, sys\n"
+        "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"
+        "logging.getLogger().handlers[0].setLevel(logging.ERROR)\n"
+        "from promptpress._backend import log, report\n"
+        "log.listen(); report.start(tells=False)\n"
+        "with report.call('m', 'd', 3) as call: call.left('why')\n"
+        "report.end()\n"
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert "WARNING - promptpress leaves prompts to the harness: why (model m, dataset d)" in done.stderr
+    assert "INFO - promptpress: 0 prompts in bulk, 3 by the harness, in 1 task" in done.stderr
+    assert done.stdout == ""
+
+
+def test_what_is_shown_already_is_not_shown_twice(capsys):
+    from promptpress._backend import log
+
+    handler = logging.StreamHandler(sys.stdout)
+    logging.getLogger().addHandler(handler)
+    try:
+        with backend.backend():
+            log.logger.warning("once")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    shown = capsys.readouterr()
+    assert shown.out.count("once") == 1
+    assert "once" not in shown.err
+
+
+def test_lines_of_other_processes(tmp_path):
+    path = tmp_path / "told"
+    path.touch()
+    one, other = report.Channel(str(path)), report.Channel(str(path))
+    one.tell({"bulk": 1, "left": 0})
+    other.tell({"bulk": 2, "left": 0})
+    assert [line["bulk"] for line in one.heard()] == [1, 2]
+    assert one.heard() == []
+    with path.open("ab") as file:
+        file.write(b'{"bulk": ')
+    assert one.heard() == []
+    report.Channel(str(tmp_path / "nowhere")).tell({})
+    assert os.listdir(tmp_path) == ["told"]
+
+
+MODEL = {"type": "Scripted", "meta_template": TEXT}
+COVERED = {
+    "GenInferencer": TEMPLATES["dialogue"],
+    "ParallelGenInferencer": TEMPLATES["string"],
+    "PPLInferencer": LABELLED["dialogues"],
+    "LLInferencer": LABELLED["strings"],
+    "CLPInferencer": TEMPLATES["string"],
+    "ChatInferencer": {"prompt_template": TEMPLATES["string"]["prompt_template"]},
+    "ParallelChatInferencer": {"prompt_template": TEMPLATES["string"]["prompt_template"]},
+}
+
+
+def found_for(inferencer, templates, **changes):
+    data = scripted.dataset(changes.pop("samples", samples()), samples(6, 1), READER)
+    config = {"reader_cfg": READER, "infer_cfg": {**templates, "retriever": RETRIEVERS["fixed"], **changes}}
+    config["infer_cfg"]["inferencer"] = {"type": inferencer}
+    kind = type(scripted.model(TEXT, api=False))
+    return coverage(config, {**MODEL, "type": kind}, dataset=data)
+
+
+@pytest.mark.parametrize("inferencer", COVERED)
+def test_coverage_without_a_model(inferencer, caplog):
+    found = found_for(inferencer, COVERED[inferencer])
+    assert found.in_bulk, found.reason
+    assert "promptpress leaves" not in caplog.text
+
+
+def test_coverage_gives_the_reason():
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(scripted.opencompass().BaseModel, "parse_template", print)
+        found = found_for("GenInferencer", TEMPLATES["string"])
+    assert found.reason == "BaseModel.parse_template isn't that of opencompass.models.base"
+    assert found_for("GLMChoiceInferencer", TEMPLATES["string"]).reason == "GLMChoiceInferencer isn't covered"
