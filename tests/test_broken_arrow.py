@@ -6,6 +6,7 @@ are in a file that someone else has written. Random ones are in `tests/fuzz`.
 
 from __future__ import annotations
 
+import pickle
 import struct
 import subprocess
 import sys
@@ -217,6 +218,29 @@ def test_a_dictionary_at_an_odd_address_is_copied() -> None:
     assert pp.Renderer("{flat} {nested}").render(table)["prompt"].to_pylist() == ["cd ['cd']", "ab ['ab']"]
 
 
+@pytest.mark.parametrize("make", [strings, lists], ids=["strings", "lists"])
+def test_offsets_where_other_columns_chunks_end_are_looked_at(make: Callable[..., pa.Array]) -> None:
+    own = Bytes()
+    middle = [0, FAR, 2]
+    array = make(own, middle, pa.string(), "i") if make is strings else make(own, middle)
+    samples = pa.table({"q": pa.chunked_array([["1"], ["2"]]), "answer": pa.chunked_array([array])})
+    tables = (samples, samples.slice(0, 1), samples.select(["answer"]).slice(0, 1))
+    own.break_them()
+    for table in tables:
+        for verb in ("render", "divergence", "stream"):
+            with pytest.raises(pp.RenderError, match="malformed"):
+                list(getattr(pp.Renderer("{answer}"), verb)(table))
+
+
+def test_renderers_with_values_that_python_can_t_have_are_compared() -> None:
+    values = [pa.array([1.5]), pa.array([2**62], pa.int64()).view(pa.timestamp("s"))]
+    examples = pa.table({"x": pa.StructArray.from_arrays(values, ["f", "t"])})
+    renderer = pp.Renderer("a", examples=examples)
+    assert pickle.loads(pickle.dumps(renderer)) == renderer
+    others = pa.StructArray.from_arrays([pa.array([2.5]), values[1]], ["f", "t"])
+    assert pp.Renderer("a", examples=pa.table({"x": others})) != renderer
+
+
 def test_structs_within_structs_are_cut_where_other_columns_chunks_end() -> None:
     inner = pa.array([{"x": n} for n in range(6)])
     outer = pa.StructArray.from_arrays([pa.array(range(6)), inner], ["d", "e"])
@@ -266,7 +290,8 @@ def test_a_name_that_is_no_text_is_refused() -> None:
     with pa.ipc.open_stream(broken) as reader:
         table = reader.read_all()
     renderer = pp.Renderer("{n}")
-    for verb in (renderer.render, renderer.divergence, lambda table: renderer.stream(table).read_all()):
+    call = lambda table: renderer(table.to_batches()[0])  # noqa: E731
+    for verb in (renderer.render, renderer, call, renderer.divergence, lambda table: renderer.stream(table).read_all()):
         with pytest.raises(pp.RenderError, match="isn't UTF-8"):
             verb(table)
 

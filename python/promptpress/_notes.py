@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from promptpress import _core
+from promptpress._core import RenderError
 from promptpress.errors import PromptWarning
+from promptpress.tables import check_values
 
 if TYPE_CHECKING:
     from promptpress.renderer import Renderer
@@ -35,7 +37,7 @@ class Watch:
 
     def __init__(self, *, silent: bool = False) -> None:
         self.silent = silent
-        self.seen: set[tuple[tuple[str, ...], tuple[pa.DataType, ...]]] = set()
+        self.seen: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()
 
     def warn(self, renderer: Renderer, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
         """Warn of what is probably a mistake, unless that was done for this schema.
@@ -46,7 +48,7 @@ class Watch:
             samples: The samples, where they are at hand.
 
         """
-        key = (tuple(schema.names), tuple(schema.types))
+        key = (tuple(schema.names), tuple(map(str, schema.types)))
         if self.silent or key in self.seen:
             return
         notes = [note for note in found(renderer, schema.names, samples) if note[1] == "warning"]
@@ -90,7 +92,7 @@ def found(
     shared: list[int] = []
     if examples is not None and samples is not None and settings["ice_template"] is not None and len(samples):
         samples = pa.Table.from_batches([samples]) if isinstance(samples, pa.RecordBatch) else samples
-        same = same or samples is examples or samples.equals(examples)
+        same = same or samples is examples or _equal(samples, examples)
         shared = [] if same else _shared(settings["retriever"], examples, samples)
     names = None if examples is None else examples.column_names
     return _core.notes(renderer._core, settings, columns, names, same, shared)
@@ -132,9 +134,21 @@ def _shared(retriever: Any, examples: pa.Table, samples: pa.Table) -> list[int]:
     first = samples.slice(0, _MOST_COMPARED)
     known: dict[str, list[Any]] = {}
     try:
+        check_values(first)
         return [row for row in chosen if _stands_in(first, known, examples, row % len(examples))]
     except Exception:  # what can't be converted is an error of rendering, if of anything
         return []
+
+
+def _equal(samples: pa.Table, examples: pa.Table) -> bool:
+    if len(samples) != len(examples) or samples.schema != examples.schema:
+        return False
+    try:
+        check_values(samples)
+        check_values(examples)
+    except RenderError:  # rendering says so where it matters
+        return False
+    return bool(samples.equals(examples))
 
 
 def _stands_in(samples: pa.Table, known: dict[str, list[Any]], examples: pa.Table, row: int) -> bool:
@@ -143,7 +157,9 @@ def _stands_in(samples: pa.Table, known: dict[str, list[Any]], examples: pa.Tabl
     for name in examples.column_names:
         if name not in known:
             known[name] = samples[name].to_pylist()
-        column, wanted = known[name], examples[name][row].as_py()
+        cell = examples.select([name]).slice(row, 1)
+        check_values(cell)
+        column, wanted = known[name], cell[name][0].as_py()
         left = [place for place in left if column[place] == wanted]
         if not left:
             return False

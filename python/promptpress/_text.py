@@ -44,7 +44,7 @@ def is_native(data_type: pa.DataType) -> bool:
 
     Returns:
         False for timestamps with a time zone, extension types, unions, binary and lists of size 0, decimals whose scale
-        exceeds their width's digits, structs with a repeated field name or a NUL in one, and whatever holds one of these.
+        exceeds their width's digits, structs with a repeated field name or a NUL in one, and what holds one of these.
 
     """
     if data_type.id in _NATIVE:

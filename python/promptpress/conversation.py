@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from promptpress import _core
 from promptpress.errors import render_error
-from promptpress.tables import for_core
+from promptpress.tables import check_values, for_core
 
 __all__ = ["Conversation"]
 
@@ -21,6 +21,7 @@ class Conversation:
 
     def __init__(self, core: _core.Renderer, samples: pa.Table, schema: pa.Schema) -> None:
         self._core = core
+        check_values(samples)  # the core puts chunks together, which believes all that they say
         self._samples, self._lower = for_core(samples)
         self._schema = schema
         self._replies: list[list[str]] = [[] for _ in range(len(samples))]
@@ -48,8 +49,9 @@ class Conversation:
         """
         try:
             array = replies if isinstance(replies, (pa.Array, pa.ChunkedArray)) else pa.array(replies)
+            array.validate(full=True)
             texts = array.to_pylist()
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError) as error:
+        except (pa.ArrowException, UnicodeError) as error:
             message = f"replies: they are no array of strings: {error}"
             raise render_error(message) from error
         samples = self._requests.column("sample").to_pylist()

@@ -191,7 +191,7 @@ def _unlike(schema: pa.Schema) -> tuple[list[str], list[str]]:
 def _foreign(schema: pa.Schema) -> list[str]:
     """List the columns of types that the core has no texts for; refuse names that it can't tell apart."""
     try:
-        names = schema.names
+        names = column_names(schema)
         for field in schema:
             if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
                 message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
@@ -208,6 +208,21 @@ def _foreign(schema: pa.Schema) -> list[str]:
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
         raise render_error(message)
     return foreign
+
+
+def column_names(schema: pa.Schema) -> list[str]:
+    """List a schema's names, which may be any bytes.
+
+    Raises:
+        RenderError: If one isn't UTF-8.
+
+    """
+    try:
+        names: list[str] = schema.names
+    except UnicodeDecodeError as error:
+        message = f"a column has a name that isn't UTF-8: {error}"
+        raise render_error(message) from error
+    return names
 
 
 def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa.Field:
@@ -235,11 +250,13 @@ def for_core(
 
     """
     foreign, nested = _unlike(table.schema)
+    if any(column.num_chunks > 1 for column in table.itercolumns()):
+        # Chunks that end at different rows are cut on their way to the core: here, so that the cuts are looked at too.
+        table = pa.Table.from_batches(table.to_batches(), table.schema)
+        if of == "examples":
+            check_values(table)  # the core puts their chunks together, which believes all that they say
     check_buffers(table)
     table = _aligned(table)
-    if nested and any(column.num_chunks > 1 for column in table.itercolumns()):
-        # Chunks that end at different rows are cut on their way to the core: here, so that `lower` sees what it gets.
-        table = pa.Table.from_batches(table.to_batches(), table.schema)
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
@@ -289,6 +306,21 @@ def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
             except pa.ArrowException as own:
                 message = f'column "{name}": the Arrow array is malformed: {own}'
                 raise render_error(message.replace("\0", "\\x00"), column=name) from own
+        message = f"the table is malformed: {error}"
+        raise render_error(message) from error
+
+
+def check_values(table: pa.Table | pa.RecordBatch) -> None:
+    """Refuse columns of which any value leads out of its buffers, before pyarrow copies or compares them.
+
+    Raises:
+        RenderError: Naming what is wrong. It takes as long as reading all bytes.
+
+    """
+    check_buffers(table)
+    try:
+        table.validate(full=True)
+    except pa.ArrowException as error:
         message = f"the table is malformed: {error}"
         raise render_error(message) from error
 

@@ -13,7 +13,7 @@ use pyo3_arrow::{PyArray, PyTable};
 use super::guard::Imported;
 use super::value;
 use crate::error::{Error, Result};
-use crate::render::{Host, sound};
+use crate::render::Host;
 use crate::value::Value;
 
 /// A table's batches with at least one, so that a table without rows still has a schema.
@@ -33,9 +33,6 @@ pub(super) fn one_batch(table: Imported<PyTable>) -> Result<RecordBatch> {
         return Ok(batches.remove(0));
     }
     let schema = batches[0].schema();
-    for column in batches.iter().flat_map(RecordBatch::columns) {
-        sound(column)?;
-    }
     arrow_select::concat::concat_batches(&schema, &batches).map_err(|e| Error::render(e.to_string()))
 }
 

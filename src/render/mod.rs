@@ -45,4 +45,3 @@ pub use fill::replaced;
 pub use findings::Found;
 pub use outcome::Outcome;
 pub use renderer::Renderer;
-pub use scalar::sound;
