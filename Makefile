@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 BENCH_ARGS ?=
+FUZZ_ARGS ?=
 INSTALL_TORCH ?= yes
 
 VENV := .venv
@@ -34,7 +35,8 @@ CHECKED := python tests benches examples startup
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness lint conformance bench bench-long build clean
+.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint conformance bench bench-long build \
+        clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -55,6 +57,12 @@ test-engines: $(ENGINES_BUILT) ## Ray Data, Spark, Daft, Dask and others: equal 
 
 test-harness: $(HARNESS_REQUIREMENTS) $(BUILT) ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
+
+fuzz: $(HARNESS_REQUIREMENTS) $(BUILT) ## random prompts beside the models and OpenCompass, and broken Arrow input (FUZZ_ARGS="--seconds 120")
+	PYTHONPATH=$(abspath python):$(abspath tests) $(HARNESS)/bin/python -m fuzz $(FUZZ_ARGS)
+
+fuzz-valgrind: $(BUILT) ## a sample of the broken Arrow input under valgrind, where that is installed
+	PYTHONPATH=$(abspath python):$(abspath tests) $(BIN)/python -m fuzz arrow --valgrind --requests 200 $(FUZZ_ARGS)
 
 conformance: $(BUILT) ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
 	$(BIN)/python -m pytest -s tests/test_recorded_cases.py tests/test_dropin_cases.py

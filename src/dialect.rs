@@ -1,6 +1,7 @@
 //! Whose rules decide where the harnesses differ. Every bug-compatible switch stands here, and nowhere else.
 
 use crate::error::{Error, Result};
+use crate::near::did_you_mean;
 
 /// The harness whose behaviour is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,7 +34,12 @@ impl Dialect {
             "meta_prompt_design" => Ok(Self::MetaPromptDesign),
             _ => Err(Error::template(
                 "dialect",
-                format!("{} is not one of {}", crate::error::excerpt(name), Self::NAMES.join(", ")),
+                format!(
+                    "{} is not one of {}{}",
+                    crate::error::excerpt(name),
+                    Self::NAMES.join(", "),
+                    did_you_mean(name, Self::NAMES.iter().copied())
+                ),
             )),
         }
     }

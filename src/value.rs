@@ -56,6 +56,12 @@ impl Value {
         }
     }
 
+    /// The keys of a dict that are strings, in order; nothing for any other value.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let items: &[(Value, Value)] = if let Self::Dict(items) = self { items } else { &[] };
+        items.iter().filter_map(|(key, _)| key.as_str())
+    }
+
     /// Python's `str(value)` of a scalar; of a list or dict what messages print.
     pub fn python_str(&self) -> String {
         match self {

@@ -341,7 +341,7 @@ def raw_messages(raw: Template, row: dict[str, Any], shots: Shots | None = None)
     for message in raw.template:
         if isinstance(message, str):
             if message == raw.ice_token and shots is not None and shots.text is None:
-                messages += shots.messages or shots.items or []
+                messages += shots.messages or map_items(shots.items or [], str)
         elif "expand_column" in message:
             value = row.get(message["expand_column"])
             messages += value if isinstance(value, list) else []

@@ -8,6 +8,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, note, settings
+from marks import UNWARNED
 from plain_model import ModelError, read_model, render
 from strategies import Case, cases
 
@@ -111,12 +112,14 @@ def test_examples_and_the_mask_in_both_ways(substitution: str) -> None:
     assert renderer.render(pa.Table.from_pylist([{"q": "{}", "a": "gold"}]))["prompt"].to_pylist() == want
 
 
+@UNWARNED
 @QUICK
 @given(cases())
 def test_random_cases(case: Case) -> None:
     check(case)
 
 
+@UNWARNED
 @pytest.mark.full
 @FULL
 @given(cases())
@@ -124,6 +127,7 @@ def test_very_many_random_cases(case: Case) -> None:
     check(case)
 
 
+@UNWARNED
 @settings(QUICK, max_examples=150)
 @given(cases())
 def test_rows_in_which_the_ways_of_substituting_differ_are_named(case: Case) -> None:

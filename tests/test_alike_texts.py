@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 from plain_model import render
 
 QUICK = settings(max_examples=60, deadline=None, database=None)
@@ -64,6 +65,7 @@ def labelled(draw: st.DrawFn) -> dict[str, str]:
     return {f"label {n}": "".join([*first, *middle, *last]) or "." for n, middle in enumerate(own)}
 
 
+@UNWARNED
 @QUICK
 @given(labelled(), odd_rows, st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]))
 def test_labels_share_what_they_have_in_common(
@@ -77,6 +79,7 @@ def test_labels_share_what_they_have_in_common(
     check(config, samples(odd, data_type))
 
 
+@UNWARNED
 @pytest.mark.parametrize("output", ["text", "messages"])
 @QUICK
 @given(labelled(), odd_rows)
@@ -98,6 +101,7 @@ def test_labels_of_dialogues(output: str, texts: dict[str, str], odd: dict[int, 
 shown = st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_size=6)
 
 
+@UNWARNED
 @QUICK
 @given(
     shown,

@@ -311,7 +311,7 @@ BAD = [
         (3, 4),
         ["shots"],
         shots(retriever={"type": "IndexColumn", "column": "shots"}),
-        ["--examples", "data.parquet"],
+        ["--examples", "data.parquet", "--quiet"],
     ),
     Bad(
         "shot column that is text",

@@ -14,6 +14,7 @@ import pytest
 from chat_model import ModelError, requests
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 from strategies import NAMES, ODD_NAMES, World, meta_templates, optional, prompt_templates
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -121,6 +122,7 @@ def test_the_gold_answer_follows_unless_the_template_answers() -> None:
     assert prompts(chat("last", "{q}?"), samples) == ["x?\n\ny?"]
 
 
+@UNWARNED
 def test_other_placeholders_and_missing_columns_stay_as_they_are() -> None:
     samples = pa.table({"z": [1, 2], "a": [None, "x"]})
     assert prompts(chat("last", "{q} {z}"), samples) == ["{q} {z}"] * 2
@@ -233,6 +235,7 @@ PARTS = pa.list_(pa.struct([("role", pa.string()), ("content", pa.list_(pa.strin
 NUMBERED = pa.list_(pa.struct([("role", pa.int64()), ("content", pa.string())]))
 
 
+@UNWARNED
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
@@ -257,6 +260,7 @@ def test_wrong_samples(columns: dict[str, Any], words: list[str]) -> None:
     assert all(word in str(caught.value) for word in words), caught.value
 
 
+@UNWARNED
 def test_a_wrong_dialogue() -> None:
     one = chat(columns=["dialogue", "x"])
     for columns, words in [({"dialogue": ["a"], "x": [1]}, "found Utf8"), ({"x": [1]}, "found no such column")]:
@@ -354,6 +358,7 @@ def test_a_pickled_renderer_renders_the_same() -> None:
     assert again.render(samples).equals(one.render(samples))
 
 
+@UNWARNED
 @pytest.mark.parametrize("family", ["ChatInferencer", "opencompass.openicl.icl_inferencer.ParallelChatInferencer"])
 def test_from_config_needs_no_template(family: str) -> None:
     dataset = {
@@ -480,6 +485,7 @@ def listed(table: pa.Table) -> list[tuple[int, int, Any]]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+@UNWARNED
 @QUICK
 @given(cases())
 def test_random_chats(case: Case) -> None:
@@ -492,6 +498,7 @@ def test_random_chats(case: Case) -> None:
     assert got[1].schema == got[0].output_schema(numbered(case.samples).schema, ["row number"])
 
 
+@UNWARNED
 @settings(QUICK, max_examples=150)
 @given(cases(), st.integers(1, 3))
 def test_splits_and_streams_change_nothing(case: Case, size: int) -> None:
@@ -514,6 +521,7 @@ def test_splits_and_streams_change_nothing(case: Case, size: int) -> None:
         pp.set_threads(None)
 
 
+@UNWARNED
 @settings(QUICK, max_examples=150)
 @given(cases(), st.data())
 def test_random_replies(case: Case, data: st.DataObject) -> None:

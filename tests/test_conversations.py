@@ -7,6 +7,10 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
+
+# Its first turn stays as it is, as in the harness.
+pytestmark = UNWARNED
 
 TEMPLATE = {
     "type": "MultiTurnPromptTemplate",

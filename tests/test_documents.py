@@ -11,6 +11,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
 from test_against_model import clean
 
 RIDDLE = {"question": "What has keys but opens no door?", "answer": "A piano", "source": "nowhere"}
@@ -41,6 +42,7 @@ def rendered(row: dict[str, Any] = RIDDLE, shots: list[dict[str, Any]] = SHOTS, 
 both_dialects = pytest.mark.parametrize("dialect", ["opencompass", "aisbench"])
 
 
+@UNWARNED
 @both_dialects
 def test_a_string_keeps_what_it_does_not_know_and_hides_the_answer(dialect: str) -> None:
     prompt = template("{nothing}\nRiddle: {question}\nSolution: {answer}")

@@ -16,6 +16,7 @@ import pytest
 import strategies
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 from plain_model import ModelError, read_model, render
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -131,6 +132,7 @@ def template_of(config: Any) -> dict[str, Any] | None:
     return {"type": "PromptTemplate", "template": config}
 
 
+@UNWARNED
 @UNSPOKEN
 @QUICK
 @given(strategies.cases())
@@ -186,6 +188,7 @@ def with_tokens(tokens: Any) -> Any:
     return SimpleNamespace(**names)
 
 
+@UNWARNED
 @UNSPOKEN
 @pytest.mark.parametrize("content", [True, False], ids=["content", "documented"])
 @QUICK

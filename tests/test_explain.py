@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 from strategies import Case, cases
 from test_against_model import QUICK, clean, rendered_by
 from test_divergence import odd_cases
@@ -277,6 +278,7 @@ def test_invalid_text_is_refused_in_messages_too() -> None:
 # At random.
 
 
+@UNWARNED
 @settings(QUICK, max_examples=200)
 @given(cases())
 def test_spans_cover_every_request(case: Case) -> None:
@@ -297,6 +299,7 @@ def test_spans_cover_every_request(case: Case) -> None:
             check_spans(spans, requests[row * each + at])
 
 
+@UNWARNED
 @settings(QUICK, max_examples=200)
 @given(odd_cases(), st.sampled_from(["harness", "single_pass"]))
 def test_spans_cover_every_request_of_samples_in_chunks(
@@ -320,6 +323,7 @@ def test_spans_cover_every_request_of_samples_in_chunks(
             check_spans(spans, requests[row * each + at])
 
 
+@UNWARNED
 @settings(QUICK, max_examples=150)
 @given(cases())
 def test_divergence_is_exact(case: Case) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from marks import UNWARNED
 
 ROWS = [
     {"q": "1+1?", "n": 1, "tags": ["a", "b"], "a": "2"},
@@ -124,6 +125,7 @@ def test_a_call_takes_it(name: str, mode: Any) -> None:
     assert result["q"].to_pylist() == [row["q"] for row in ROWS for _ in range(times)]
 
 
+@UNWARNED
 @pytest.mark.parametrize("name", SOURCES)
 def test_examples_come_from_it(name: str) -> None:
     renderer = pp.Renderer(

@@ -9,6 +9,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
 from plain_model import render as render_plain
 from test_against_model import clean
 
@@ -152,6 +153,7 @@ def string_types(kind: pa.DataType) -> set[pa.DataType]:
     return string_types(kind.value_type) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else {kind}
 
 
+@UNWARNED
 @pytest.mark.parametrize("strings", STRINGS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -168,6 +170,7 @@ def test_every_layout_gives_the_models_requests(name: str, layout: str, shape: s
     assert table["id"].to_pylist() == [row for row in samples["id"].to_pylist() for _ in range(each)]
 
 
+@UNWARNED
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_split_into_batches_gives_the_same(name: str, size: int, threads: int) -> None:
@@ -184,6 +187,7 @@ def test_every_split_into_batches_gives_the_same(name: str, size: int, threads: 
     assert [prompt for batch in batches for prompt in prompts(renderer(batch))] == prompts(whole)
 
 
+@UNWARNED
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_call_keeps_all_columns_and_gives_back_what_it_got(name: str) -> None:
     samples = samples_for(name, one_chunk(LAYOUTS["string"]))
@@ -219,6 +223,7 @@ def test_retrievers_that_go_by_position_count_through_the_stream(retriever: dict
     assert prompts(chosen(shots)) == prompts(whole)
 
 
+@UNWARNED
 def test_labels_taken_from_the_values_need_the_whole_table() -> None:
     config = {"prompt_template": "{q}{a}", "inferencer": {"type": "PPLInferencer"}, "reader": CONFIGS["ppl"]["reader"]}
     samples = pa.table({"q": ["1", "2", "3"], "a": ["B", "A", "B"]})

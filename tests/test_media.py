@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 from media_model import END, TAGS, RefusedError, request
 from media_strategies import LAYOUTS, Case, cases
 from promptpress.cli import main
@@ -115,18 +116,21 @@ def check(case: Case) -> None:
     assert renderer.stream(batches).read_all().equals(table)
 
 
+@UNWARNED
 @QUICK
 @given(cases())
 def test_random_cases(case: Case) -> None:
     check(case)
 
 
+@UNWARNED
 @QUICK
 @given(cases(content=False))
 def test_random_cases_without_a_column_content(case: Case) -> None:
     check(case)
 
 
+@UNWARNED
 @pytest.mark.full
 @FULL
 @given(st.one_of(cases(), cases(content=False)))
@@ -148,6 +152,7 @@ def one_message(parts: list[Any]) -> list[Any]:
     return [{"role": "user", "parts": parts}]
 
 
+@UNWARNED
 @pytest.mark.parametrize(
     ("entries", "before"),
     [
@@ -176,6 +181,7 @@ def test_the_documents_example(entries: Any, before: dict[str, str]) -> None:
     assert rendered(settings, [{"anything": "blabla", "content": SHOWN}]) == [one_message(parts)]
 
 
+@UNWARNED
 @pytest.mark.parametrize(
     ("payload", "documented", "recorded"),
     [
@@ -193,6 +199,7 @@ def test_a_payload_with_a_scheme_of_its_own(payload: str, documented: str, recor
         assert got == [one_message([{"type": "image_url", "image_url": {"url": want}}])]
 
 
+@UNWARNED
 def test_a_scheme_behind_a_repeated_tag() -> None:
     row = {"question": tagged(image=TAGS["image"] + "file://a.png")}
     want = one_message([{"type": "image_url", "image_url": {"url": "file://a.png"}}])
@@ -220,6 +227,7 @@ def test_the_outputs() -> None:
         assert "é.png" in line
 
 
+@UNWARNED
 def test_the_type_goes_by_the_configuration() -> None:
     renderer = pp.Renderer(**config(URL, meta_template=META))
     want = pp.Renderer(**config(URL, meta_template=META)).output_schema(pa.schema([("content", pa.string())]))
@@ -246,6 +254,7 @@ ROWS = [
 ]
 
 
+@UNWARNED
 @pytest.mark.parametrize("strings", LENGTH)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 @pytest.mark.parametrize("output", ["messages", "prompt_list", "messages_json"])
@@ -272,6 +281,7 @@ def test_layouts(strings: Any, layout: pa.DataType, output: Any) -> None:
             assert prompts.type == renderer.output_schema(samples.schema).field("prompt").type
 
 
+@UNWARNED
 def test_many_rows() -> None:
     """More than one chunk of the pool's, each part of its own length."""
     samples = pa.table({"content": [tagged(text=f"{n}" * (n % 50), image=f"{n}.png") for n in range(20_000)]})

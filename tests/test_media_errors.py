@@ -9,6 +9,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from marks import UNWARNED
 from media_model import END, TAGS
 from media_strategies import Case, cases
 from test_media import META, QUICK, URL, config, tagged, wanted
@@ -202,6 +203,7 @@ def test_odd_contents_are_rendered_as_the_harness_does() -> None:
     ]
 
 
+@UNWARNED
 @pytest.mark.parametrize(
     ("refuse", "row"), [(["media_tag"], 1), (["untagged_text"], 2), (["untagged_text", "media_tag"], 1)]
 )
@@ -269,12 +271,14 @@ def explained(case: Case) -> None:
         assert {place: text.decode() for place, text in got.items()} == texts
 
 
+@UNWARNED
 @QUICK
 @given(cases())
 def test_spans_of_random_cases(case: Case) -> None:
     explained(case)
 
 
+@UNWARNED
 @QUICK
 @given(cases(content=False))
 def test_spans_of_random_cases_without_a_column_content(case: Case) -> None:

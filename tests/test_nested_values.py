@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 
 NAMES = ["a", "b", "c", "d"]
 TYPES = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
@@ -28,11 +29,13 @@ def rendered(template: object, rows: list[dict[str, str]], **config: object) -> 
     return pp.Renderer(template, **config).render(pa.Table.from_pylist(rows))["prompt"].to_pylist()
 
 
+@UNWARNED
 @given(template=texts, rows=samples)
 def test_any_values_in_a_string(template: str, rows: list[dict[str, str]]) -> None:
     assert rendered(template, rows) == [by_columns(template, row) for row in rows]
 
 
+@UNWARNED
 @given(template=texts, rows=samples, mask=texts)
 def test_what_masks_the_answer_is_looked_into_as_well(template: str, rows: list[dict[str, str]], mask: str) -> None:
     config = {"reader": {"output_column": "c"}, "inferencer": {"gen_field_replace_token": mask}}
@@ -40,6 +43,7 @@ def test_what_masks_the_answer_is_looked_into_as_well(template: str, rows: list[
     assert rendered(template, rows, **config) == expected
 
 
+@UNWARNED
 @given(prompts=st.lists(texts, min_size=1, max_size=3), rows=samples)
 def test_each_turn_of_a_dialogue_is_filled_by_itself(prompts: list[str], rows: list[dict[str, str]]) -> None:
     template = {"round": [{"role": "HUMAN", "prompt": prompt} for prompt in prompts]}
@@ -65,6 +69,7 @@ def test_values_in_values(row: dict[str, str]) -> None:
     assert rendered(template, rows) == [by_columns(template, row) for row in rows]
 
 
+@UNWARNED
 @settings(max_examples=30, deadline=None)
 @given(rows=samples, gap=st.sampled_from([0, 1, 5, 70]), data_type=st.sampled_from(TYPES))
 def test_many_rows_whether_they_follow_each_other_or_not(
@@ -87,6 +92,7 @@ def test_hundreds_of_values_within_each_other() -> None:
     assert rendered("{c0} {c7}", [row] * 3) == [expected] * 3
 
 
+@UNWARNED
 @given(rows=samples, shots=st.lists(texts, min_size=2, max_size=2))
 def test_examples_that_bring_in_placeholders(rows: list[dict[str, str]], shots: list[str]) -> None:
     examples = pa.table({"q": shots})

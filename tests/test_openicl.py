@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=400, deadline=None, database=None, suppress_health_check=CHECKS)
@@ -110,12 +111,14 @@ def check(config: dict[str, Any], samples: pa.Table, train: pa.Table) -> None:
             )
 
 
+@UNWARNED
 @QUICK
 @given(cases())
 def test_random_cases(case: tuple[dict[str, Any], pa.Table, pa.Table]) -> None:
     check(*case)
 
 
+@UNWARNED
 @pytest.mark.full
 @FULL
 @given(cases())

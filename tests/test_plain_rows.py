@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 
 TEMPLATE = "Q: {q}\nA: {a}\n"
 LONG = "long " * 150
@@ -33,6 +34,7 @@ def columns(odd: dict[int, tuple[str, str]], rows: int) -> dict[str, list[str]]:
 odd_rows = st.dictionaries(st.sampled_from(PLACES), st.tuples(st.sampled_from(ODD), st.sampled_from(ODD)), max_size=4)
 
 
+@UNWARNED
 @settings(deadline=None)
 @given(
     odd_rows,

@@ -18,6 +18,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
 from plain_model import render as render_plain
 from promptpress import _core
 from test_against_model import clean
@@ -76,6 +77,7 @@ def test_type_is_a_class_or_a_name_whose_last_part_decides(kind: Any) -> None:
     assert texts(renderer.render(SAMPLES)) == ["Q 1+1?", "Q 2+2?", "Q 3+3?"]
 
 
+@UNWARNED
 def test_every_part_may_be_named_by_its_class() -> None:
     few = pp.Renderer(
         {**PROMPT, "type": PromptTemplate},
@@ -180,6 +182,7 @@ def test_a_renderer_cant_be_changed() -> None:
     assert renderer == pp.Renderer("{q}")
 
 
+@UNWARNED
 def test_what_it_was_made_of_may_change_afterwards() -> None:
     template: dict[str, Any] = {"round": [{"role": "HUMAN", "prompt": "{q}"}]}
     ids, tokens, labels = [0], {1: "<one>"}, ["A"]
@@ -210,6 +213,7 @@ def test_what_it_was_made_of_may_change_afterwards() -> None:
     assert renderer == twin
 
 
+@UNWARNED
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_pickle_brings_the_same(name: str, protocol: int) -> None:
@@ -350,6 +354,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
+@UNWARNED
 @pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_schema_is_known_beforehand(name: str, strings: Any) -> None:
@@ -659,6 +664,7 @@ def test_a_retrievers_choice_as_a_column_gives_the_same(retriever: dict[str, Any
     assert texts(renderer.render(samples)) == want
 
 
+@UNWARNED
 def test_the_index_column_is_no_field_of_the_sample() -> None:
     examples = pa.table({"q": ["{shots}"], "a": ["1"]})
     renderer = pp.Renderer(
@@ -1139,6 +1145,7 @@ def test_odd_templates_are_refused_as_templates(name: str) -> None:
 # Threads.
 
 
+@UNWARNED
 def test_python_threads_share_a_renderer() -> None:
     renderers = {name: renderer_of(name) for name in ("five-shot text", "five-shot messages", "index column", "ppl")}
     tables = {name: samples_for(name, one_chunk(pa.string())) for name in renderers}

@@ -15,6 +15,7 @@ __all__ = [
     "__version__",
     "copied",
     "fill",
+    "notes",
     "panicking",
     "repeated_rows",
     "set_printable",
@@ -100,6 +101,14 @@ def set_threads(n: int | None, /) -> None:
 def threads() -> int:
     """Return the number of threads that rendering uses."""
 
+def notes(
+    renderer: Renderer,
+    settings: dict[str, Any],
+    samples: list[str],
+    examples: list[str] | None,
+    same: bool,
+    shared: list[int],
+) -> list[tuple[str, str, str, str, str]]: ...
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def panicking(on_pool: bool) -> None: ...
 def set_printable(bitmap: bytes) -> bool: ...

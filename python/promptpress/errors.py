@@ -1,10 +1,14 @@
-"""The core's exceptions with the places that a program may ask for."""
+"""The core's exceptions with the places that a program may ask for, and the warning."""
 
 from __future__ import annotations
 
 from promptpress._core import RenderError, TemplateError
 
-__all__ = ["render_error", "template_error"]
+__all__ = ["PromptWarning", "render_error", "template_error"]
+
+
+class PromptWarning(UserWarning):
+    """What a renderer does is probably not what is meant: see `promptpress.Renderer.notes`."""
 
 
 def template_error(message: str, path: str) -> TemplateError:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from promptpress import _core
 from promptpress._core import Position
+from promptpress._notes import Watch, found, table_of
 from promptpress._process import install_printable, introduce
 from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
@@ -73,13 +74,15 @@ class Renderer:
 
     """
 
-    __slots__ = ("__weakref__", "_compiled", "_examples", "_output", "_settings", "_tokens")
+    __slots__ = ("__weakref__", "_compiled", "_examples", "_output", "_settings", "_tokens", "_watch", "_watched")
 
     _compiled: _core.Renderer | None
     _output: tuple[pa.Schema, Sequence[str], pa.Schema] | None
     _examples: pa.Table | None
     _settings: dict[str, Any]
     _tokens: Tokens | None
+    _watch: Watch
+    _watched: pa.Schema | None
 
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
         self,
@@ -130,6 +133,8 @@ class Renderer:
         object.__setattr__(self, "_tokens", tokens)
         object.__setattr__(self, "_compiled", None)
         object.__setattr__(self, "_output", None)
+        object.__setattr__(self, "_watch", Watch())
+        object.__setattr__(self, "_watched", None)
 
     @property
     def _core(self) -> _core.Renderer:
@@ -188,6 +193,7 @@ class Renderer:
         keep = names_of(keep)
         schema = self._output_schema(table.schema, keep)
         self._refuse_replies()
+        self._warn(schema, table.schema, table)
         core_table, lower = for_core(table)
         labels = self._labels_of(table, core_table)
         parts = self._core.render(core_table, labels, Position(), False, lower)
@@ -236,6 +242,7 @@ class Renderer:
         reader = as_reader(batches)
         keep = names_of(keep)
         schema = self._output_schema(reader.schema, keep)
+        self._warn(schema, reader.schema, None)
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep))
 
     def _batches(
@@ -315,8 +322,11 @@ class Renderer:
         self._refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch)
+            schema = self._output_schema(table.schema, table.column_names)
+            self._warn(schema, table.schema, table)  # from here, so that it is the caller's line that a warning shows
             return self.render(table, table.column_names)
         schema = self._output_schema(batch.schema, batch.schema.names)
+        self._warn(schema, batch.schema, batch)
         (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, whole=True)
         return out
 
@@ -342,7 +352,9 @@ class Renderer:
             )
             raise template_error(message, "inferencer.infer_mode")
         table = as_table(samples)
-        return Conversation(self._core, table, self._output_schema(table.schema, ()))
+        schema = self._output_schema(table.schema, ())
+        self._warn(schema, table.schema, table)
+        return Conversation(self._core, table, schema)
 
     def _refuse_replies(self) -> None:
         if self._core.wants_replies:
@@ -358,6 +370,39 @@ class Renderer:
                 "as a whole; give labels="
             )
             raise template_error(message, "labels")
+
+    def _warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
+        # Batch after batch has the schema of the one before, and so the same object as its output's.
+        if self._watched is not output:
+            self._watch.warn(self, schema, samples)
+            object.__setattr__(self, "_watched", output)
+
+    def notes(self, samples_or_schema: Any) -> pa.Table:
+        """Find what is probably a mistake, from the configuration and the schema alone.
+
+        The prompts stay the harness's: a misspelt placeholder goes into each of them as it stands. `render`, `stream`,
+        `converse` and calls warn of notes whose severity is `"warning"`, by a `PromptWarning`, once for each schema.
+
+        Args:
+            samples_or_schema: Samples as in `render`, or their `pyarrow.Schema`. Whether examples are samples too can
+                be seen from samples alone.
+
+        Returns:
+            `code`, `severity` (`"warning"` or `"info"`), `place` (a path in the configuration), `message` and `remedy`.
+
+        Raises:
+            RenderError: As `render`, for samples that are no table.
+
+        >>> import pyarrow as pa
+        >>> (note,) = Renderer("Q: {questoin}").notes(pa.schema({"question": pa.string()})).to_pylist()
+        >>> note["code"], note["place"], note["remedy"]
+        ('unknown_placeholder', 'prompt_template', "did you mean '{question}'?")
+
+        """
+        if isinstance(samples_or_schema, pa.Schema):
+            return table_of(found(self, samples_or_schema.names, None))
+        table = as_table(samples_or_schema)
+        return table_of(found(self, table.column_names, table))
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.

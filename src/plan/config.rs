@@ -9,6 +9,7 @@ use super::segment::Substitution;
 use super::turns::InferMode;
 use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
+use crate::near::did_you_mean;
 use crate::role::{MetaTemplate, Tokens};
 use crate::template::{Chat, Source, Template, family_name};
 use crate::value::Value;
@@ -259,6 +260,7 @@ fn not_one_of(path: &str, found: &str, known: &[&str]) -> Error {
     for (n, name) in known.iter().enumerate() {
         let _ = write!(message, "{}{name:?}", if n > 0 { ", " } else { "" });
     }
+    message.push_str(&did_you_mean(found, known.iter().copied()));
     Error::template(path, message)
 }
 
@@ -298,6 +300,19 @@ fn strings(value: &Value, path: &str) -> Result<Vec<String>> {
         other => Err(Error::template(path, format!("expected column names, found {}", other.type_name()))),
     }
 }
+
+/// The keys of a reader that somebody reads: those of the columns here, the others where a harness loads a dataset.
+pub const READER_KEYS: &[&str] = &[
+    "input_columns",
+    "output_column",
+    "type",
+    "input_template",
+    "output_template",
+    "train_split",
+    "train_range",
+    "test_split",
+    "test_range",
+];
 
 fn reader(value: &Value) -> Result<Reader> {
     match value {

@@ -1,6 +1,7 @@
 //! What a user may want to know about samples, and may have refused.
 
 use crate::error::{Error, Result, excerpt};
+use crate::near::did_you_mean;
 use crate::value::Value;
 
 /// Something about a sample that a harness renders without a word.
@@ -46,7 +47,9 @@ impl Finding {
                 .enumerate()
                 .map(|(n, item)| {
                     Self::ALL.into_iter().find(|f| item.as_str() == Some(f.name())).ok_or_else(|| {
-                        let message = format!("{} is not one of {}", excerpt(&item.to_string()), known());
+                        let found = item.as_str().unwrap_or_default();
+                        let hint = did_you_mean(found, Self::ALL.iter().map(|f| f.name()));
+                        let message = format!("{} is not one of {}{hint}", excerpt(&item.to_string()), known());
                         Error::template(format!("refuse[{n}]"), message)
                     })
                 })

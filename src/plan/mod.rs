@@ -14,7 +14,7 @@ mod turns;
 
 pub use alike::Alike;
 pub use chat::chat_request;
-pub use config::{Config, Layout, Mode, Names, Output, Reader, Settings};
+pub use config::{Config, Layout, Mode, Names, Output, READER_KEYS, Reader, Settings};
 pub use example::{ExampleForm, IceForm, messages_of};
 pub use finding::Finding;
 pub use labels::{Labels, labels};

@@ -12,6 +12,7 @@ use super::retriever::Choice;
 use super::segment::Substitution;
 use super::turns::{InferMode, turn_recipe};
 use crate::error::{Error, Result};
+use crate::near::meant_as;
 use crate::role::{
     Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, alone, joined, joined_parts, merge_raw, meta_content,
     meta_message, to_messages, to_text,
@@ -93,7 +94,11 @@ fn check_ice_token(config: &Config) -> Result<()> {
     let missing = |path: &str, message: &str| Err(Error::template(path, message));
     match (&config.prompt, &config.ice) {
         (Some(prompt), Some(_)) if prompt.ice_token().is_none() && config.dialect.ice_needs_token() => {
-            missing("prompt_template.ice_token", "an ICE template is given, so the prompt template needs an ice_token")
+            // A dict with a misspelt key is taken for a label map.
+            let keys = if let Template::Prompt(prompt) = prompt { prompt.keys.as_deref() } else { None };
+            let hint = meant_as("ice_token", keys.unwrap_or_default().iter().filter_map(Value::as_str), &[]);
+            let message = "an ICE template is given, so the prompt template needs an ice_token";
+            missing("prompt_template.ice_token", &format!("{message}{hint}"))
         }
         // Documented: alone and zero-shot, an ICE template is a prompt template like any other.
         (None, Some(ice))

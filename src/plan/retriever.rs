@@ -4,6 +4,7 @@ use rand_mt::Mt;
 
 use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
+use crate::near::{did_you_mean, meant_as};
 use crate::template::family_name;
 use crate::value::Value;
 
@@ -44,6 +45,8 @@ pub struct Retriever {
 }
 
 const PATH: &str = "retriever";
+const FAMILIES: [&str; 5] =
+    ["ZeroRetriever", "FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "IndexColumn"];
 
 impl Retriever {
     /// Read a retriever's dict; None is a `ZeroRetriever`.
@@ -63,7 +66,10 @@ impl Retriever {
         };
         let family = match value.get("type") {
             Some(t) => family_name(t, "retriever.type")?,
-            None => return Err(Error::template(PATH, "the key \"type\" is required, and missing")),
+            None => {
+                let hint = meant_as("type", value.names(), &[]);
+                return Err(Error::template(PATH, format!("the key \"type\" is required, and missing{hint}")));
+            }
         };
         let newline = Value::from("\n");
         let (own, default): (&[&str], _) = match family.as_str() {
@@ -77,8 +83,9 @@ impl Retriever {
                     "retriever.type",
                     format!(
                         "{} is not computed here; give its choice as a list column: \
-                         {{\"type\": \"IndexColumn\", \"column\": ...}}",
-                        excerpt(other)
+                         {{\"type\": \"IndexColumn\", \"column\": ...}}{}",
+                        excerpt(other),
+                        did_you_mean(other, FAMILIES)
                     ),
                 ));
             }
@@ -94,8 +101,10 @@ impl Retriever {
                 &[]
             };
             if !key.as_str().is_some_and(|k| common.contains(&k) || own.contains(&k) || last.contains(&k)) {
-                let takes = [&common[1..], own, last].concat().join(", ");
-                return Err(Error::template(PATH, format!("{family} takes no {key}; it takes {takes}")));
+                let takes = [&common[1..], own, last].concat();
+                let hint = did_you_mean(key.as_str().unwrap_or_default(), takes.iter().copied());
+                let takes = takes.join(", ");
+                return Err(Error::template(PATH, format!("{family} takes no {key}; it takes {takes}{hint}")));
             }
         }
         let choice = match family.as_str() {

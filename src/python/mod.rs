@@ -4,6 +4,7 @@ mod arrow;
 mod detach;
 mod errors;
 mod guard;
+mod notes;
 mod renderer;
 mod single;
 mod value;
@@ -40,6 +41,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
+    module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
     Ok(())
 }
 

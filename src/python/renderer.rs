@@ -23,7 +23,7 @@ use crate::value::Value;
 /// A compiled configuration.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct Renderer {
-    core: render::Renderer,
+    pub(super) core: render::Renderer,
     /// The texts of the examples' foreign columns.
     examples: Option<Py<PyAny>>,
     /// The process that it was made in.
@@ -47,7 +47,7 @@ impl Position {
     }
 }
 
-fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
+pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let get = |key: &str| match dict.get_item(key)? {
         Some(found) => value::from_python(&found),
         None => Ok(Value::None),

@@ -15,6 +15,7 @@ use super::outcome::Outcome;
 use super::planner::Plan;
 use super::shared::Shared;
 use crate::error::{Error, Result};
+use crate::near::did_you_mean;
 use crate::plan::{Choice, Columns, Config, Draws, ExampleForm, IceForm, Labels, Mode, Substitution, labels, recipe};
 use crate::role::Request;
 use crate::template::{ColumnTokens, PromptTemplate, Shape, Template};
@@ -238,9 +239,11 @@ impl Renderer {
         if let Some(column) = index
             && schema.index_of(column).is_err()
         {
+            let fields = schema.fields().iter().map(|f| f.name().as_str());
             return Err(Error::render(format!(
-                "the table has no such column, which retriever.column names; it has {}",
-                names(schema).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", ")
+                "the table has no such column, which retriever.column names; it has {}{}",
+                names(schema).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "),
+                did_you_mean(column, fields)
             ))
             .in_column(column));
         }
@@ -397,7 +400,8 @@ pub(super) fn present<'n>(schema: &Schema, mut wanted: impl Iterator<Item = &'n 
         None => Ok(()),
         Some(name) => {
             let known: Vec<String> = names(schema).map(|n| format!("{n:?}")).collect();
-            let message = format!("the template needs this column, and the table has only {}", known.join(", "));
+            let hint = did_you_mean(name, schema.fields().iter().map(|f| f.name().as_str()));
+            let message = format!("the template needs this column, and the table has only {}{hint}", known.join(", "));
             Err(Error::render(message).in_column(name))
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::dialect::Dialect;
 use crate::error::{Error, Result};
+use crate::near::{did_you_mean, meant_as};
 use crate::template::{Entry, Turn};
 use crate::value::Value;
 
@@ -76,6 +77,11 @@ impl Rounds {
     }
 }
 
+/// The keys of a meta template that are read.
+pub const META_KEYS: &[&str] = &["round", "reserved_roles", "begin", "end", "eos_token_id"];
+/// The keys of a role that are read: a turn is laid over it, so it may have those of a turn.
+pub const ROLE_KEYS: &[&str] = &["role", "api_role", "begin", "end", "prompt", "generate", "fallback_role"];
+
 const PATH: &str = "meta_template";
 const RAW_ROLES: [&str; 3] = ["system", "user", "assistant"];
 
@@ -114,7 +120,11 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
                 let found = item.get("role").unwrap_or(&Value::None);
                 return Err(Error::template(
                     format!("{path}.role"),
-                    format!("role {found} is not one of 'system', 'user', 'assistant'"),
+                    format!(
+                        "role {found} is not one of 'system', 'user', 'assistant'{}{}",
+                        did_you_mean(found.as_str().unwrap_or_default(), RAW_ROLES),
+                        if item.get("role").is_none() { meant_as("role", item.names(), &[]) } else { String::new() }
+                    ),
                 ));
             }
         }
@@ -129,7 +139,10 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
         Some(other) => {
             Err(Error::template(format!("{PATH}.{key}"), format!("expected a list, found {}", other.type_name())))
         }
-        None => Err(Error::template(PATH, format!("the key {key:?} is required, and missing"))),
+        None => {
+            let hint = meant_as(key, value.names(), META_KEYS);
+            Err(Error::template(PATH, format!("the key {key:?} is required, and missing{hint}")))
+        }
     };
     let mut out = Rounds {
         begin: value.get("begin").cloned(),
@@ -145,8 +158,10 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
             items.push(match item {
                 Value::Str(s) => RoundItem::Str(s.clone()),
                 Value::Dict(keys) => {
-                    let name =
-                        item.get("role").ok_or_else(|| Error::template(&path, "a role needs the key \"role\""))?;
+                    let name = item.get("role").ok_or_else(|| {
+                        let hint = meant_as("role", item.names(), ROLE_KEYS);
+                        Error::template(&path, format!("a role needs the key \"role\"{hint}"))
+                    })?;
                     if out.role(name).is_some() {
                         return Err(Error::template(path, format!("role {name} is there twice; roles must be unique")));
                     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::meta::Rounds;
 use crate::error::{Error, Result};
+use crate::near::did_you_mean;
 use crate::template::{Entry, Item, Turn};
 use crate::value::Value;
 
@@ -43,8 +44,7 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
 ///
 /// `TemplateError` if it has none.
 pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
-    turn.constant("role")
-        .ok_or_else(|| Error::template(&*turn.place, "the turn needs the key \"role\", which is missing"))
+    turn.constant("role").ok_or_else(|| turn.lacks("role"))
 }
 
 /// A turn whose role nobody knows.
@@ -62,7 +62,9 @@ pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
         Some(f) if f.truthy() => format!("and its fallback_role {f} can't take its place"),
         _ => "and has no fallback_role".to_owned(),
     };
-    let message = format!("role {role} is not in the meta template (it has {}) {fallback}", meta.names());
+    let known = meta.roles.iter().filter_map(|(name, _)| name.as_str());
+    let hint = did_you_mean(role.as_str().unwrap_or_default(), known);
+    let message = format!("role {role} is not in the meta template (it has {}) {fallback}{hint}", meta.names());
     Error::template(&*turn.place, message)
 }
 

@@ -5,6 +5,7 @@ use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::Text;
 use super::turn::{Item, Turn};
 use crate::error::{Error, Result};
+use crate::near::did_you_mean;
 use crate::value::Value;
 
 /// The name of the column that may hold a chat beside other input columns.
@@ -78,7 +79,12 @@ fn lines(template: Template) -> Result<Vec<Line>> {
         Body::Dialogue(dialogue) => spoken(dialogue, &prompt)?,
     };
     if lines.is_empty() {
-        let message = "it gives no message: only the roles 'SYSTEM', 'HUMAN' and 'BOT' speak in a chat";
+        let spoken = prompt.first()?.turns().filter_map(|turn| turn.constant("role")?.as_str());
+        let hint = spoken.map(|role| did_you_mean(role, ["SYSTEM", "HUMAN", "BOT"])).find(|hint| !hint.is_empty());
+        let message = format!(
+            "it gives no message: only the roles 'SYSTEM', 'HUMAN' and 'BOT' speak in a chat{}",
+            hint.unwrap_or_default()
+        );
         return Err(Error::template(&prompt.path, message));
     }
     Ok(lines)
@@ -95,9 +101,7 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
             Item::Turn(turn) if turn.get("section").is_some() => {}
             Item::Turn(turn) => {
                 if let Some(role) = role(turn)? {
-                    let text = turn.prompt().ok_or_else(|| {
-                        Error::template(&*turn.place, "the turn needs the key \"prompt\", which is missing")
-                    })?;
+                    let text = turn.prompt().ok_or_else(|| turn.lacks("prompt"))?;
                     lines.push(Line { role, text: without_tokens(text, prompt), bare: false });
                 }
             }
@@ -110,7 +114,7 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
 /// Who speaks; None for roles that a chat doesn't know, whose turns are dropped.
 fn role(turn: &Turn) -> Result<Option<&'static str>> {
     match turn.constant("role").map(Value::as_str) {
-        None => Err(Error::template(&*turn.place, "the turn needs the key \"role\", which is missing")),
+        None => Err(turn.lacks("role")),
         Some(Some("SYSTEM")) => Ok(Some("system")),
         Some(Some("HUMAN")) => Ok(Some("user")),
         Some(Some("BOT")) => Ok(Some("assistant")),

@@ -9,7 +9,11 @@ use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Item};
 use crate::error::{Error, Result};
+use crate::near::meant_as;
 use crate::value::Value;
+
+/// The key of a turn that holds its parts.
+pub const KEY: &str = "prompt_mm";
 
 /// What ends every stretch of a tagged text.
 pub const END_TAG: &str = "<AIS_CONTENT_TAG>";
@@ -161,7 +165,9 @@ fn tagged(value: &Value, modality: Modality, place: &str, origin: &Origin) -> Re
     };
     let Some(entry) = value.get(name) else {
         let known: Vec<String> = entries.iter().map(|(k, _)| k.to_string()).collect();
-        let message = format!("the sample shows {name}, and there is no entry {name:?}; it has {}", known.join(", "));
+        let hint = meant_as(name, value.names(), &Modality::ALL.map(Modality::name));
+        let message =
+            format!("the sample shows {name}, and there is no entry {name:?}; it has {}{hint}", known.join(", "));
         return Err(Error::template(place, message));
     };
     let place = format!("{place}.{name}");
@@ -202,7 +208,10 @@ fn tagged(value: &Value, modality: Modality, place: &str, origin: &Origin) -> Re
         out.push((key, slot));
     }
     let missing = if entry.get(holder).is_some() { format!("{holder}.url") } else { holder.to_owned() };
-    let text = text.ok_or_else(|| Error::template(place, format!("the key {missing:?} is required, and missing")))?;
+    let text = text.ok_or_else(|| {
+        let hint = meant_as(holder, entry.names(), &["type"]);
+        Error::template(place, format!("the key {missing:?} is required, and missing{hint}"))
+    })?;
     Ok(Part { keys: out, text, placeholder: modality.placeholder().into() })
 }
 
@@ -291,8 +300,8 @@ impl MediaTemplate {
                 match entry {
                     // Kept as the code does it: what a turn says is not filled in here.
                     Entry::Text(text) => text.fixed = true,
-                    Entry::Const(value) if &**key == "prompt_mm" => {
-                        let place = format!("{}.prompt_mm", turn.place);
+                    Entry::Const(value) if &**key == KEY => {
+                        let place = format!("{}.{KEY}", turn.place);
                         let own = Arc::new(Media::parse(value, place, source, role.as_ref()));
                         media.push(own.clone());
                         *entry = Entry::Media(own);

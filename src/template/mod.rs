@@ -15,15 +15,16 @@ mod turns;
 
 pub use chat::{Chat, DIALOGUE, Line};
 pub use column_tokens::{ColumnTokens, Selected};
-pub use media::{END_TAG, Form, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
-pub use prompt::{Body, Dialogue, PromptTemplate, Shape};
+pub use media::{END_TAG, Form, KEY as MEDIA_KEY, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
+pub use prompt::{Body, Dialogue, PromptTemplate, SECTIONS, Shape, key_path};
 pub use raw::{RawItem, RawTemplate};
 pub use text::{Atom, Cuts, Origin, Source, Text};
-pub use turn::{Entry, Item, Turn};
+pub use turn::{Entry, Item, TURN_KEYS, Turn};
 pub use turns::Turns;
 
 use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
+use crate::near::{did_you_mean, meant_as};
 use crate::value::Value;
 
 /// A template of any family.
@@ -72,9 +73,10 @@ impl Template {
             None => return bare(value),
         };
         let required = |key: &str| {
-            value
-                .get(key)
-                .ok_or_else(|| Error::template(path, format!("{family} needs the key {key:?}, which is missing")))
+            value.get(key).ok_or_else(|| {
+                let hint = meant_as(key, value.names(), &[]);
+                Error::template(path, format!("{family} needs the key {key:?}, which is missing{hint}"))
+            })
         };
         match family.as_str() {
             "PromptTemplate" | "MultiTurnPromptTemplate" | "MMPromptTemplate" => {
@@ -116,8 +118,9 @@ impl Template {
                 format!("{path}.type"),
                 format!(
                     "{} is not supported; supported are PromptTemplate, RawPromptTemplate, MultiTurnPromptTemplate and \
-                     MMPromptTemplate",
-                    excerpt(&family)
+                     MMPromptTemplate{}",
+                    excerpt(&family),
+                    did_you_mean(&family, FAMILIES)
                 ),
             )),
         }
@@ -157,10 +160,13 @@ impl Template {
     }
 }
 
-const PROMPT_KEYS: &[&str] = &["type", "template", "ice_token", "sep_token"];
+const FAMILIES: [&str; 4] = ["PromptTemplate", "RawPromptTemplate", "MultiTurnPromptTemplate", "MMPromptTemplate"];
+/// The keys of a `PromptTemplate`'s dict.
+pub const PROMPT_KEYS: &[&str] = &["type", "template", "ice_token", "sep_token"];
 const TOKEN_KEYS: &[&str] =
     &["type", "template", "column_token_map", "selected_column_name", "selected_column_map", "ice_token", "sep_token"];
-const RAW_KEYS: &[&str] = &["type", "messages", "format_variables", "ice_token"];
+/// The keys of a `RawPromptTemplate`'s dict.
+pub const RAW_KEYS: &[&str] = &["type", "messages", "format_variables", "ice_token"];
 
 fn prompt_keys(dialect: Dialect) -> &'static [&'static str] {
     if dialect.column_tokens() { TOKEN_KEYS } else { PROMPT_KEYS }
@@ -171,7 +177,11 @@ fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str, family: &s
         if !key.as_str().is_some_and(|k| allowed.contains(&k)) {
             return Err(Error::template(
                 path,
-                format!("{family} takes no {key}; it takes {}", allowed[1..].join(", ")),
+                format!(
+                    "{family} takes no {key}; it takes {}{}",
+                    allowed[1..].join(", "),
+                    did_you_mean(key.as_str().unwrap_or_default(), allowed.iter().copied())
+                ),
             ));
         }
     }

@@ -4,10 +4,14 @@ use std::sync::Arc;
 
 use super::column_tokens::ColumnTokens;
 use super::text::{Origin, Source, Text};
-use super::turn::{Entry, Item};
+use super::turn::{Entry, Item, Turn};
 use crate::dialect::Dialect;
 use crate::error::{Error, Result, excerpt};
+use crate::near::{did_you_mean, meant_as, near};
 use crate::value::Value;
+
+/// The sections of a dialogue, in their order: a dict of nothing else is one.
+pub const SECTIONS: &[&str] = &["begin", "round", "end"];
 
 /// The sections of a dialogue.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +33,18 @@ pub enum Body {
     Dialogue(Dialogue),
     /// A dialogue that can't be used, and why.
     Bad(Error),
+}
+
+impl Body {
+    /// The turns of a dialogue.
+    pub fn turns(&self) -> impl Iterator<Item = &Turn> {
+        let sections = match self {
+            Self::Dialogue(d) => [d.begin.as_ref(), Some(&d.round), d.end.as_ref()],
+            _ => [None; 3],
+        };
+        let items = sections.into_iter().flatten().flatten();
+        items.filter_map(|item| if let Item::Turn(turn) = item { Some(turn) } else { None })
+    }
 }
 
 /// Whether the template is one body or a label map.
@@ -88,9 +104,8 @@ impl PromptTemplate {
                 (Shape::One(Body::Str(Text::lit(s.clone(), Origin { source, ..Origin::default() }))), None)
             }
             Value::Dict(items) => {
-                let sections = ["begin", "round", "end"];
                 let is_dialogue =
-                    dialect.dialogues() && items.iter().all(|(k, _)| k.as_str().is_some_and(|k| sections.contains(&k)));
+                    dialect.dialogues() && items.iter().all(|(k, _)| k.as_str().is_some_and(|k| SECTIONS.contains(&k)));
                 for (key, entry) in items {
                     let place = key_path(path, key);
                     match entry {
@@ -110,11 +125,11 @@ impl PromptTemplate {
                     }
                 }
                 let shape = if is_dialogue {
-                    Shape::One(dialogue(value, path, source))
+                    Shape::One(dialogue(value, path, source, ""))
                 } else {
                     let body = |key: &Value, entry: &Value| match entry {
                         Value::Str(s) => Body::Str(Text::lit(s.clone(), Origin { source, ..Origin::default() })),
-                        _ => dialogue(entry, &key_path(path, key), source),
+                        _ => dialogue(entry, &key_path(path, key), source, &misspelt(key, value)),
                     };
                     Shape::Labels(items.iter().map(|(k, v)| (k.clone(), body(k, v))).collect())
                 };
@@ -127,7 +142,7 @@ impl PromptTemplate {
                 ));
             }
         };
-        let sections = matches!(value, Value::Dict(_)).then(|| dialogue(value, path, source));
+        let sections = matches!(value, Value::Dict(_)).then(|| dialogue(value, path, source, ""));
         Ok(Self { shape, ice_token, sep_token, keys, sections, tokens: None, path: path.to_owned() })
     }
 
@@ -144,7 +159,14 @@ impl PromptTemplate {
                     let known: Vec<String> = items.iter().map(|(k, _)| k.to_string()).collect();
                     Error::template(
                         &self.path,
-                        format!("the label map has no label {label}; it has {}", known.join(", ")),
+                        format!(
+                            "the label map has no label {label}; it has {}{}",
+                            known.join(", "),
+                            did_you_mean(
+                                label.as_str().unwrap_or_default(),
+                                items.iter().filter_map(|(k, _)| k.as_str())
+                            )
+                        ),
                     )
                 })
             }
@@ -212,18 +234,30 @@ impl PromptTemplate {
 }
 
 /// `path.key`, or `path[key]` for keys that are no plain names.
-fn key_path(path: &str, key: &Value) -> String {
+pub fn key_path(path: &str, key: &Value) -> String {
     match key.as_str() {
         Some(k) if !k.is_empty() && k.chars().all(|c| c.is_alphanumeric() || c == '_') => format!("{path}.{k}"),
         _ => format!("{path}[{key}]"),
     }
 }
 
-fn dialogue(value: &Value, path: &str, source: Source) -> Body {
+/// What to say of a label that can't be rendered: a misspelt section makes a label map of a dialogue.
+fn misspelt(label: &Value, map: &Value) -> String {
+    let own = did_you_mean(label.as_str().unwrap_or_default(), SECTIONS.iter().copied());
+    if !own.is_empty() {
+        return own;
+    }
+    let mut others = map.names().filter(|name| !SECTIONS.contains(name));
+    let near = others.find_map(|name| Some((name, near(name, SECTIONS.iter().copied())?)));
+    near.map_or_else(String::new, |(name, section)| format!("; did you mean '{section}' instead of '{name}'?"))
+}
+
+/// `hint` is what to say of a value that is no dict.
+fn dialogue(value: &Value, path: &str, source: Source, hint: &str) -> Body {
     if !matches!(value, Value::Dict(_)) {
         return Body::Bad(Error::template(
             path,
-            format!("expected a str or a dict with a round, found {}", value.type_name()),
+            format!("expected a str or a dict with a round, found {}{hint}", value.type_name()),
         ));
     }
     let list = |items: &[Value], place: &str| -> Vec<Item> {
@@ -240,7 +274,13 @@ fn dialogue(value: &Value, path: &str, source: Source) -> Body {
     };
     let place = format!("{path}.round");
     let round = match value.get("round") {
-        None => return Body::Bad(Error::template(path, "a dialogue template needs a round, which is missing")),
+        None => {
+            let hint = meant_as("round", value.names(), SECTIONS);
+            return Body::Bad(Error::template(
+                path,
+                format!("a dialogue template needs a round, which is missing{hint}"),
+            ));
+        }
         // The harness adds the round to a list: nothing for anything empty, one item for a string, a dict's keys.
         Some(v) if !v.truthy() => Vec::new(),
         Some(Value::List(items)) => list(items, &place),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Turn};
 use crate::error::{Error, Result};
+use crate::near::{did_you_mean, meant_as};
 use crate::value::Value;
 
 /// One entry of the message list.
@@ -78,7 +79,8 @@ impl RawTemplate {
 fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, source: Source) -> Result<Turn> {
     for key in ["role", "content"] {
         if message.get(key).is_none() {
-            return Err(Error::template(place, format!("the message needs the key {key:?}, which is missing")));
+            let hint = meant_as(key, message.names(), &["role", "content"]);
+            return Err(Error::template(place, format!("the message needs the key {key:?}, which is missing{hint}")));
         }
     }
     let role = message.get("role").and_then(Value::as_str);
@@ -86,7 +88,11 @@ fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, s
         let found = message.get("role").unwrap_or(&Value::None);
         return Err(Error::template(
             format!("{place}.role"),
-            format!("role {found} is not one of {}", ROLES.map(|r| format!("'{r}'")).join(", ")),
+            format!(
+                "role {found} is not one of {}{}",
+                ROLES.map(|r| format!("'{r}'")).join(", "),
+                did_you_mean(role.unwrap_or_default(), ROLES)
+            ),
         ));
     }
     let origin = Origin { source, role: role.map(Arc::from), ..Origin::default() };

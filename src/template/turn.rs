@@ -5,7 +5,11 @@ use std::sync::Arc;
 use super::media::Media;
 use super::text::{Origin, Source, Text};
 use crate::error::{Error, excerpt};
+use crate::near::meant_as;
 use crate::value::Value;
+
+/// The keys of a turn that are read, by a parser if not here: it overrides what the meta template says of its role.
+pub const TURN_KEYS: &[&str] = &["role", "fallback_role", "prompt", "begin", "end", "generate", "api_role"];
 
 /// The value under a key of a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +63,12 @@ impl Turn {
                 None => self.keys.push((key.clone(), value.clone())),
             }
         }
+    }
+
+    /// The error for a key that it needs.
+    pub fn lacks(&self, key: &str) -> Error {
+        let hint = meant_as(key, self.keys.iter().map(|(name, _)| &**name), TURN_KEYS);
+        Error::template(&*self.place, format!("the turn needs the key {key:?}, which is missing{hint}"))
     }
 
     /// Whether it is nothing but a section marker, as harnesses put them around sections.

@@ -44,7 +44,7 @@ impl Turns {
                         ));
                     }
                     Item::Turn(turn) if name == "round" && turn.get("role").is_none() => {
-                        return Err(Error::template(&*turn.place, "the turn needs the key \"role\", which is missing"));
+                        return Err(turn.lacks("role"));
                     }
                     _ => {}
                 }

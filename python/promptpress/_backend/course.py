@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from promptpress._backend.dataset import NotCoveredError, Rows
 from promptpress._backend.objects import kind_of, requests_of
+from promptpress._notes import silent
 from promptpress.renderer import Renderer
 
 _KEPT_RENDERERS = 32
@@ -96,7 +97,7 @@ class Course:
         found = self._renderers.get(key)
         if found is None:
             examples = None if retriever["type"] == "ZeroRetriever" else self._examples
-            found = Renderer(**self._settings, **own, retriever=retriever, examples=examples)
+            found = silent(Renderer(**self._settings, **own, retriever=retriever, examples=examples))
             self._renderers[key] = found
             if len(self._renderers) > _KEPT_RENDERERS:
                 self._renderers.popitem(last=False)

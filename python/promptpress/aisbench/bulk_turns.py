@@ -13,6 +13,7 @@ from promptpress._backend.log import fall_back
 from promptpress._backend.objects import same
 from promptpress._backend.retriever import Chosen
 from promptpress._backend.run import check_retriever, loaded
+from promptpress._notes import silent
 from promptpress.aisbench.bulk_course import AISBenchRun
 from promptpress.aisbench.prompt_list import get_round_index
 from promptpress.renderer import Renderer
@@ -53,9 +54,8 @@ class Dialogues(Chosen):
         self._kind = type(whole)
         # The harness copies turns, and a running harness has them of a class of its own.
         self._kinds = [type(item) for item in whole[start:end]]
-        self._renderer = Renderer(
-            {"round": list(whole[start:end])}, output="prompt_list", mode="gen", dialect="aisbench"
-        )
+        rounds = {"round": list(whole[start:end])}
+        self._renderer = silent(Renderer(rounds, output="prompt_list", mode="gen", dialect="aisbench"))
         self._start = -1
         self._dialogues: list[list[Any]] = []
 

@@ -125,6 +125,7 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
     bar = talk.add_mutually_exclusive_group()
     bar.add_argument("--progress", action="store_true", help="a progress bar even where stderr is no terminal")
     bar.add_argument("--quiet", action="store_true", help="neither a bar, nor notes, nor the summary")
+    talk.add_argument("--strict", action="store_true", help="what is probably a mistake is an error (exit code 3)")
     talk.add_argument("--traceback", action="store_true", help="show where in the code an error comes from")
 
 

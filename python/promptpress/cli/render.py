@@ -21,6 +21,7 @@ import promptpress
 from .. import _compute as pc
 from .config_file import Config, read_config
 from .errors import ConfigError, DataError, OutputError, UsageError, reason
+from .notes import tell_notes
 from .output_file import STDOUT, Writer, open_writer, output_file, standard_output
 from .progress import Progress
 from .samples import Samples, format_of
@@ -86,6 +87,7 @@ def render(arguments: Namespace) -> None:
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     keep = _kept(arguments.keep, samples.schema)
     schema = renderer.output_schema(samples.schema, keep=keep)
+    tell_notes(renderer, samples.schema, arguments)
     done = Done()
     shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with output_file(arguments.out) as file, Progress(samples.num_rows, shown=shown) as progress:

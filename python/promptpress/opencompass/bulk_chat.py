@@ -15,6 +15,7 @@ from promptpress._backend.log import fall_back
 from promptpress._backend.objects import same
 from promptpress._backend.prompts import Prompts
 from promptpress._backend.run import loaded
+from promptpress._notes import silent
 from promptpress.opencompass.bulk_course import OpenCompassRun
 from promptpress.opencompass.chat_parsers import promptlist_to_openai
 from promptpress.renderer import Renderer
@@ -107,7 +108,7 @@ class _Rounds:
             # Filled with nothing, or with the word "section", such a string has the harness fail before the first chat.
             if shape == "prompt_list" and any("{" in one for one in _bare(prompt_template.template)):
                 raise NotCoveredError("bare strings with placeholders, in the template of a chat")
-            self._renderer = Renderer(template, output=shape, mode="gen")  # type: ignore[arg-type]
+            self._renderer = silent(Renderer(template, output=shape, mode="gen"))  # type: ignore[arg-type]
         elif question is None:
             raise NotCoveredError("a chat of several columns without a template")
 

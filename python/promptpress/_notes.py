@@ -1,0 +1,153 @@
+"""What is probably a mistake in a configuration: as a table, and as a warning that is given once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from promptpress import _core
+from promptpress.errors import PromptWarning
+
+if TYPE_CHECKING:
+    from promptpress.renderer import Renderer
+
+__all__ = ["Watch", "found", "silent", "table_of"]
+
+Note = tuple[str, str, str, str, str]
+"""Code, severity, place, message, remedy."""
+
+_SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
+_SHOWN = 5
+
+
+class Watch:
+    """Which schemas a renderer has been watched with, so that each is warned about once.
+
+    Args:
+        silent: Whether nothing is ever said.
+
+    """
+
+    __slots__ = ("seen", "silent")
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.silent = silent
+        self.seen: set[tuple[tuple[str, ...], tuple[pa.DataType, ...]]] = set()
+
+    def warn(self, renderer: Renderer, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
+        """Warn of what is probably a mistake, unless that was done for this schema.
+
+        Args:
+            renderer: The renderer.
+            schema: The samples' schema.
+            samples: The samples, where they are at hand.
+
+        """
+        key = (tuple(schema.names), tuple(schema.types))
+        if self.silent or key in self.seen:
+            return
+        notes = [note for note in found(renderer, schema.names, samples) if note[1] == "warning"]
+        if notes:
+            # To whoever called the method of the renderer that called this.
+            warnings.warn(_told(notes), PromptWarning, stacklevel=4)
+        # Only now: a filter that makes the warning an error does so for every call.
+        self.seen.add(key)
+
+
+def silent(renderer: Renderer) -> Renderer:
+    """Make a renderer that warns of nothing.
+
+    Args:
+        renderer: A renderer that nobody else has yet.
+
+    Returns:
+        The same one. Its pickles and copies may warn.
+
+    """
+    renderer._watch.silent = True
+    return renderer
+
+
+def found(
+    renderer: Renderer, columns: list[str], samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
+) -> list[Note]:
+    """Find what is probably a mistake.
+
+    Args:
+        renderer: The renderer.
+        columns: The samples' columns.
+        samples: The samples, where they are at hand.
+        same: Whether the examples are known to be the samples' own table.
+
+    Returns:
+        The notes, in the order of the configuration's parts.
+
+    """
+    settings, examples = renderer._settings, renderer._examples
+    shared: list[int] = []
+    if examples is not None and samples is not None and settings["ice_template"] is not None and len(samples):
+        samples = pa.Table.from_batches([samples]) if isinstance(samples, pa.RecordBatch) else samples
+        same = same or samples is examples or samples.equals(examples)
+        shared = [] if same else _shared(settings["retriever"], examples, samples)
+    names = None if examples is None else examples.column_names
+    return _core.notes(renderer._core, settings, columns, names, same, shared)
+
+
+def table_of(notes: list[Note]) -> pa.Table:
+    """Make the table of notes that users see.
+
+    Args:
+        notes: As `found` gives them.
+
+    Returns:
+        `code`, `severity`, `place`, `message`, `remedy`, all strings.
+
+    >>> table_of([("no_column", "warning", "prompt_template", "a", "b")]).to_pylist()[0]["code"]
+    'no_column'
+
+    """
+    return pa.Table.from_pylist([dict(zip(_SCHEMA.names, note, strict=True)) for note in notes], schema=_SCHEMA)
+
+
+def _told(notes: list[Note]) -> str:
+    """All notes in one warning: a filter that makes it an error would show the first alone."""
+    lines = [f"{place}: {message}; {remedy}" for _, _, place, message, remedy in notes[:_SHOWN]]
+    if len(notes) > _SHOWN:
+        lines.append(f"and {len(notes) - _SHOWN} more")
+    return "\n".join([*lines[:1], *(f"  {line}" for line in lines[1:])]) + "\n(Renderer.notes lists them)"
+
+
+def _shared(retriever: Any, examples: pa.Table, samples: pa.Table) -> list[int]:
+    """Which rows of a fixed choice stand among the first samples, with all their columns."""
+    ids = retriever.get("fix_id_list") if isinstance(retriever, dict) else None
+    names = examples.column_names
+    if not ids or set(names) != set(samples.column_names):
+        return []
+    if any(examples.schema.field(name).type != samples.schema.field(name).type for name in names):
+        return []
+    chosen = [row for row in dict.fromkeys(ids) if -len(examples) <= row < len(examples)]
+    first = samples.slice(0, _MOST_COMPARED)
+    known: dict[str, list[Any]] = {}
+    try:
+        return [row for row in chosen if _stands_in(first, known, examples, row % len(examples))]
+    except Exception:  # what can't be converted is an error of rendering, if of anything
+        return []
+
+
+def _stands_in(samples: pa.Table, known: dict[str, list[Any]], examples: pa.Table, row: int) -> bool:
+    """Whether a row of the examples is a sample; `known` keeps the columns that were looked into."""
+    left: Iterable[int] = range(len(samples))
+    for name in examples.column_names:
+        if name not in known:
+            known[name] = samples[name].to_pylist()
+        column, wanted = known[name], examples[name][row].as_py()
+        left = [place for place in left if column[place] == wanted]
+        if not left:
+            return False
+    return True
+
+
+_MOST_COMPARED = 4096

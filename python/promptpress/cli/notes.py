@@ -1,0 +1,47 @@
+"""What is probably a mistake, told before anything is rendered."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from argparse import Namespace
+
+import pyarrow as pa
+
+import promptpress
+from promptpress._notes import found, silent
+
+from .errors import ConfigError
+
+
+def tell_notes(renderer: promptpress.Renderer, schema: pa.Schema, arguments: Namespace) -> None:
+    """Show the notes on a configuration; under `--strict` refuse one that gets a warning.
+
+    Args:
+        renderer: the renderer, which says nothing itself from now on.
+        schema: of the samples.
+        arguments: as `promptpress.cli.arguments.parse` gives them.
+
+    Raises:
+        ConfigError: when there is a warning, and `--strict`.
+
+    Example:
+        >>> asked = Namespace(strict=True, data=["test.jsonl"], examples=None)
+        >>> tell_notes(promptpress.Renderer("{q}"), pa.schema([("q", pa.string())]), asked)
+
+    """
+    silent(renderer)
+    files = [{os.path.realpath(path) for path in paths or ()} for paths in (arguments.examples, arguments.data)]
+    notes = found(renderer, schema.names, None, same=files[0] == files[1])
+    told = [(severity, f"{place}: {message}; {remedy}") for _, severity, place, message, remedy in notes]
+    if not arguments.strict:
+        for _, text in told:
+            # The command shows warnings in one line each, and --quiet hides them.
+            warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+        return
+    wrong = [text for severity, text in told if severity == "warning"]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        for text in wrong[1:]:
+            warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+        raise ConfigError(f"{wrong[0]} (--strict{more})")

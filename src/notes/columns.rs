@@ -1,0 +1,152 @@
+//! Columns that the tables lack, an answer that nothing masks, and examples that are samples too.
+
+use super::placeholders::names;
+use super::texts::sites;
+use super::{Note, Subject, listed};
+use crate::near::{did_you_mean, near};
+use crate::plan::{Choice, Mode};
+use crate::template::{RawItem, Shape, Template};
+
+pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
+    reader(subject, out);
+    let raw = [(&subject.config.prompt, "prompt_template"), (&subject.config.ice, "ice_template")];
+    for (template, path) in raw {
+        if let Some(Template::Raw(raw)) = template {
+            for (n, item) in raw.items.iter().enumerate() {
+                expanded(subject, item, path, n, out);
+            }
+        }
+    }
+    unmasked(subject, out);
+    same_rows(subject, out);
+}
+
+fn lacks(subject: &Subject, name: &str) -> bool {
+    // Nothing can be said of a table that isn't known, and the retriever's own column is there.
+    !subject.tables.samples.contains(&name)
+}
+
+fn hint(subject: &Subject, name: &str) -> String {
+    match near(name, subject.fields.iter().copied()) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => format!("the samples have {}", listed(subject.fields.iter().copied())),
+    }
+}
+
+fn reader(subject: &Subject, out: &mut Vec<Note>) {
+    let reader = &subject.config.reader;
+    for (n, name) in reader.input_columns.iter().enumerate() {
+        if lacks(subject, name) {
+            let message = format!("the samples have no column '{name}'");
+            let place = format!("reader.input_columns[{n}]");
+            out.push(Note::warning("missing_input_column", &place, message, hint(subject, name)));
+        }
+    }
+    let Some(name) = reader.output_column.as_deref().filter(|name| lacks(subject, name)) else { return };
+    let place = "reader.output_column";
+    let main = subject.config.main();
+    let texts = sites(main, &subject.settings.prompt_template, "prompt_template", false);
+    let near = near(name, subject.fields.iter().copied()).is_some();
+    let lacking = format!("the samples have no column '{name}'");
+    let (note, becomes): (fn(_, &str, _, _) -> _, _) = match (subject.masks(name), names(&texts, name)) {
+        // Samples without their answers: the place is left open as if they had them.
+        (true, true) => {
+            (if near { Note::warning } else { Note::info }, format!("; '{{{name}}}' is left empty all the same"))
+        }
+        (true, false) => (Note::warning, ", so no column is masked".to_owned()),
+        (false, _) => (if near { Note::warning } else { Note::info }, String::new()),
+    };
+    out.push(note("missing_output_column", place, lacking + &becomes, hint(subject, name)));
+}
+
+fn expanded(subject: &Subject, item: &RawItem, path: &str, n: usize, out: &mut Vec<Note>) {
+    let RawItem::Expand(column) = item else { return };
+    let columns = if path == "ice_template" && subject.config.prompt.is_some() {
+        match &subject.tables.examples {
+            Some(columns) => columns,
+            None => return,
+        }
+    } else {
+        &subject.fields
+    };
+    if columns.contains(&column.as_str()) {
+        return;
+    }
+    let inner = if path == "ice_template" { &subject.settings.ice_template } else { &subject.settings.prompt_template };
+    let within = if inner.get("messages").is_some() { ".messages" } else { "" };
+    let message = format!("there is no column '{column}', so it gives no messages");
+    let hint = did_you_mean(column, columns.iter().copied());
+    let remedy = match hint.strip_prefix("; ") {
+        Some(hint) => hint.to_owned(),
+        None => format!("the columns are {}", listed(columns.iter().copied())),
+    };
+    out.push(Note::warning("missing_expand_column", &format!("{path}{within}[{n}].expand_column"), message, remedy));
+}
+
+/// The answer in the prompt of a template that is never masked.
+fn unmasked(subject: &Subject, out: &mut Vec<Note>) {
+    let config = subject.config;
+    let Some(column) = config.reader.output_column.as_deref().filter(|name| subject.has(name)) else { return };
+    let main = config.main();
+    let (why, remedy) = match main {
+        Template::Raw(_) if config.mode == Mode::Gen => ("raw messages are never masked", "leave it out"),
+        Template::Media(_) => ("a dialogue with media is never masked", "leave it out"),
+        // A label's own text is what is scored; the true answer beside it gives each label away.
+        Template::Prompt(prompt) if config.mode == Mode::Ppl && matches!(prompt.shape, Shape::Labels(_)) => {
+            ("nothing is masked in ppl mode", "write the label's own text")
+        }
+        _ => return,
+    };
+    let (value, path) = match &config.prompt {
+        Some(_) => (&subject.settings.prompt_template, "prompt_template"),
+        None => (&subject.settings.ice_template, "ice_template"),
+    };
+    for site in sites(main, value, path, false) {
+        if names(std::slice::from_ref(&site), column) {
+            let message = format!("'{{{column}}}' is the output column: the answer stands in the prompt, for {why}");
+            out.push(Note::warning("unmasked_output_column", &site.place, message, remedy.to_owned()));
+        }
+    }
+    if let Template::Raw(raw) = main {
+        let within = if value.get("messages").is_some() { ".messages" } else { "" };
+        for (n, item) in raw.items.iter().enumerate() {
+            if matches!(item, RawItem::Expand(own) if own == column) {
+                let place = format!("{path}{within}[{n}].expand_column");
+                let message = format!("'{column}' is the output column: the answer stands in the prompt, for {why}");
+                out.push(Note::warning("unmasked_output_column", &place, message, remedy.to_owned()));
+            }
+        }
+    }
+}
+
+/// Examples that show samples' own answers.
+fn same_rows(subject: &Subject, out: &mut Vec<Note>) {
+    if subject.ice().is_none() {
+        return;
+    }
+    let remedy = || "give the train split as examples".to_owned();
+    let choice = &subject.config.retriever.choice;
+    match (choice, subject.tables.same) {
+        (Choice::Random { .. }, true) => {
+            let message = "the examples are the samples' own table: a sample may be its own example".to_owned();
+            out.push(Note::warning("same_table", "examples", message, remedy()));
+        }
+        // Which rows come before a sample, or were looked up for it, may well be meant to be samples.
+        (Choice::Window { .. } | Choice::Column(_), true) => {
+            let message = "the examples are the samples' own table".to_owned();
+            out.push(Note::info("same_table", "examples", message, remedy()));
+        }
+        (Choice::Fixed(_), true) => {
+            let message = "the examples are the samples' own table: those that are chosen show their own answers";
+            let remedy = "give the train split as examples, or leave the chosen rows out of the samples".to_owned();
+            out.push(Note::warning("same_table", "examples", message.to_owned(), remedy));
+        }
+        (Choice::Fixed(_), false) if !subject.tables.shared.is_empty() => {
+            let rows: Vec<String> = subject.tables.shared.iter().map(i64::to_string).collect();
+            let message = format!("samples hold the examples of these rows too: {}", rows.join(", "));
+            let remedy = "choose rows that are no samples, or leave these out of the samples".to_owned();
+            out.push(Note::warning("chosen_samples", "retriever.fix_id_list", message, remedy));
+        }
+        _ => {}
+    }
+}

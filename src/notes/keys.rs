@@ -1,0 +1,161 @@
+//! Keys that nothing reads.
+
+use super::{Note, Subject, listed};
+use crate::near::near;
+use crate::plan::{Choice, Output, READER_KEYS};
+use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
+use crate::template::{
+    Body, MEDIA_KEY, Modality, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path,
+};
+use crate::value::Value;
+
+/// Whether a key of a turn that nothing reads is likely meant as its prompt: misspelt, or what others call it.
+pub(super) fn stands_for_prompt(key: &str) -> bool {
+    ["content", "text", "value"].contains(&key) || near(key, ["prompt"]).is_some()
+}
+
+pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
+    let config = subject.config;
+    let settings = subject.settings;
+    for (template, value, path) in [
+        (&config.prompt, &settings.prompt_template, "prompt_template"),
+        (&config.ice, &settings.ice_template, "ice_template"),
+    ] {
+        // A chat's template is read by its own rules, and only where the column holds no chat.
+        if let Some(template) = template {
+            in_template(subject, template, value, path, out);
+        }
+    }
+    in_retriever(subject, out);
+    in_dict(&settings.reader, "reader", READER_KEYS, out);
+    if let Some(MetaTemplate::Rounds(rounds)) = &config.meta {
+        in_dict(&settings.meta_template, "meta_template", META_KEYS, out);
+        for (_, role) in &rounds.roles {
+            in_keys(&role.keys.iter().map(|(key, _)| &**key), &role.place, ROLE_KEYS, true, out);
+        }
+    }
+}
+
+fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str, out: &mut Vec<Note>) {
+    // A label map of nothing but misspelt keys is no label map.
+    let inner = if value.get("type").is_some() { value.get("template") } else { None };
+    match template {
+        Template::Prompt(prompt) => {
+            if let Shape::Labels(items) = &prompt.shape {
+                let bare = value.get("type").is_none() && prompt.path == path;
+                for (label, body) in items {
+                    let Some(name) = label.as_str() else { continue };
+                    // Turns that are no dialogue: of a section, more likely than of a label.
+                    like_key(name, &prompt.path, bare, matches!(body, Body::Bad(_)), out);
+                }
+                let map = inner.or_else(|| value.get("template").filter(|_| !bare)).unwrap_or(value);
+                let Value::Dict(entries) = map else { return };
+                for (label, entry) in entries {
+                    in_dict(entry, &key_path(&prompt.path, label), SECTIONS, out);
+                }
+            }
+        }
+        Template::Raw(raw) => {
+            let within = if value.get("messages").is_some() { ".messages" } else { "" };
+            for (n, item) in raw.items.iter().enumerate() {
+                if matches!(item, RawItem::Expand(_)) {
+                    let messages = value.get("messages").unwrap_or(value);
+                    let Value::List(list) = messages else { continue };
+                    in_dict(&list[n], &format!("{path}{within}[{n}]"), &["expand_column"], out);
+                }
+            }
+        }
+        Template::Turns(turns) => in_dict(value.get("template").unwrap_or(value), &turns.path, SECTIONS, out),
+        Template::Media(media) => {
+            let inner = value.get("template").unwrap_or(value);
+            in_dict(inner, &media.path, SECTIONS, out);
+            for section in SECTIONS {
+                let Some(Value::List(items)) = inner.get(section) else { continue };
+                for (n, item) in items.iter().enumerate() {
+                    let parts = item.get(MEDIA_KEY).unwrap_or(&Value::None);
+                    let kinds = Modality::ALL.map(Modality::name);
+                    // The compact form has keys of its own, and is no such form with any other.
+                    if kinds.iter().any(|kind| matches!(parts.get(kind), Some(Value::Dict(_)))) {
+                        in_dict(parts, &format!("{}.{section}[{n}].{MEDIA_KEY}", media.path), &kinds, out);
+                    }
+                }
+            }
+        }
+        Template::Columns(_) | Template::Chat(_) => {}
+    }
+    let media = matches!(template, Template::Media(_)) || subject.config.dialect.speaks_parts();
+    for turn in super::turns::turns(template) {
+        if turn.get("section").is_some() {
+            continue;
+        }
+        let mut known = TURN_KEYS.to_vec();
+        if media {
+            known.push(MEDIA_KEY);
+        }
+        // A prompt list has a turn's other keys, too: whoever takes it may read them.
+        let all = subject.config.output != Output::PromptList;
+        in_keys(&turn.keys.iter().map(|(key, _)| &**key), &turn.place, &known, all, out);
+    }
+}
+
+/// A label that is more likely a misspelt key of a template, or of a dialogue.
+fn like_key(label: &str, path: &str, bare: bool, section: bool, out: &mut Vec<Note>) {
+    let own: Vec<&str> = if bare { [PROMPT_KEYS, RAW_KEYS].concat() } else { Vec::new() };
+    let keys = own.iter().chain(if section { SECTIONS } else { &[] }).copied();
+    let meant = if own.contains(&label) { Some(label) } else { near(label, keys) };
+    let Some(meant) = meant else { return };
+    let message = format!("'{label}' is a label here: a dict with other keys than a template's is a label map");
+    let remedy = if meant == label {
+        format!("'{label}' needs a key 'template' or 'messages' beside it, and only keys of a template")
+    } else {
+        format!("did you mean '{meant}'?")
+    };
+    out.push(Note::warning("label_like_key", path, message, remedy));
+}
+
+fn in_retriever(subject: &Subject, out: &mut Vec<Note>) {
+    let (count, what) = match &subject.config.retriever.choice {
+        Choice::Fixed(ids) => (ids.len(), "fix_id_list"),
+        Choice::Window { k } => (*k, "k"),
+        _ => return,
+    };
+    match subject.settings.retriever.get("ice_num") {
+        Some(Value::Int(given)) if *given == count as i64 => {}
+        Some(given) if *given != Value::None => {
+            let message = format!("nothing reads it: there are {count} examples, as {what} says");
+            let remedy = format!("leave ice_num={given} out, or change {what}");
+            out.push(Note::warning("unread_key", "retriever.ice_num", message, remedy));
+        }
+        _ => {}
+    }
+}
+
+fn in_dict(value: &Value, path: &str, known: &[&str], out: &mut Vec<Note>) {
+    if let Value::Dict(items) = value {
+        let keys: Vec<_> = items.iter().map(|(key, _)| key.key()).collect();
+        in_keys(&keys.iter().map(|key| &**key), path, known, true, out);
+    }
+}
+
+/// Keys of one dict; with `all` those too that are no misspelling of a known one.
+fn in_keys<'a>(
+    keys: &(impl Iterator<Item = &'a str> + Clone),
+    path: &str,
+    known: &[&str],
+    all: bool,
+    out: &mut Vec<Note>,
+) {
+    let speaks = known.contains(&"prompt") && !keys.clone().any(|key| key == "prompt" || key == MEDIA_KEY);
+    for key in keys.clone().filter(|key| !known.contains(key)) {
+        let absent = known.iter().copied().filter(|name| !keys.clone().any(|key| key == *name));
+        let meant = near(key, absent).or((speaks && stands_for_prompt(key)).then_some("prompt"));
+        let remedy = match meant {
+            Some(meant) => format!("did you mean '{meant}'?"),
+            None if all => format!("leave it out; what is read is {}", listed(known.iter().copied())),
+            None => continue,
+        };
+        let becomes = if meant == Some("prompt") { ", so the turn has no text" } else { "" };
+        let message = format!("nothing reads the key '{key}'{becomes}");
+        out.push(Note::warning("unread_key", path, message, remedy));
+    }
+}

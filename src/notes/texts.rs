@@ -1,0 +1,174 @@
+//! The texts of a template, each with its place and with what is filled into it.
+
+use std::borrow::Cow;
+
+use crate::template::{
+    Body, Dialogue, Entry, Form, Item, MediaTemplate, Modality, PromptTemplate, RawItem, RawTemplate, Shape, Template,
+    key_path,
+};
+use crate::value::Value;
+
+/// What is filled into a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Filling {
+    /// Every column.
+    Columns,
+    /// `question` and `answer` of a turn.
+    Pair,
+    /// A tagged stretch, for this placeholder.
+    Stretch(&'static str),
+    /// Nothing.
+    Nothing,
+}
+
+/// A text of a template.
+#[derive(Clone, Debug)]
+pub(super) struct Site<'a> {
+    /// Its path in the configuration.
+    pub place: String,
+    /// The text.
+    pub text: Cow<'a, str>,
+    /// What is filled into it.
+    pub filling: Filling,
+}
+
+/// Every text of a template; of an example's the rounds alone. What has no filling because the configuration says so
+/// (`format_variables`) isn't among them.
+pub(super) fn sites<'a>(template: &'a Template, value: &'a Value, path: &str, example: bool) -> Vec<Site<'a>> {
+    let mut out = Vec::new();
+    match template {
+        Template::Prompt(prompt) => of_prompt(prompt, example, &mut out),
+        Template::Raw(raw) => {
+            let format = value.get("format_variables").is_none_or(Value::truthy);
+            let path = if value.get("messages").is_some() { format!("{path}.messages") } else { path.to_owned() };
+            if format {
+                of_raw(raw, &path, &mut out);
+            }
+        }
+        Template::Turns(turns) => {
+            of_dialogue(&turns.dialogue, &turns.path, &|section| pair_or_nothing(section), example, &mut out);
+        }
+        Template::Media(media) => of_media(media, &mut out),
+        Template::Columns(_) | Template::Chat(_) => {}
+    }
+    out
+}
+
+fn pair_or_nothing(section: &str) -> Filling {
+    if section == "round" { Filling::Pair } else { Filling::Nothing }
+}
+
+fn of_prompt<'a>(prompt: &'a PromptTemplate, example: bool, out: &mut Vec<Site<'a>>) {
+    let mut body = |body: &'a Body, path: String| match body {
+        Body::Str(text) => {
+            out.push(Site { place: path, text: text.literal().into(), filling: Filling::Columns });
+        }
+        Body::Dialogue(dialogue) => of_dialogue(dialogue, &path, &|_| Filling::Columns, example, out),
+        Body::Bad(_) => {}
+    };
+    match &prompt.shape {
+        Shape::One(one) => body(one, prompt.path.clone()),
+        Shape::Labels(items) => {
+            for (label, one) in items {
+                body(one, key_path(&prompt.path, label));
+            }
+        }
+    }
+}
+
+fn of_dialogue(
+    dialogue: &Dialogue,
+    path: &str,
+    filling: &dyn Fn(&str) -> Filling,
+    example: bool,
+    out: &mut Vec<Site<'_>>,
+) {
+    for (section, items) in sections(dialogue) {
+        if example && section != "round" {
+            continue;
+        }
+        for (n, item) in items.iter().enumerate() {
+            let (place, text) = match item {
+                Item::Str(text) => (format!("{path}.{section}[{n}]"), text.literal()),
+                Item::Turn(turn) => match turn.prompt() {
+                    Some(text) => (format!("{}.prompt", turn.place), text.literal()),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            out.push(Site { place, text: text.into(), filling: filling(section) });
+        }
+    }
+}
+
+/// The sections of a dialogue by their names.
+pub(super) fn sections(dialogue: &Dialogue) -> impl Iterator<Item = (&'static str, &[Item])> {
+    let begin = dialogue.begin.as_deref().map(|items| ("begin", items));
+    let end = dialogue.end.as_deref().map(|items| ("end", items));
+    begin.into_iter().chain([("round", &*dialogue.round)]).chain(end)
+}
+
+fn of_raw<'a>(raw: &'a RawTemplate, path: &str, out: &mut Vec<Site<'a>>) {
+    for (n, item) in raw.items.iter().enumerate() {
+        let RawItem::Message(turn) = item else { continue };
+        let place = format!("{path}[{n}].content");
+        match turn.get("content") {
+            Some(Entry::Text(text)) => {
+                out.push(Site { place, text: text.literal().into(), filling: Filling::Columns });
+            }
+            Some(Entry::Const(value)) => strings(value, place, out),
+            _ => {}
+        }
+    }
+}
+
+/// Every string within a list of content parts: the harness fills none of them.
+fn strings<'a>(value: &'a Value, place: String, out: &mut Vec<Site<'a>>) {
+    match value {
+        Value::Str(text) => out.push(Site { place, text: Cow::Borrowed(text), filling: Filling::Nothing }),
+        Value::List(items) => {
+            for (n, item) in items.iter().enumerate() {
+                strings(item, format!("{place}[{n}]"), out);
+            }
+        }
+        Value::Dict(items) => {
+            for (key, item) in items {
+                strings(item, key_path(&place, key), out);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn of_media(media: &MediaTemplate, out: &mut Vec<Site<'_>>) {
+    for (section, items) in sections(&media.dialogue) {
+        for (n, item) in items.iter().enumerate() {
+            match item {
+                Item::Str(text) => out.push(Site {
+                    place: format!("{}.{section}[{n}]", media.path),
+                    text: text.literal().into(),
+                    filling: Filling::Columns,
+                }),
+                Item::Turn(turn) => {
+                    if let Some(text) = turn.prompt() {
+                        let place = format!("{}.prompt", turn.place);
+                        out.push(Site { place, text: text.literal().into(), filling: Filling::Nothing });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    for own in &media.media {
+        for (n, part) in own.parts.iter().enumerate() {
+            let Ok(part) = part else { continue };
+            let (place, filling) = match (&own.form, Modality::ALL.get(n)) {
+                (Form::Tagged, Some(kind)) => {
+                    (format!("{}.{}", own.place, kind.name()), Filling::Stretch(kind.placeholder()))
+                }
+                _ => (own.place.clone(), Filling::Columns),
+            };
+            out.push(Site { place, text: part.text.literal().into(), filling });
+        }
+    }
+}

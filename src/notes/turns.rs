@@ -1,0 +1,141 @@
+//! Turns that say nothing.
+
+use super::{Note, Subject};
+use crate::plan::Mode;
+use crate::role::MetaTemplate;
+use crate::template::{Body, Dialogue, Entry, Item, MEDIA_KEY, RawItem, Shape, Template, Turn};
+use crate::value::Value;
+
+use super::keys::stands_for_prompt;
+use super::texts::sections;
+
+pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
+    let config = subject.config;
+    let main = config.main();
+    let generation = config.mode == Mode::Gen;
+    // A conversation's replies are put in where the model speaks.
+    let replies = matches!(main, Template::Turns(_));
+    for dialogue in dialogues(main) {
+        in_dialogue(subject, dialogue, generation, replies, out);
+    }
+    if let Template::Raw(raw) = main {
+        let value =
+            if config.prompt.is_some() { &subject.settings.prompt_template } else { &subject.settings.ice_template };
+        let path = if config.prompt.is_some() { "prompt_template" } else { "ice_template" };
+        let within = if value.get("messages").is_some() { ".messages" } else { "" };
+        for (n, item) in raw.items.iter().enumerate() {
+            in_message(item, &format!("{path}{within}[{n}]"), raw.ice_token.as_deref(), out);
+        }
+    }
+    if let Some(ice) = subject.ice().filter(|_| config.prompt.is_some()) {
+        for dialogue in dialogues(ice) {
+            let rounds = Dialogue { begin: None, end: None, round: dialogue.round.clone() };
+            in_dialogue(subject, &rounds, false, false, out);
+        }
+    }
+}
+
+fn in_dialogue(subject: &Subject, dialogue: &Dialogue, generation: bool, replies: bool, out: &mut Vec<Note>) {
+    for (section, items) in sections(dialogue) {
+        for (n, item) in items.iter().enumerate() {
+            let Item::Turn(turn) = item else { continue };
+            if turn.get("section").is_some() || !is_silent(subject, turn) {
+                continue;
+            }
+            let follows =
+                items[n + 1..].iter().any(|item| matches!(item, Item::Turn(turn) if !is_silent(subject, turn)));
+            let last = section == "round" && !follows;
+            // Where generation starts a turn has nothing to say yet.
+            if generates(subject, turn) && (replies || (generation && last)) {
+                continue;
+            }
+            let role = turn.constant("role").map_or_else(String::new, |role| format!(" of {role}"));
+            let message = format!("the turn{role} has no text");
+            let remedy = "give it a prompt, or leave the turn out".to_owned();
+            // An empty prompt that is written down may well be meant: some shipped configurations begin with one.
+            let note = if turn.get("prompt").is_some() { Note::info } else { Note::warning };
+            out.push(note("turn_without_text", &turn.place, message, remedy));
+        }
+    }
+}
+
+/// Whether a turn, with what its role says by default, has no text; where a key is misspelt, that is said already.
+fn is_silent(subject: &Subject, turn: &Turn) -> bool {
+    let own = match turn.get("prompt") {
+        Some(Entry::Text(text)) => !text.is_empty(),
+        Some(_) => true,
+        None => {
+            let others = turn.keys.iter().map(|(key, _)| &**key);
+            turn.get(MEDIA_KEY).is_some() || others.into_iter().any(stands_for_prompt)
+        }
+    };
+    if own {
+        return false;
+    }
+    // A dataset's empty prompt wins over the meta template's.
+    let default = turn.get("prompt").is_none().then(|| role(subject, turn)?.constant("prompt")).flatten();
+    default.is_none_or(|text| !text.truthy())
+}
+
+/// The meta template's role for a turn.
+fn role<'a>(subject: &'a Subject, turn: &Turn) -> Option<&'a Turn> {
+    let Some(MetaTemplate::Rounds(rounds)) = &subject.config.meta else { return None };
+    let at = |key: &str| rounds.role(turn.constant(key)?);
+    Some(&rounds.roles[at("role").or_else(|| at("fallback_role"))?].1)
+}
+
+fn generates(subject: &Subject, turn: &Turn) -> bool {
+    let says = |turn: &Turn| turn.constant("generate").is_some_and(Value::truthy);
+    // Without a meta template, and with one that leaves it to the model, the name tells.
+    let named = turn.constant("role").and_then(Value::as_str).is_some_and(|role| MODEL_ROLES.contains(&role));
+    named || says(turn) || role(subject, turn).is_some_and(says)
+}
+
+const MODEL_ROLES: [&str; 4] = ["BOT", "bot", "assistant", "ASSISTANT"];
+
+fn in_message(item: &RawItem, place: &str, token: Option<&str>, out: &mut Vec<Note>) {
+    match item {
+        RawItem::Str(text) if token != Some(text.as_str()) => {
+            let message = "a str among messages vanishes, unless it is the ice_token".to_owned();
+            let remedy = "make it a message: {\"role\": ..., \"content\": ...}".to_owned();
+            out.push(Note::warning("dropped_text", place, message, remedy));
+        }
+        RawItem::Message(turn) => {
+            let empty = match turn.get("content") {
+                Some(Entry::Text(text)) => text.is_empty(),
+                Some(Entry::Const(value)) => !value.truthy(),
+                _ => false,
+            };
+            // A message that calls tools may have no text.
+            if empty && turn.keys.len() == 2 {
+                let role = turn.constant("role").map_or_else(String::new, |role| format!(" of {role}"));
+                let message = format!("the message{role} has no text");
+                let remedy = "give it a content, or leave the message out".to_owned();
+                out.push(Note::info("turn_without_text", place, message, remedy));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Every dialogue of a template.
+fn dialogues(template: &Template) -> Vec<&Dialogue> {
+    fn of(body: &Body) -> Option<&Dialogue> {
+        if let Body::Dialogue(dialogue) = body { Some(dialogue) } else { None }
+    }
+    match template {
+        Template::Prompt(prompt) => match &prompt.shape {
+            Shape::One(body) => of(body).into_iter().collect(),
+            Shape::Labels(items) => items.iter().filter_map(|(_, body)| of(body)).collect(),
+        },
+        Template::Turns(turns) => vec![&turns.dialogue],
+        Template::Media(media) => vec![&media.dialogue],
+        Template::Raw(_) | Template::Columns(_) | Template::Chat(_) => Vec::new(),
+    }
+}
+
+/// Every turn of a template.
+pub(super) fn turns(template: &Template) -> impl Iterator<Item = &Turn> {
+    let items = dialogues(template).into_iter().flat_map(|dialogue| sections(dialogue).flat_map(|(_, items)| items));
+    items.filter_map(|item| if let Item::Turn(turn) = item { Some(turn) } else { None })
+}

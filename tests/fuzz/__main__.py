@@ -1,0 +1,77 @@
+"""`python -m fuzz`: random cases until a time or a number is reached; `--case` runs one alone. See CONTRIBUTING.md."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+
+from . import kinds, runner
+
+
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    add = parser.add_argument
+    add("kind", nargs="?", choices=[*kinds.KINDS, "all"], default="all", help="prompts, broken arrow, or all in turn")
+    add("--seconds", type=float, help="how long, all kinds together (60, where there is no --requests)")
+    add("--requests", type=int, help="how many prompts are compared, or broken cases tried, of each kind")
+    add("--seed", type=int, default=0, help="decides all cases, with their numbers (0)")
+    add("--first", type=int, default=0, help="the number of the first case (0)")
+    add("--case", type=int, help="run this case alone, in this process, and show it")
+    add("--workers", type=int, default=2, help="processes (2)")
+    add("--failures", type=int, default=20, help="stop after so many kinds of failures (20)")
+    add("--valgrind", action="store_true", help="workers run under valgrind: slow, and invalid reads are failures")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = arguments(argv)
+    chosen = list(kinds.KINDS) if options.kind == "all" else [options.kind]
+    if options.case is not None:
+        from . import one
+
+        return max(one.show(kind, options.seed, options.case) for kind in chosen)
+    seconds = options.seconds
+    if seconds is None and options.requests is None:
+        seconds = 60.0
+    prefix: tuple[str, ...] = ()
+    if options.valgrind:
+        from . import valgrind
+
+        prefix = valgrind.command()
+        if not prefix:
+            return 0
+    failed = False
+    if "prompts" in chosen:
+        from harness.installed import OPENCOMPASS
+
+        missing = OPENCOMPASS.missing()
+        print("beside the models and OpenCompass" if missing is None else f"beside the models alone: {missing}")
+    for kind in chosen:
+        job = runner.Job(kind, options.seed, options.workers, prefix)
+        if prefix:
+            job = dataclasses.replace(job, memory=0, hang=runner.HANG * 60)
+        report = runner.run(
+            job,
+            seconds=None if seconds is None else seconds / len(chosen),
+            count=options.requests,
+            first=options.first,
+            failures=options.failures,
+        )
+        tell(report, job)
+        failed = failed or bool(report.failures)
+    return int(failed)
+
+
+def tell(report: runner.Report, job: runner.Job) -> None:
+    """Sum up what a run found."""
+    of = f"{report.count:,} {kinds.KINDS[job.kind]} in {report.cases:,} cases"
+    print(f"{job.kind}: {of}, seed {job.seed}, {report.seconds:.0f} s, {len(report.failures)} kinds of failures")
+    for what, times in report.failures.most_common():
+        numbers = ", ".join(str(number) for number, _ in report.shown[what])
+        print(f"  {times} times: {what}")
+        print(f"    cases {numbers}; again: python -m fuzz {job.kind} --seed {job.seed} --case N")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""What is noted about the configurations that the harnesses ship, with their own columns: next to nothing.
+
+`pytest -s` prints every note, those that don't warn too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from harness.own_columns import columns_of, shipped
+from harness.shipped import labels_of
+
+META = {
+    "none": {},
+    "text": {
+        "meta_template": {
+            "begin": "<s>",
+            "round": [{"role": "HUMAN", "begin": "U:"}, {"role": "BOT", "begin": "A:", "generate": True}],
+            "reserved_roles": [{"role": "SYSTEM", "begin": "S:"}],
+        }
+    },
+    "messages": {
+        "meta_template": {
+            "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
+            "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
+        }
+    },
+}
+
+WRONG = {
+    "opencompass": {
+        # The reader names all its columns in one, with commas.
+        ("ProcessBench/processbench_gen", "missing_input_column"): {"reader.input_columns[0]"},
+        # The template asks for {question}; the data, and the reader, have 'problem'.
+        ("eese/eese_llm_judge_gen", "unknown_placeholder"): {"{question}"},
+        ("eese/eese_llm_judge_rawprompt_gen", "unknown_placeholder"): {"{question}"},
+        # The data have {option_A}; and what {input} was to be, the reader and the data of one of them call 'question'.
+        ("infinitebench/infinitebench", "unknown_placeholder"): {
+            *(f"{{OPTION_{letter}}}" for letter in "ABCD"),
+            "{input}",
+        },
+    },
+    "aisbench": {},
+}
+
+
+@cache
+def noted(harness: str) -> tuple[int, dict[tuple[str, str, str, str, str], str]]:
+    """How many configurations there are, and every note on them with the first file that gets it."""
+    count, found = 0, {}
+    for file, config in shipped(harness):
+        columns = columns_of(file, config)
+        examples = pa.table({name: [""] * 64 for name in columns})
+        labels = labels_of(config["infer_cfg"].get("ice_template"))
+        output = config["reader_cfg"].get("output_column")
+        if labels and output:
+            at = examples.column_names.index(output)
+            examples = examples.set_column(at, output, pa.array([labels[0]] * 64))
+        made = 0
+        for meta in META.values():
+            try:
+                renderer = pp.Renderer.from_config(config, examples=examples, dialect=harness, **meta)
+            except pp.TemplateError:
+                continue  # a retriever that isn't computed here, roles that this meta template lacks, ...
+            made = 1
+            for note in renderer.notes(pa.schema([(name, pa.string()) for name in columns])).to_pylist():
+                found.setdefault((file, *map(note.get, ("severity", "code", "place", "message"))), note["remedy"])
+        count += made
+    return count, found
+
+
+@pytest.mark.parametrize("harness", ["opencompass", "aisbench"])
+def test_shipped_configurations_are_warned_about_where_something_is_wrong(request, harness):
+    request.getfixturevalue(harness)
+    count, found = noted(harness)
+    for (file, severity, code, place, message), remedy in sorted(found.items(), key=lambda item: item[0][1:]):
+        print(f"{harness} {severity} {code} {file} {place}: {message}; {remedy}")
+    print(f"{harness}: {count} configurations, {Counter(key[1] for key in found)}")
+    assert count > {"opencompass": 1000, "aisbench": 100}[harness]
+    warned: dict[tuple[str, str], set[str]] = {}
+    for file, severity, code, place, message in found:
+        if severity == "warning":
+            name = message.split("'")[1] if code == "unknown_placeholder" else place
+            warned.setdefault((file, code), set()).add(name)
+    assert warned == WRONG[harness]
