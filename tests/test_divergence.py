@@ -11,8 +11,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from marks import UNWARNED
 from strategies import Case, cases
 from test_against_model import QUICK, clean
+
+# Notes on odd configurations are no part of this.
+pytestmark = UNWARNED
 
 WAYS = ("harness", "single_pass")
 COLUMNS = ("q", "a", "z")

@@ -15,6 +15,9 @@ from strategies import Case, cases
 from test_against_model import QUICK, clean, rendered_by
 from test_divergence import odd_cases
 
+# Notes on odd configurations are no part of this.
+pytestmark = UNWARNED
+
 SOURCES = {
     "prompt_template", "ice_template", "separator", "meta_template", "meta_template.begin", "meta_template.end",
     "role.begin", "role.prompt", "role.end", "field", "masked",
@@ -278,7 +281,6 @@ def test_invalid_text_is_refused_in_messages_too() -> None:
 # At random.
 
 
-@UNWARNED
 @settings(QUICK, max_examples=200)
 @given(cases())
 def test_spans_cover_every_request(case: Case) -> None:
@@ -299,7 +301,6 @@ def test_spans_cover_every_request(case: Case) -> None:
             check_spans(spans, requests[row * each + at])
 
 
-@UNWARNED
 @settings(QUICK, max_examples=200)
 @given(odd_cases(), st.sampled_from(["harness", "single_pass"]))
 def test_spans_cover_every_request_of_samples_in_chunks(
@@ -323,7 +324,6 @@ def test_spans_cover_every_request_of_samples_in_chunks(
             check_spans(spans, requests[row * each + at])
 
 
-@UNWARNED
 @settings(QUICK, max_examples=150)
 @given(cases())
 def test_divergence_is_exact(case: Case) -> None:

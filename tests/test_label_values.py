@@ -8,6 +8,10 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
+
+# Notes on odd configurations are no part of this.
+pytestmark = UNWARNED
 
 READER = {"input_columns": ["q"], "output_column": "a"}
 EPOCH = 1_600_000_000

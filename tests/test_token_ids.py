@@ -7,6 +7,10 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
+
+# Notes on odd configurations are no part of this.
+pytestmark = UNWARNED
 
 SAMPLES = pa.table({"q": ["1+1"], "a": ["2"]})
 TURNS = [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}]
