@@ -290,11 +290,13 @@ def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
     Raises:
         RenderError: Naming the first such column.
 
-    >>> import pyarrow as pa
-    >>> offsets, text = pa.array([0, 9], pa.int32()).buffers()[1], pa.py_buffer(b"four")
-    >>> check_buffers(pa.table({"q": pa.Array.from_buffers(pa.string(), 1, [None, offsets, text])}))
+    >>> offsets = bytearray(8)
+    >>> text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(b"four")])
+    >>> table = pa.table({"q": text})
+    >>> offsets[4] = 9
+    >>> check_buffers(table)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    promptpress._core.RenderError: column "q": the Arrow array is malformed: Length spanned by binary offsets (9) ...
+    promptpress.RenderError: column "q": the Arrow array is malformed: Length spanned by binary offsets (9) ...
 
     """
     try:
