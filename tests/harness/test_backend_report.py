@@ -18,6 +18,15 @@ from promptpress._backend.coverage import coverage
 pytestmark = pytest.mark.usefixtures("opencompass")
 
 
+@pytest.fixture(autouse=True)
+def heard():
+    """AISBench's tests have logging disabled for the rest of the session."""
+    before = logging.root.manager.disable
+    logging.disable(logging.NOTSET)
+    yield
+    logging.disable(before)
+
+
 def lines(caplog):
     return [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "promptpress.backend"]
 
