@@ -12,6 +12,7 @@ import pyarrow as pa
 from .configurations import Case
 from .draw import Draw
 from .oracle import clean, need
+from .values import values_of
 
 ERRORS = (pp.TemplateError, pp.RenderError)
 
@@ -153,15 +154,8 @@ def kept(draw: Draw, case: Case, renderer: pp.Renderer, table: pa.Table) -> None
     need(same(both.select(table.column_names), table), "keeping columns changes prompts")
     each = len(table) // len(case.samples) if len(case.samples) else 1
     for name in names:
-        values = [repr(value) for value in safely(case.samples[name]) for _ in range(each)]
-        need([repr(value) for value in safely(both[name])] == values, "a kept column has other values", name)
-
-
-def safely(column: pa.ChunkedArray) -> list[Any]:
-    try:
-        return list(column.to_pylist())
-    except Exception:  # values beyond Python's: compared as Arrow prints them
-        return [column.slice(n, 1).combine_chunks().to_string() for n in range(len(column))]
+        values = [repr(value) for value in values_of(case.samples[name]) for _ in range(each)]
+        need([repr(value) for value in values_of(both[name])] == values, "a kept column has other values", name)
 
 
 def pickled(case: Case, renderer: pp.Renderer, table: pa.Table) -> None:
