@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from promptpress import _core
 from promptpress._core import RenderError
+from promptpress.border import check_values
 from promptpress.errors import PromptWarning
-from promptpress.tables import check_values
 
 if TYPE_CHECKING:
     from promptpress.renderer import Renderer

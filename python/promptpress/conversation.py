@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _core
+from promptpress.border import check_values
 from promptpress.errors import render_error
-from promptpress.tables import check_values, for_core
+from promptpress.tables import for_core
 
 __all__ = ["Conversation"]
 

@@ -16,12 +16,13 @@ from promptpress._process import install_printable, introduce
 from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
+from promptpress.ipc_bytes import bytes_table, table_bytes
 from promptpress.kept import names_of, repeated
 from promptpress.label_values import are_plain, column_labels, label_or_text
 from promptpress.model_classes import did_you_mean, meta_template_of
 from promptpress.remedies import known_arguments, led_on
 from promptpress.settings import canonical, plain, plain_settings
-from promptpress.tables import as_reader, as_table, bytes_table, column_names, core_schema, for_core, table_bytes
+from promptpress.tables import as_reader, as_table, column_names, core_schema, for_core
 
 __all__ = ["Renderer"]
 

@@ -12,6 +12,7 @@ from pyarrow import types
 
 from promptpress import _compute as pc
 from promptpress import _core, _text
+from promptpress.border import checked, in_one_chunk
 from promptpress.errors import render_error
 from promptpress.remedies import not_a_table
 
@@ -19,12 +20,9 @@ __all__ = [
     "Lower",
     "as_reader",
     "as_table",
-    "bytes_table",
-    "check_buffers",
     "core_schema",
     "for_core",
     "row_numbers",
-    "table_bytes",
     "taken",
 ]
 
@@ -36,8 +34,6 @@ Lower = Callable[..., Any]
 
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
-
-_DICTIONARY = pa.dictionary(pa.int8(), pa.null()).id
 
 _TABLE = "ARROW:extension:metadata"
 """Whose rows a column numbers: the samples' or the examples'. Each has a `lower` of its own."""
@@ -250,13 +246,9 @@ def for_core(
 
     """
     foreign, nested = _unlike(table.schema)
-    if any(column.num_chunks > 1 for column in table.itercolumns()):
-        # Chunks that end at different rows are cut on their way to the core: here, so that the cuts are looked at too.
-        table = pa.Table.from_batches(table.to_batches(), table.schema)
-        if of == "examples":
-            check_values(table)  # the core puts their chunks together, which believes all that they say
-    check_buffers(table)
-    table = _aligned(table)
+    table = checked(table)
+    if of == "examples":
+        table = in_one_chunk(table)
     out = _text.lower(table, nested)
     for name in foreign:
         at = out.schema.get_field_index(name)
@@ -281,52 +273,6 @@ def for_core(
     return out, lower
 
 
-def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
-    """Refuse columns that lead out of their buffers.
-
-    Arrow's C interface hands over addresses without lengths, so that whoever takes a column over believes its offsets.
-    This is the last place where the buffers' sizes are known. It takes no longer for many rows than for few.
-
-    Raises:
-        RenderError: Naming the first such column.
-
-    >>> offsets = bytearray(8)
-    >>> text = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(b"four")])
-    >>> table = pa.table({"q": text})
-    >>> offsets[4] = 9
-    >>> check_buffers(table)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    promptpress.RenderError: column "q": the Arrow array is malformed: Length spanned by binary offsets (9) ...
-
-    """
-    try:
-        table.validate()
-    except pa.ArrowException as error:
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            try:
-                column.validate()
-            except pa.ArrowException as own:
-                message = f'column "{name}": the Arrow array is malformed: {own}'
-                raise render_error(message.replace("\0", "\\x00"), column=name) from own
-        message = f"the table is malformed: {error}"
-        raise render_error(message) from error
-
-
-def check_values(table: pa.Table | pa.RecordBatch) -> None:
-    """Refuse columns of which any value leads out of its buffers, before pyarrow copies or compares them.
-
-    Raises:
-        RenderError: Naming what is wrong. It takes as long as reading all bytes.
-
-    """
-    check_buffers(table)
-    try:
-        table.validate(full=True)
-    except pa.ArrowException as error:
-        message = f"the table is malformed: {error}"
-        raise render_error(message) from error
-
-
 def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the first number and the length of each run of numbers that follow each other."""
     start = 0
@@ -334,37 +280,6 @@ def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
         if at == len(rows) or rows[at] != rows[at - 1] + 1:
             yield rows[start], at - start
             start = at
-
-
-def _aligned(table: pa.Table) -> pa.Table:
-    """Copy what lies at odd addresses: the core reads offsets where they are, and Arrow asks for multiples of 8.
-
-    Frames that were unpickled without a copy, as Dask's workers get them, lie anywhere.
-    """
-    for at, column in enumerate(table.itercolumns()):
-        if any(map(_is_odd, column.iterchunks())):
-            own = table.select([at])
-            try:
-                own.validate(full=True)
-            except pa.ArrowException as error:
-                message = f'column "{own.column_names[0]}": the Arrow array is malformed: {error}'
-                raise render_error(message, column=own.column_names[0]) from error
-            table = table.set_column(at, table.schema.field(at), bytes_table(table_bytes(own)).column(0))
-    return table
-
-
-def _is_odd(array: pa.Array) -> bool:
-    """Whether a buffer lies at an odd address. pyarrow takes negative offsets as they are: this is where they show."""
-    if array.offset < 0:
-        message = "the table is malformed: an array starts before its buffers"
-        raise render_error(message)
-    # A dictionary's buffers aren't among its array's.
-    within = array.type.num_fields or array.type.id == _DICTIONARY
-    odd = list(map(_is_odd, _text.children(array))) if within else []  # all of them: any would stop at the first
-    for buffer in array.buffers():
-        if buffer is not None and buffer.address % 8:
-            return True
-    return any(odd)
 
 
 def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
@@ -504,27 +419,3 @@ def _without_views(data_type: pa.DataType) -> pa.DataType:
         item = data_type.value_field.with_type(_without_views(data_type.value_type))
         return pa.list_(item, data_type.list_size)
     return data_type
-
-
-def table_bytes(table: pa.Table) -> bytes:
-    """Write a table down, and nothing else that its buffers hold.
-
-    >>> import pyarrow as pa
-    >>> large = pa.table({"a": [str(n) for n in range(10_000)]})
-    >>> len(table_bytes(large.slice(0, 1))) < 1_000
-    True
-    >>> bytes_table(table_bytes(large)).equals(large)
-    True
-
-    """
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def bytes_table(data: bytes) -> pa.Table:
-    """Read a table that `table_bytes` wrote."""
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()

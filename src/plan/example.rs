@@ -251,7 +251,8 @@ fn form(body: &Body, token: Option<&str>) -> Result<ExampleForm> {
 }
 
 /// The messages of a list of dicts, as they stand in the data.
-pub fn messages_of(value: &Value) -> Vec<RawItem> {
+pub fn messages_of(value: &Value, column: &str) -> Vec<RawItem> {
+    let column: Arc<str> = column.into();
     let Value::List(items) = value else { return Vec::new() };
     items
         .iter()
@@ -262,7 +263,8 @@ pub fn messages_of(value: &Value) -> Vec<RawItem> {
                     .iter()
                     .map(|(k, v)| {
                         let name: Arc<str> = k.key();
-                        let origin = Origin { source: Source::Field, ..Default::default() };
+                        let origin =
+                            Origin { source: Source::Field, column: Some(column.clone()), ..Default::default() };
                         let entry = match v {
                             Value::Str(s) if &*name == "content" => Entry::Text(Text::fixed(s.clone(), origin)),
                             other => Entry::Const(other.clone()),

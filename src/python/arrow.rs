@@ -10,7 +10,8 @@ use arrow_schema::Field;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyTable};
 
-use super::guard::Imported;
+use super::errors::to_python;
+use super::guard::{Imported, caught, raise};
 use super::value;
 use crate::error::{Error, Result};
 use crate::render::Host;
@@ -27,13 +28,14 @@ pub(super) fn batches(Imported(table): Imported<PyTable>) -> Vec<RecordBatch> {
 }
 
 /// All batches as one.
-pub(super) fn one_batch(table: Imported<PyTable>) -> Result<RecordBatch> {
+pub(super) fn one_batch(py: Python<'_>, table: Imported<PyTable>) -> PyResult<RecordBatch> {
     let mut batches = batches(table);
     if batches.len() == 1 {
         return Ok(batches.remove(0));
     }
     let schema = batches[0].schema();
-    arrow_select::concat::concat_batches(&schema, &batches).map_err(|e| Error::render(e.to_string()))
+    let joined = caught(|| arrow_select::concat::concat_batches(&schema, &batches)).map_err(|panic| raise(&panic))?;
+    joined.map_err(|e| to_python(py, &Error::render(e.to_string()), None))
 }
 
 /// An array for pyarrow.

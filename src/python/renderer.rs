@@ -157,8 +157,7 @@ impl Renderer {
         };
         let config = caught(|| Config::new(&settings, &text_of)).map_err(|panic| raise(&panic))?;
         let config = config.map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
-        let examples = examples.map(one_batch).transpose();
-        let examples = plain(py, examples)?;
+        let examples = examples.map(|table| one_batch(py, table)).transpose()?;
         let rows = match &config.retriever.choice {
             Choice::Zero => 0,
             Choice::Fixed(ids) => ids.len(),
@@ -208,7 +207,7 @@ impl Renderer {
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
         let host = self.host(lower);
-        let samples = plain(py, one_batch(samples))?;
+        let samples = one_batch(py, samples)?;
         let (replies, _) = replies.0.into_inner();
         let _work = self.work();
         let rendered = detached(py, Some(&host), || self.core.turn(&samples, turn, &replies, &host))?;

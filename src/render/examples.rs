@@ -462,7 +462,7 @@ impl Examples {
             Text { atoms: Arc::new(atoms), fixed: old.fixed, swap: old.swap.clone() }
         };
         let expand = |column: &str| match self.table.column_by_name(column) {
-            Some(array) => messages_of(&value_at(array, example as usize)),
+            Some(array) => messages_of(&value_at(array, example as usize), column),
             _ => Vec::new(),
         };
         let out = form.with(text, expand);

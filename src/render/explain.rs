@@ -219,21 +219,9 @@ fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
     let array = row.column(at);
     readable(field, array)?;
     let mut out = Vec::new();
-    for item in messages_of(&value_at(array, 0)) {
+    for item in messages_of(&value_at(array, 0), column) {
         if let RawItem::Message(turn) = item {
-            let mut own = message(turn.keys, true);
-            if let Message::Dict(keys) = &mut own {
-                for (_, slot) in keys {
-                    if let Slot::Text(pieces) = slot {
-                        for atom in pieces.iter_mut().flat_map(|p| Arc::make_mut(&mut p.text.atoms)) {
-                            if let crate::template::Atom::Lit(_, origin) = atom {
-                                origin.column = Some(column.clone());
-                            }
-                        }
-                    }
-                }
-            }
-            out.push(own);
+            out.push(message(turn.keys, true));
         }
     }
     Ok(out)

@@ -88,6 +88,7 @@ class Samples:
             kind = format_of(path, data_format, "--data-format")
             with reading(path):
                 file = self._open(path, kind, batch_size)
+                str(file.schema)  # names are any bytes in a file
             self._files.append((path, file))
             if isinstance(file, JsonLines):
                 lines.append(file)
