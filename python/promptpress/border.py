@@ -1,7 +1,7 @@
 """What is looked at before a table is handed to the core, or copied by pyarrow: whoever imports an array believes it.
 
-pyarrow knows how large each buffer is, which nobody does behind Arrow's C interface. It validates in constant time what a
-column says of its buffers, but for a few things that are looked at here.
+pyarrow knows how large each buffer is, which nobody does behind Arrow's C interface. It validates in constant time what
+a column says of its buffers, but for a few things that are looked at here.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from promptpress.tables import core_schema
+
 from .errors import DataError, UsageError, reason
 from .jsonl_input import JsonLines
 from .places import conversion, is_remote, missing
@@ -88,7 +90,7 @@ class Samples:
             kind = format_of(path, data_format, "--data-format")
             with reading(path):
                 file = self._open(path, kind, batch_size)
-                str(file.schema)  # names are any bytes in a file
+                core_schema(file.schema)  # names are any bytes in a file
             self._files.append((path, file))
             if isinstance(file, JsonLines):
                 lines.append(file)
