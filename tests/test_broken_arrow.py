@@ -291,7 +291,9 @@ def test_a_name_that_is_no_text_is_refused() -> None:
         table = reader.read_all()
     renderer = pp.Renderer("{n}")
     call = lambda table: renderer(table.to_batches()[0])  # noqa: E731
-    for verb in (renderer.render, renderer, call, renderer.divergence, lambda table: renderer.stream(table).read_all()):
+    stream = lambda table: renderer.stream(table).read_all()  # noqa: E731
+    noted = lambda table: renderer.notes(table.schema)  # noqa: E731
+    for verb in (renderer.render, renderer, call, renderer.divergence, stream, renderer.notes, noted):
         with pytest.raises(pp.RenderError, match="isn't UTF-8"):
             verb(table)
 

@@ -369,3 +369,14 @@ def test_divergence_by_hand(
     assert table.schema.field("row").type == pa.int64()
     assert table.schema.field("columns").type == pa.list_(pa.string())
     assert table.to_pylist() == want
+
+
+def test_a_turn_is_refused_for_what_it_is() -> None:
+    with pytest.raises(pp.RenderError, match="this configuration has no turns"):
+        pp.Renderer("{q}").explain(pa.table({"q": ["x"]}), 0, turn=0)
+    chat = pp.Renderer(
+        reader={"input_columns": ["q"], "output_column": "a"},
+        inferencer={"type": "ChatInferencer", "infer_mode": "every_with_gt"},
+    )
+    with pytest.raises(pp.RenderError, match="doesn't cover conversations"):
+        chat.explain(pa.table({"q": ["x"], "a": ["y"]}), 0, turn=0)

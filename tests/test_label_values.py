@@ -196,3 +196,10 @@ def test_a_label_that_an_example_lacks_is_still_refused() -> None:
     )
     with pytest.raises(pp.TemplateError, match="which the label map lacks"):
         renderer_of()
+
+
+@pytest.mark.parametrize("values", [[-0.0], [-0.0, 0.0], [0.0, -0.0], [1.5, -0.0, -1.0]])
+def test_of_both_zeros_the_first_is_the_label(values: list[float]) -> None:
+    samples = pa.table({"q": ["x"] * len(values), "a": values})
+    labels = pp.Renderer("{q}", mode="ppl", reader=READER).render(samples)["label"].to_pylist()
+    assert [str(label) for label in labels[: len(set(values))]] == [str(value) for value in sorted(set(values))]

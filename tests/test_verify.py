@@ -270,6 +270,12 @@ def test_a_configuration_that_is_refused_has_no_rows():
             [],
             (ExitCode.UNSUPPORTED, "conversations of AgentInferencer"),
         ),
+        (infer(inferencer={"type": "ToTInferencer"}), [], (ExitCode.UNSUPPORTED, "conversations of ToTInferencer")),
+        (
+            infer(inferencer={"type": "GenInferencer", "multiround": True}),
+            [],
+            (ExitCode.UNSUPPORTED, "rounds of GenInferencer with multiround"),
+        ),
     ],
 )
 def test_what_can_not_be_verified(tmp_path, capsys, value, options, said):

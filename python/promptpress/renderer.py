@@ -410,9 +410,9 @@ class Renderer:
 
         """
         if isinstance(samples_or_schema, pa.Schema):
-            return table_of(found(self, samples_or_schema.names, None))
+            return table_of(found(self, column_names(samples_or_schema), None))
         table = as_table(samples_or_schema)
-        return table_of(found(self, table.column_names, table))
+        return table_of(found(self, column_names(table.schema), table))
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
@@ -434,7 +434,7 @@ class Renderer:
     def _new_output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
         own = list(self._core.output_fields(core_schema(schema)))
         for n, name in enumerate(keep):
-            if name not in schema.names:
+            if name not in column_names(schema):
                 known = ", ".join(repr(known) for known in schema.names)
                 message = f"keep: the table has no column {name!r}; it has {known}{did_you_mean(name, schema.names)}"
                 raise render_error(message, column=name)
@@ -483,7 +483,10 @@ class Renderer:
 
         """
         if turn is not None:
-            message = "turn: this configuration has no turns"
+            covered = (
+                "explain doesn't cover conversations" if self._core.has_turns else "this configuration has no turns"
+            )
+            message = f"turn: {covered}"
             raise render_error(message)
         table = as_table(samples)
         row = operator.index(row)

@@ -214,12 +214,11 @@ pub fn distinct(arrays: &[ArrayRef]) -> Vec<Value> {
     let mut seen = std::collections::HashSet::new();
     for array in arrays {
         for row in 0..array.len() {
-            let mut value = value_at(array, row);
-            if value.equals(&Value::Float(0.0)) && matches!(value, Value::Float(_)) {
-                // Both zeros are one label, as in a Python set.
-                value = Value::Float(0.0);
-            }
-            if seen.insert(format!("{value:?}")) {
+            let value = value_at(array, row);
+            // Both zeros are one label: the one that comes first, as in a Python set.
+            let is_zero = matches!(value, Value::Float(number) if number == 0.0);
+            let key = if is_zero { "0.0".to_owned() } else { format!("{value:?}") };
+            if seen.insert(key) {
                 out.push(value);
             }
         }

@@ -14,6 +14,9 @@ import pytest
 from harness.installed import AISBENCH, OPENCOMPASS, OPENICL, Harness
 from promptpress._backend.course import Course
 
+# Programs for other processes.
+collect_ignore_glob = ["command/*.py"]
+
 HERE = Path(__file__).resolve().parent
 
 

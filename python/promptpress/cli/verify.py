@@ -28,9 +28,11 @@ from .verdict import Verdict, counted, judged, worst
 _CONVERSATIONS = frozenset(
     {
         "AgentInferencer",
+        "AttackInferencer",
         "BFCLV3FunctionCallInferencer",
         "ChatMLInferencer",
         "ParallelChatMLInferencer",
+        "ToTInferencer",
     }
 )
 
@@ -179,8 +181,14 @@ def _uncovered(dataset: Mapping[str, Any]) -> str | None:
     """Say why a dataset's requests aren't compared."""
     infer = dataset.get("infer_cfg")
     inferencer = infer.get("inferencer") if isinstance(infer, Mapping) else None
-    name = last_part(inferencer.get("type")) if isinstance(inferencer, Mapping) else ""
-    return f"verify doesn't go through the conversations of {name}" if name in _CONVERSATIONS else None
+    if not isinstance(inferencer, Mapping):
+        return None
+    name = last_part(inferencer.get("type"))
+    if name in _CONVERSATIONS:
+        return f"verify doesn't go through the conversations of {name}"
+    if inferencer.get("multiround"):
+        return f"verify doesn't go through the rounds of {name} with multiround"
+    return None
 
 
 def _settings(dataset: Mapping[str, Any], model: Mapping[str, Any] | None, dialect: str) -> dict[str, Any]:
