@@ -152,3 +152,35 @@ def test_examples_survive_pickling_and_chunks() -> None:
     expected = [shown(table, [6, 3]) + "s0"]
     assert renderer.render(samples_of(1))["prompt"].to_pylist() == expected
     assert pickle.loads(pickle.dumps(renderer)).render(samples_of(1))["prompt"].to_pylist() == expected
+
+
+@pytest.mark.parametrize("name", ["geoarrow.wkb", "foo.bar", "promptpress.rows"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([2, 0, 1]),
+        pa.array(["b", None, "a"]),
+        pa.array([1.5, 2.5, -0.0]),
+        pa.array([[1], [], None], pa.list_(pa.int64())),
+        pa.array([{"f": 1}, None, {"f": 2}]),
+    ],
+    ids=lambda values: str(values.type),
+)
+def test_an_extension_type_that_nobody_knows_is_its_storage(values: pa.Array, name: str) -> None:
+    metadata = {"ARROW:extension:name": name, "ARROW:extension:metadata": "examples"}
+    schema = pa.schema([pa.field("x", values.type, metadata=metadata), pa.field("q", pa.string()), ("a", pa.string())])
+    table = pa.Table.from_arrays([values, pa.array(["q", "r", "s"]), pa.array(["", "", ""])], schema=schema)
+    texts = [str(value) for value in values.to_pylist()]
+    renderer = pp.Renderer("{x}{q}")
+    assert renderer.render(table)["prompt"].to_pylist() == [x + q for x, q in zip(texts, "qrs", strict=True)]
+    assert renderer.divergence(table).num_rows == 0
+    assert renderer.explain(table, 1)["end"][0].as_py() == len(texts[1].encode())
+    retriever = {"type": "FixKRetriever", "fix_id_list": [2, 0]}
+    shots = pp.Renderer(TOKEN, "{q}={x}", retriever, examples=table, reader=READER).render(samples_of(1))
+    assert shots["prompt"][0].as_py() == f"s={texts[2]}\nq={texts[0]}\ns0"
+    nested = pa.array(
+        [[value] for value in values.to_pylist()], pa.list_(pa.field("item", values.type, True, metadata))
+    )
+    assert pp.Renderer("{n}").render(pa.table({"n": nested}))["prompt"].to_pylist() == [
+        str(value) for value in nested.to_pylist()
+    ]

@@ -35,6 +35,8 @@ Lower = Callable[..., Any]
 _EXTENSION = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
 
+_ROWS = "promptpress.rows"
+
 _TABLE = "ARROW:extension:metadata"
 """Whose rows a column numbers: the samples' or the examples'. Each has a `lower` of its own."""
 
@@ -192,7 +194,7 @@ def _foreign(schema: pa.Schema) -> list[str]:
             if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
                 message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
                 raise render_error(message, column=field.name)
-        foreign = [field.name for field in schema if not _text.is_native(field.type)]
+        foreign = [field.name for field in schema if not _text.is_native(field.type) or _claims_row_numbers(field)]
     except UnicodeDecodeError as error:
         message = f"a column or a field of a struct has a name that isn't UTF-8: {error}"
         raise render_error(message) from error
@@ -221,9 +223,15 @@ def column_names(schema: pa.Schema) -> list[str]:
     return names
 
 
+def _claims_row_numbers(field: pa.Field) -> bool:
+    """Whether a column of the user looks like what `row_numbers` makes: its values are read here then."""
+    metadata = field.metadata or {}
+    return metadata.get(_EXTENSION.encode()) == _ROWS.encode()
+
+
 def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa.Field:
     """Return the field of a column that has row numbers of a table in the place of its values."""
-    return pa.field(name, pa.int64(), metadata={_EXTENSION: "promptpress.rows", _TABLE: of})
+    return pa.field(name, pa.int64(), metadata={_EXTENSION: _ROWS, _TABLE: of})
 
 
 def for_core(

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 
 use crate::error::{Error, Result};
 use crate::plan::Columns;
-use crate::pytext::{NONE, TextColumn, is_native};
+use crate::pytext::{NONE, TextColumn};
 use crate::threads;
 use crate::value::Value;
 
@@ -106,8 +106,7 @@ impl<'a> Batch<'a> {
     /// `RenderError` with row and column for a value that has no text.
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
         let made = self.texts[column].get_or_init(|| match &self.arrays[column] {
-            Some((field, array)) if is_native(array.data_type()) && !is_extension(field) => TextColumn::new(array),
-            Some((field, array)) => {
+            Some((field, array)) if is_row_numbers(field) => {
                 let texts = self.host.lower(field, array)?;
                 // Whoever answers counts for itself; a text too few or too many would stand in another row.
                 if texts.len() != array.len() {
@@ -116,6 +115,7 @@ impl<'a> Batch<'a> {
                 }
                 TextColumn::new(&texts)
             }
+            Some((_, array)) => TextColumn::new(array),
             None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
         });
         made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
@@ -124,15 +124,14 @@ impl<'a> Batch<'a> {
     /// The texts of a string column without nulls that nobody has read yet; [`TextColumn::unread`] says what is owed.
     pub fn unread(&self, column: usize) -> Option<TextColumn> {
         let (field, array) = self.arrays[column].as_ref().filter(|_| self.texts[column].get().is_none())?;
-        if is_extension(field) { None } else { TextColumn::unread(array) }
+        if is_row_numbers(field) { None } else { TextColumn::unread(array) }
     }
 
     /// Check a column's texts and look through them, on all threads of the pool: before the row loop, which then finds
     /// both done. What is wrong with a column is said when it is asked for.
     pub fn prepare(&self, column: usize, scan: bool) {
         if let Some((field, array)) = &self.arrays[column]
-            && is_native(array.data_type())
-            && !is_extension(field)
+            && !is_row_numbers(field)
         {
             let tokens = &self.columns.tokens;
             self.texts[column].get_or_init(|| {
@@ -208,21 +207,13 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Whether Python gives the values of an extension type here, or within.
-pub fn is_extension(field: &Field) -> bool {
-    if field.metadata().contains_key("ARROW:extension:name") {
-        return true;
-    }
-    match field.data_type() {
-        DataType::List(f)
-        | DataType::LargeList(f)
-        | DataType::ListView(f)
-        | DataType::LargeListView(f)
-        | DataType::FixedSizeList(f, _)
-        | DataType::Map(f, _) => is_extension(f),
-        DataType::Struct(fields) => fields.iter().any(|f| is_extension(f)),
-        _ => false,
-    }
+/// The extension type of a column that holds row numbers in the place of its values, which Python has.
+const ROW_NUMBERS: &str = "promptpress.rows";
+
+/// Whether a column holds row numbers. Any other extension type is of storage alone: those that Python knows better don't
+/// come here.
+pub fn is_row_numbers(field: &Field) -> bool {
+    field.metadata().get("ARROW:extension:name").is_some_and(|name| name == ROW_NUMBERS)
 }
 
 /// The names of a schema's columns as they are used everywhere.

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptio
 use arrow_schema::{DataType, Field, Schema};
 
 use super::asked::Asked;
-use super::batch::{Batch, Host, is_extension};
+use super::batch::{Batch, Host, is_row_numbers};
 use super::emit::Emit;
 use super::examples::Parts;
 use super::message_type::element_type;
@@ -221,7 +221,7 @@ fn is_messages(data_type: &DataType) -> bool {
 fn shape(chat: &Chat, batch: &RecordBatch) -> Result<Shape> {
     let fields: Vec<&Field> =
         batch.schema_ref().fields().iter().map(|f| &**f).filter(|f| chat.holds(f.name())).collect();
-    let all = |is: &dyn Fn(&DataType) -> bool| fields.iter().all(|f| !is_extension(f) && is(f.data_type()));
+    let all = |is: &dyn Fn(&DataType) -> bool| fields.iter().all(|f| !is_row_numbers(f) && is(f.data_type()));
     if all(&is_text) {
         return Ok(Shape::Strings);
     }
@@ -230,13 +230,13 @@ fn shape(chat: &Chat, batch: &RecordBatch) -> Result<Shape> {
     }
     let field = |name: &str| fields.iter().find(|f| f.name() == name);
     if let [name] = &*chat.input_columns
-        && field(name).is_some_and(|f| !is_extension(f) && is_messages(f.data_type()))
+        && field(name).is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type()))
     {
         return Ok(Shape::Messages(name.clone()));
     }
     if chat.input_columns.iter().any(|name| name == DIALOGUE) {
         let found = field(DIALOGUE);
-        if found.is_some_and(|f| !is_extension(f) && is_messages(f.data_type())) {
+        if found.is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type())) {
             return Ok(Shape::Messages(DIALOGUE.to_owned()));
         }
         let found = found.map_or_else(|| "no such column".to_owned(), |f| described(f));
@@ -252,7 +252,7 @@ fn shape(chat: &Chat, batch: &RecordBatch) -> Result<Shape> {
 }
 
 fn described(field: &Field) -> String {
-    if is_extension(field) {
+    if is_row_numbers(field) {
         return "of a type that Python alone reads".to_owned();
     }
     field.data_type().to_string()

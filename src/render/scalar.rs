@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, RunArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
 
-use super::batch::{Host, is_extension};
+use super::batch::{Host, is_row_numbers};
 use crate::error::{Error, Result};
 use crate::pytext::TextColumn;
 use crate::value::Value;
@@ -22,7 +22,7 @@ use crate::value::Value;
 /// `RenderError` for invalid UTF-8 or offsets, and for a type whose values only Python has.
 pub fn readable(field: &Field, array: &ArrayRef) -> Result<()> {
     let fault = |message: String| Error::render(message).in_column(field.name());
-    if is_extension(field) {
+    if is_row_numbers(field) {
         return Err(fault(
             "values of this type can't be read as labels or messages, only as text; cast the column first".into(),
         ));
@@ -93,7 +93,7 @@ pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<V
         let message = format!("its values choose among labels, which {found} can't");
         Error::render(message).at_row(0).in_column(field.name())
     };
-    if is_extension(field) {
+    if is_row_numbers(field) {
         let values = host.values(field, array)?;
         let unfit = values.iter().position(|value| matches!(value, Value::List(_) | Value::Dict(_)));
         return match unfit {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::batch::is_extension;
+use super::batch::is_row_numbers;
 use super::infer::{build, string_type, type_of};
 use super::message_type::{MessageType, element_type};
 use super::renderer::{Bound, Renderer};
@@ -92,7 +92,7 @@ impl Renderer {
                     Error::render("the labels are this column's values, and the table lacks it; give labels=")
                         .in_column(column)
                 })?;
-                if is_extension(field) {
+                if is_row_numbers(field) {
                     return Ok(text);
                 }
                 let values = match field.data_type() {
