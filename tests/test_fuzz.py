@@ -14,6 +14,7 @@ from fuzz.configurations import Case
 from fuzz.draw import Draw
 from fuzz.one import described
 from fuzz.values import UNPRINTABLE, rows_of
+from marks import UNWARNED
 
 BAD = """
 import os, signal, time
@@ -126,6 +127,7 @@ def test_what_has_no_text_is_known() -> None:
     assert row == {"x": UNPRINTABLE, "y": UNPRINTABLE}
 
 
+@UNWARNED
 def test_the_command_shows_one_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prompts", "--seed", "0", "--case", "0"]) == 0
     assert capsys.readouterr().out == "prompts, seed 0, case 0: nothing is wrong\n"

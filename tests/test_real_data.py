@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from marks import UNWARNED
 from plain_model import render as render_plain
 from promptpress.cli import main
 from test_against_model import clean
@@ -175,6 +176,7 @@ def same(got: list[Any], wanted: list[Any]) -> None:
         assert one == other, f"request {row}"
 
 
+@UNWARNED  # few-shot from the samples themselves: what counts here is the text
 @pytest.mark.parametrize("job", JOBS)
 def test_every_row_of_a_real_dataset(job: str) -> None:
     samples = data(JOBS[job][0])
@@ -197,6 +199,7 @@ def test_the_prompts_are_worth_the_name() -> None:
     assert [message["role"] for message in messages] == ["SYSTEM", *["HUMAN", "BOT"] * 5, "HUMAN"]
 
 
+@UNWARNED  # few-shot from the samples themselves: what counts here is the text
 @pytest.mark.parametrize("job", ["minerva", "minerva unmasked", "minerva five-shot", "gsm8k string"])
 def test_mathematics_is_full_of_braces_but_looks_into_no_column(job: str) -> None:
     """The divergence is exactly the rows in which two whole renders differ."""
@@ -253,6 +256,7 @@ def blocks_equal(path: Path, job: str, times: int) -> None:
     assert blocks == times
 
 
+@UNWARNED  # few-shot from the samples themselves: what counts here is the text
 @pytest.mark.parametrize("out", ["out.parquet", "out.arrow"])
 @pytest.mark.parametrize("job", ["gsm8k dialogue", "mmlu text", "mmlu messages"])
 def test_the_command_on_repeated_data(job: str, out: str, tmp_path: Path) -> None:
