@@ -239,3 +239,22 @@ def test_a_method_that_was_removed(said, rendered, monkeypatch):
     assert on == off
     assert len(said) == 1
     assert rendered == []
+
+
+@pytest.mark.parametrize(
+    ("module", "path"),
+    [
+        ("datasets.formatting.formatting", "_query_table"),
+        ("datasets.table", "IndexedTableMixin.fast_slice"),
+        ("datasets.formatting.formatting", "query_table"),
+    ],
+)
+def test_how_rows_of_a_dataset_are_found(module, path, said, rendered, monkeypatch):
+    owner, name = place(module, path)
+    own = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *arguments, **others: own(*arguments, **others))
+    off, on = answers(case(TEMPLATES["dialogue"], **MODELS["text"]))
+    assert on == off
+    assert len(said) == 1
+    assert name in said[0]
+    assert rendered == []
