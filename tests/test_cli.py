@@ -412,3 +412,23 @@ def test_the_documented_exit_codes_are_those_of_the_command() -> None:
     for command in ("render", "verify"):
         for option in re.findall(r"--[a-z-]+", run(command, "--help").stdout):
             assert f"`{option}" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"), [("abc", ""), ("0", ""), ("-1", ""), ("100000", "1024 may be used"), ("1.5", "")]
+)
+def test_threads_of_the_environment_that_are_none(folder: Folder, asked: str, used: str) -> None:
+    command = [sys.executable, "-m", "promptpress", "render", folder["config.json"]]
+    command += ["--data", folder["data.parquet"], "--out", folder["out.jsonl"]]
+
+    def notes(threads: str, *more: str) -> str:
+        environment = {**os.environ, "PROMPTPRESS_THREADS": threads}
+        done = subprocess.run(
+            [*command, *more], capture_output=True, text=True, check=True, timeout=120, env=environment
+        )
+        return "".join(line for line in done.stderr.splitlines() if "note:" in line)
+
+    said = notes(asked)
+    assert said.startswith(f"promptpress: note: PROMPTPRESS_THREADS={asked}: not a whole number from 1 to 1024; ")
+    assert said.endswith(used)
+    assert notes(asked, "--threads", "1") == notes(asked, "--quiet") == notes(" 2 ") == notes("") == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import json
 import math
@@ -18,10 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..requests import to_pylist
-from .errors import OutputError, reason
+from .errors import OutputError, UsageError, reason
 from .places import is_remote, missing
+from .whole_writes import WholeWrites
 
 STDOUT = "-"
+STDOUT_DEVICES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Other names of standard output: no files, and written as `-` is."""
 
 
 class Writer(Protocol):
@@ -65,7 +69,7 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
     """
     if path == STDOUT:
         with standard_output() as stream:
-            yield stream.buffer
+            yield WholeWrites(stream.buffer)
         return
     if is_remote(path):
         raise OutputError(f"{path}: output goes to local files; write one and copy it there")
@@ -161,6 +165,36 @@ def _sync_folder(folder: str) -> None:
             os.close(handle)
 
 
+_PARQUET_CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
+_CODECS = {"parquet": _PARQUET_CODECS, "arrow": ("zstd", "lz4", "none"), "jsonl": ("none",)}
+
+
+def check_compression(kind: str, compression: str | None) -> None:
+    """Refuse what a format can't be compressed with.
+
+    Args:
+        kind: `parquet`, `arrow` or `jsonl`.
+        compression: as the command line has it.
+
+    Raises:
+        UsageError: for a name that isn't one of the format's.
+
+    Example:
+        >>> check_compression("arrow", "zst")
+        Traceback (most recent call last):
+        ...
+        promptpress.cli.errors.UsageError: --compression zst: not of arrow; did you mean 'zstd'?
+
+    """
+    if compression is None or compression.lower() in _CODECS[kind]:
+        return
+    if kind == "jsonl":
+        raise UsageError(f"JSON lines have no --compression; {compression} is for Parquet and Arrow")
+    close = difflib.get_close_matches(compression.lower(), _CODECS[kind], 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(_CODECS[kind])}"
+    raise UsageError(f"--compression {compression}: not of {kind}; {hint}")
+
+
 def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None) -> Writer:
     r"""Open a writer of record batches.
 
@@ -187,13 +221,12 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
         '{"prompt": "é"}\n'
 
     """
+    compression = compression and compression.lower()
     try:
         if kind == "jsonl":
-            if compression not in (None, "none"):
-                raise OutputError("the jsonl output: JSON lines have no --compression")
             return _JsonLines(file)
         if kind == "arrow":
-            options = pa.ipc.IpcWriteOptions(compression=None if compression in (None, "none") else compression)
+            options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
             return _Arrow(file, schema, options)
         return _Parquet(file, schema, compression or "zstd")
     except (pa.ArrowException, ValueError, TypeError) as error:
