@@ -24,7 +24,7 @@ from promptpress import _core
 from .. import _compute as pc
 from .config_file import Config, read_config
 from .errors import ConfigError, DataError, OutputError, UsageError, reason
-from .notes import tell_notes
+from .notes import held_back, tell_notes
 from .output_file import STDOUT, STDOUT_DEVICES, Writer, check_compression, open_writer, output_file, standard_output
 from .progress import Progress
 from .samples import Samples, format_of
@@ -86,13 +86,14 @@ def render(arguments: Namespace) -> None:
     check_compression(out_kind, arguments.compression)
     _refuse_overwriting(arguments)
     _set_threads(arguments.threads)
-    renderer = make_renderer(arguments)
+    with held_back(arguments) as held:
+        renderer = make_renderer(arguments)
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     keep = _kept(arguments.keep, samples.schema)
     _refuse_clash(renderer, samples.schema, keep, arguments.config)
     schema = renderer.output_schema(samples.schema, keep=keep)
-    tell_notes(renderer, samples.schema, arguments)
+    tell_notes(renderer, samples.schema, arguments, held)
     done = Done()
     shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with output_file(arguments.out) as file, Progress(samples.num_rows, shown=shown) as progress:

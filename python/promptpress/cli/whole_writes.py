@@ -12,7 +12,7 @@ class WholeWrites(io.RawIOBase):
     """A stream whose every write is written whole.
 
     Standard output needn't be buffered (`PYTHONUNBUFFERED`, `python -u`), and a write of the system's may be short: at
-    a full disk, at a file's largest size, at a pipe whose reader is slow where the process is stopped and continued. What
+    a full disk, at a file's largest size, at a pipe with a slow reader where the process is stopped and continued. What
     is left is written then, or the system says why it can't be. A pipe that doesn't block is waited for.
 
     Args:
