@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from json.encoder import encode_basestring
-from typing import IO, Any, Protocol, TextIO
+from typing import IO, Any, Protocol, TextIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -69,7 +69,7 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
     """
     if path == STDOUT:
         with standard_output() as stream:
-            yield WholeWrites(stream.buffer)
+            yield cast("IO[bytes]", WholeWrites(stream.buffer))
         return
     if is_remote(path):
         raise OutputError(f"{path}: output goes to local files; write one and copy it there")
