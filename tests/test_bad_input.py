@@ -332,6 +332,13 @@ BAD = [
         ["--keep", "prompt"],
         ["x.parquet"],
     ),
+    Bad(
+        "column of the name that an output column is given kept",
+        3,
+        ["'answer'", "names: {prompt: "],
+        config(names={"prompt": "answer"}),
+        ["--keep", "answer"],
+    ),
     # output
     Bad("folder of output missing", 5, ["No such file or directory"], out="no/such/out.jsonl"),
     Bad("output below a file", 5, ["Not a directory"], out="config.json/out.jsonl"),

@@ -69,6 +69,24 @@ def test_a_file_that_may_not_grow(inputs: Path, unbuffered: str, tmp_path: Path)
     assert error.decode() == "promptpress: error: standard output: File too large (disk full)\n"
 
 
+@BUFFERING
+def test_a_first_prompt_that_is_cut(inputs: Path, unbuffered: str, tmp_path: Path) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    (tmp_path / "long.jsonl").write_text(json.dumps({"question": "a" * 300_000}), encoding="utf-8")
+    command = [sys.executable, "-m", "promptpress", "render", str(inputs / "q.json"), "--data", "long.jsonl"]
+    command += ["--out", "out.parquet", "--print-first"]
+    with open(tmp_path / "out.txt", "wb") as out:
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(
+            command, stdout=out, stderr=subprocess.PIPE, cwd=tmp_path, env=environment, preexec_fn=limited, check=False
+        )
+    assert done.stderr.decode() == "promptpress: error: standard output: File too large (disk full)\n"
+    assert done.returncode == ExitCode.OUTPUT
+    assert not (tmp_path / "out.parquet").exists()
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no device that is always full")
 @BUFFERING
 def test_a_full_disk(inputs: Path, unbuffered: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import errno
+import io
 import json
 import math
 import os
@@ -13,7 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from json.encoder import encode_basestring
-from typing import IO, Any, Protocol, TextIO, cast
+from typing import IO, Any, BinaryIO, Protocol, TextIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,8 +69,8 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
 
     """
     if path == STDOUT:
-        with standard_output() as stream:
-            yield cast("IO[bytes]", WholeWrites(stream.buffer))
+        with standard_output():
+            yield cast("IO[bytes]", WholeWrites(sys.stdout.buffer))
         return
     if is_remote(path):
         raise OutputError(f"{path}: output goes to local files; write one and copy it there")
@@ -117,7 +118,7 @@ def standard_output() -> Iterator[TextIO]:
     """
     try:
         with _told("standard output"):
-            yield sys.stdout
+            yield _whole(sys.stdout)
             sys.stdout.flush()
     except OutputError:
         with contextlib.suppress(OSError, ValueError):
@@ -125,6 +126,15 @@ def standard_output() -> Iterator[TextIO]:
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
         raise
+
+
+def _whole(stream: TextIO) -> TextIO:
+    """Write text whole where no buffer does it."""
+    raw = getattr(stream, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        return stream
+    whole = cast("IO[bytes]", WholeWrites(cast("BinaryIO", raw)))
+    return io.TextIOWrapper(whole, stream.encoding, stream.errors, write_through=True)
 
 
 @contextlib.contextmanager

@@ -256,11 +256,13 @@ def _kept(names: list[str] | None, schema: pa.Schema) -> list[str]:
 def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
     """Refuse two columns of one name; what the renderer says of it is an argument's name in Python."""
     own = renderer.output_schema(schema).names
+    asked = {name: usual for usual, name in (renderer._settings["names"] or {}).items()}
     for name in keep:
         if name in own:
             raise ConfigError(
                 f"--keep: the column {name!r} has the name of an output column; {config} can give that another, by"
-                f" names: {{{name}: ...}} beside its prompt_template (in a harness's dataset: rename the data's)"
+                f" names: {{{asked.get(name, name)}: ...}} beside its prompt_template"
+                " (for a harness's dataset: rename the column)"
             )
 
 
