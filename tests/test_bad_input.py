@@ -326,18 +326,29 @@ BAD = [
     ),
     Bad(
         "column of the output's name kept",
-        (2, 3, 4),
-        ["prompt"],
+        3,
+        ["'prompt'", "config.json", "names: {prompt: "],
         table("x.parquet", SAMPLES.append_column("prompt", pa.array(["", "", ""]))),
         ["--keep", "prompt"],
         ["x.parquet"],
+    ),
+    Bad(
+        "column of the name that an output column is given kept",
+        3,
+        ["'answer'", "names: {prompt: "],
+        config(names={"prompt": "answer"}),
+        ["--keep", "answer"],
     ),
     # output
     Bad("folder of output missing", 5, ["No such file or directory"], out="no/such/out.jsonl"),
     Bad("output below a file", 5, ["Not a directory"], out="config.json/out.jsonl"),
     Bad("folder as output", 5, ["a folder"], lambda folder: (folder / "out.jsonl").mkdir()),
     Bad("name too long", 5, ["too long"], out="x" * 300 + ".jsonl"),
-    Bad("unknown compression", 5, ["zzz"], arguments=["--compression", "zzz"], out="out.parquet"),
+    Bad("unknown compression", 2, ["zzz", "snappy"], arguments=["--compression", "zzz"], out="out.parquet"),
+    Bad("misspelt compression", 2, ["'zstd'?"], arguments=["--compression", "ztsd"], out="out.parquet"),
+    Bad("compression of the other format", 2, ["arrow"], arguments=["--compression", "snappy"], out="out.arrow"),
+    Bad("compression of JSONL", 2, ["JSON lines", "--compression", "zstd"], arguments=["--compression", "zstd"]),
+    Bad("too many threads", 2, ["--threads", "1 to 1024", "100000"], arguments=["--threads", "100000"]),
 ]
 
 

@@ -214,11 +214,29 @@ class TestJsonLines:
         assert self.prompts(folder) == ["a|", "x" * 1000 + "|"]
 
     def test_files_that_agree_once_read(self, folder: Folder) -> None:
-        self.write(folder, '{"q": 1}')
-        Path(folder["b.jsonl"]).write_text('{"q": 1.5, "r": "x"}\n', encoding="utf-8")
+        self.write(folder, '{"q": 1, "r": null}')
+        Path(folder["b.jsonl"]).write_text('{"r": "x", "q": 1.5}\n{"q": 2}\n', encoding="utf-8")
+        Path(folder["empty.jsonl"]).write_text("\n", encoding="utf-8")
         folder.config("config.json", {"prompt_template": "{q}|{r}"})
-        assert folder.render("--out", folder["out.jsonl"], data=["in.jsonl", "b.jsonl"]) == 0
-        assert [row["prompt"] for row in folder.rows("out.jsonl")] == ["1.0|None", "1.5|x"]
+        assert folder.render("--out", folder["out.jsonl"], data=["empty.jsonl", "in.jsonl", "b.jsonl"]) == 0
+        assert [row["prompt"] for row in folder.rows("out.jsonl")] == ["1.0|None", "1.5|x", "2.0|None"]
+
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_a_file_that_lacks_a_column(self, folder: Folder, capsys: pytest.CaptureFixture[str], turned: bool) -> None:
+        self.write(folder, '{"q": 1, "note": "x"}')
+        Path(folder["b.jsonl"]).write_text('{"q": 1}\n', encoding="utf-8")
+        folder.config("config.json", {"prompt_template": "{q}"})
+        data = ["b.jsonl", "in.jsonl"] if turned else ["in.jsonl", "b.jsonl"]
+        assert folder.render("--out", folder["out.jsonl"], data=data) == 4
+        has, lacks = folder["in.jsonl"], folder["b.jsonl"]
+        assert capsys.readouterr().err == f"promptpress: error: {lacks}: lacks the column 'note', which {has} has\n"
+
+    def test_a_column_that_one_file_misspells(self, folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+        self.write(folder, '{"question": "a"}')
+        Path(folder["b.jsonl"]).write_text('{"questoin": "b"}\n', encoding="utf-8")
+        assert folder.render("--out", folder["out.jsonl"], data=["in.jsonl", "b.jsonl"]) == 4
+        assert "b.jsonl: lacks the column 'question'" in (error := capsys.readouterr().err)
+        assert "(it has 'questoin')" in error
 
 
 class TestConfigurations:
@@ -412,3 +430,23 @@ def test_the_documented_exit_codes_are_those_of_the_command() -> None:
     for command in ("render", "verify"):
         for option in re.findall(r"--[a-z-]+", run(command, "--help").stdout):
             assert f"`{option}" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"), [("abc", ""), ("0", ""), ("-1", ""), ("100000", "1024 may be used"), ("1.5", "")]
+)
+def test_threads_of_the_environment_that_are_none(folder: Folder, asked: str, used: str) -> None:
+    command = [sys.executable, "-m", "promptpress", "render", folder["config.json"]]
+    command += ["--data", folder["data.parquet"], "--out", folder["out.jsonl"]]
+
+    def notes(threads: str, *more: str) -> str:
+        environment = {**os.environ, "PROMPTPRESS_THREADS": threads}
+        done = subprocess.run(
+            [*command, *more], capture_output=True, text=True, check=True, timeout=120, env=environment
+        )
+        return "".join(line for line in done.stderr.splitlines() if "note:" in line)
+
+    said = notes(asked)
+    assert said.startswith(f"promptpress: note: PROMPTPRESS_THREADS={asked}: not a whole number from 1 to 1024; ")
+    assert said.endswith(used)
+    assert notes(asked, "--threads", "1") == notes(asked, "--quiet") == notes(" 2 ") == notes("") == ""

@@ -327,6 +327,18 @@ class TestBases:
         """
         assert read(tmp_path, source)["t"] == "Sag: {q}\n"
 
+    @pytest.mark.parametrize("path", ["'nope.txt'", "os.path.join(os.path.dirname(__file__), 'nope.txt')"])
+    def test_text_files_that_are_missing(self, tmp_path: Path, path: str) -> None:
+        source = f"import os\nwith open({path}) as f:\n    t = f.read()\nprompt_template = t\n"
+        place = write(tmp_path, "config.py", source)
+        with pytest.raises(ConfigError, match=r"config\.py:2: .*nope\.txt.*[Nn]o such file") as raised:
+            choose_dataset(read_config(place), None)
+        assert "executed" not in str(raised.value)
+
+    def test_a_missing_text_file_that_no_prompt_needs(self, tmp_path: Path) -> None:
+        source = "with open('nope.txt') as f:\n    t = f.read()\nprompt_template = '{q}'\n"
+        assert read(tmp_path, source)["prompt_template"] == "{q}"
+
     @pytest.mark.parametrize("part", ["'..', 'a.txt'", "'link.txt'"])
     def test_text_files_outside_are_refused(self, tmp_path: Path, part: str) -> None:
         write(tmp_path, "a.txt", "secret")

@@ -279,6 +279,34 @@ def test_warnings_can_be_errors_and_never_are_without_cause():
             renderer_arguments(dataset(), {"type": "VLLM", "max_seq_len": 1})
 
 
+SLIPS = {
+    "inferencer": (dataset(inferencer={"type": "PPLInferencr"}), {"type": "VLLM"}),
+    "ice_template": ({"infer_cfg": {"prompt_template": "{dish}", "ice_templat": "{dish}"}}, {"type": "VLLM"}),
+    "meta_template": (dataset(), {"type": "VLLM", "meta_templat": META}),
+    "model class": (dataset(), {"type": "VLLMwithChatTemplat"}),
+    "ignored meta_template": (dataset(), {"type": "HuggingFaceBaseModel", "meta_template": META}),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_slips_are_prompt_warnings_of_the_line_that_called(name):
+    import promptpress as pp
+
+    for call in (renderer_arguments, pp.Renderer.from_config):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call(*SLIPS[name])
+        assert [(one.category, one.filename) for one in caught] == [(pp.PromptWarning, __file__)]
+
+
+def test_what_is_left_to_the_caller_is_no_slip():
+    import promptpress as pp
+
+    with pytest.warns(UserWarning, match="max_seq_len") as caught:
+        pp.Renderer.from_config(dataset(), {"type": "VLLM", "max_seq_len": 1})
+    assert [(one.category, one.filename) for one in caught] == [(UserWarning, __file__)]
+
+
 def test_forty_configurations_say_it_once():
     script = (
         "from promptpress.from_config import renderer_arguments\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,8 @@ TABLES: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("use", ["render", "stream", "call", "examples"])
 def test_what_is_no_table(name: str, use: str) -> None:
     make, words = TABLES[name]
+    if use == "examples":
+        words = re.sub(r"\bsamples\b", "examples", words)
     renderer = pp.Renderer("{question}")
     uses: dict[str, Callable[[Any], Any]] = {
         "render": renderer.render,
@@ -203,6 +206,35 @@ def test_a_misspelt_inferencer_is_warned_of() -> None:
     ]
     renderer_arguments(infer(inferencer={"type": "mine.Scorer"}), warn=told.append)
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("examples", "found"),
+    [
+        ([{"question": "1"}], "found a list of dicts; make a table of them: pyarrow.Table.from_pylist(examples)"),
+        ("train.jsonl", "found a str; read the file first"),
+        ({"question": ["1"]}, "found a dict; make a table of its columns: pyarrow.table(examples)"),
+        (5, "found an int"),
+    ],
+)
+def test_examples_that_are_no_table(examples: Any, found: str) -> None:
+    with pytest.raises(TypeError, match=r"^examples: expected a table") as raised:
+        pp.Renderer("{question}", examples=examples)
+    assert found in str(raised.value)
+    assert "samples" not in str(raised.value)
+
+
+def test_examples_that_are_no_table_yet() -> None:
+    polars = pytest.importorskip("polars")
+    with pytest.raises(TypeError, match=r"^examples: .*collect it first: examples\.collect\(\)$"):
+        pp.Renderer("{question}", examples=polars.LazyFrame({"question": ["1"]}))
+
+
+@pytest.mark.parametrize(("given", "meant"), [("template", "prompt_template"), ("reader_cfg", "reader")])
+def test_arguments_by_their_names_in_harnesses(given: str, meant: str) -> None:
+    arguments: dict[str, Any] = {given: "{question}"}
+    with pytest.raises(TypeError, match=f"'{given}'; did you mean '{meant}'"):
+        pp.Renderer(**arguments)
 
 
 def test_columns_to_keep() -> None:

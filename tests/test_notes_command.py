@@ -78,3 +78,47 @@ def test_examples_from_the_file_of_the_samples(command):
     assert line.startswith("promptpress: note: examples: the examples are the samples' own table")
     assert command(SHOTS, "--examples", "data.parquet", "--strict")[0] == ExitCode.CONFIGURATION
     assert command(SHOTS, "--examples", "train.parquet", "--strict")[0] == ExitCode.OK
+
+
+DATASET = {
+    "infer_cfg": {
+        "prompt_template": {"type": "PromptTemplate", "template": "{question}"},
+        "retriever": {"type": "ZeroRetriever"},
+        "inferencer": {"type": "GenInferencer"},
+    }
+}
+MISSPELT = {**DATASET["infer_cfg"], "inferencer": {"type": "PPLInferencr"}}
+
+
+@pytest.mark.parametrize(
+    ("config", "place"),
+    [
+        ({"infer_cfg": MISSPELT}, "infer_cfg.inferencer.type: 'PPLInferencr'"),
+        ({"datasets": [DATASET], "models": [{"type": "VLLM", "meta_templat": {}}]}, "model_cfg.meta_templat: ignored"),
+        ({"datasets": [DATASET], "models": [{"type": "VLLMwithChatTemplat"}]}, "model_cfg.type: 'VLLMwithChatTemplat'"),
+    ],
+)
+def test_strict_takes_what_a_harnesss_configuration_is_warned_of(command, config, place):
+    code, (line,), prompts = command(config)
+    assert (code, prompts) == (ExitCode.OK, ["1+1=?"])
+    assert line.startswith(f"promptpress: note: {place}")
+    for more in ([], ["--quiet"]):
+        code, (line,), prompts = command(config, "--strict", *more)
+        assert (code, prompts) == (ExitCode.CONFIGURATION, None)
+        assert line.startswith(f"promptpress: error: {place}")
+        assert line.endswith("(--strict)")
+
+
+def test_strict_lets_pass_what_is_no_mistake(command):
+    config = {"datasets": [DATASET], "models": [{"type": "VLLM", "max_seq_len": 2048}]}
+    for options, notes in (([], 1), (["--strict"], 1), (["--strict", "--quiet"], 0)):
+        code, lines, prompts = command(config, *options)
+        assert (code, prompts, len(lines)) == (ExitCode.OK, ["1+1=?"], notes)
+
+
+def test_an_error_does_not_hide_the_slips_before_it(command):
+    config = {"infer_cfg": {**MISSPELT, "retriever": {"type": "TopkRetriever"}}}
+    code, (note, error), _ = command(config, "--strict")
+    assert code == ExitCode.CONFIGURATION
+    assert note.startswith("promptpress: note: infer_cfg.inferencer.type: 'PPLInferencr'")
+    assert "TopkRetriever" in error

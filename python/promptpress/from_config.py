@@ -9,12 +9,16 @@ examples come from the caller, as the samples do.
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from os import PathLike
+from types import FrameType
 from typing import Any, Literal
 
+from promptpress.errors import PromptWarning
 from promptpress.model_classes import (
     MODEL_CLASSES,
     WRAPPERS,
@@ -62,6 +66,7 @@ INFERENCER_MODES: Mapping[str, Literal["gen", "ppl"]] = {
 
 CHATS = ("ChatInferencer", "ParallelChatInferencer")
 """Inferencers that need no template: columns alone make a chat."""
+_PACKAGE = os.path.join(os.path.dirname(__file__), "")
 _COLUMNS = ("input_columns", "output_column")
 # Keys of the dicts beside those that prompts are made of, which no misspelling stands behind.
 _KNOWN = frozenset({"reader", "eval_cfg", "prompt_template", "ice_template", "input_template", "output_template"})
@@ -89,8 +94,9 @@ def renderer_arguments(
     """Return the keyword arguments of `promptpress.Renderer` for one dataset dict and one model dict.
 
     `overrides` are arguments of `Renderer` that win over what the dicts say; ``dialect`` also decides whose model
-    classes are meant. ``examples`` can only come this way. `warn` takes each warning's text; without it they are
-    `UserWarning`, shown once a process by Python's default filter.
+    classes are meant. ``examples`` can only come this way. `warn` takes each warning's text. Without it what is
+    probably a mistake is a `promptpress.PromptWarning`, and what is left to the caller a plain `UserWarning`; Python's
+    default filter shows each text once for the line that called.
 
     Raises `promptpress.TemplateError`, naming the place, where a dict lacks the parts that prompts are made of.
 
@@ -110,6 +116,7 @@ def renderer_arguments(
     ['HUMAN', 'SYSTEM', 'BOT']
     """
     say = _say if warn is None else warn
+    inform = _inform if warn is None else warn
     dataset = _mapping(dataset_cfg, "dataset_cfg", "dataset")
     model = {} if model_cfg is None else _mapping(model_cfg, "model_cfg", "model")
     if "infer_cfg" in model and "infer_cfg" not in dataset:
@@ -147,10 +154,10 @@ def renderer_arguments(
             say(f"infer_cfg.inferencer.type: {name!r} is none that promptpress knows; did you mean {close[0]!r}?")
     arguments.update(_model_arguments(model, arguments, say))
     if any(part.get("max_seq_len") is not None for part in (*_models(model), arguments["inferencer"] or {})):
-        say("max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model")
+        inform("max_seq_len isn't applied: no example is dropped and no prompt cut to fit the model")
     shots = last_part(_type(arguments["retriever"])) not in ("", "ZeroRetriever")
     if shots and reader is not None and reader.get("train_range"):
-        say(f"{reader_path}.train_range isn't applied: examples= has to hold the rows that it leaves")
+        inform(f"{reader_path}.train_range isn't applied: examples= has to hold the rows that it leaves")
     return arguments
 
 
@@ -285,6 +292,18 @@ def _type(part: object) -> object:
 
 
 def _say(message: str) -> None:
-    # One fixed place for all: Python's default filter shows a text once a place, so that forty configurations with
-    # the same trait say it once.
-    warnings.warn(message, UserWarning, stacklevel=1)
+    warnings.warn(message, PromptWarning, stacklevel=_callers_level())
+
+
+def _inform(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=_callers_level())
+
+
+def _callers_level() -> int:
+    """Count the frames from who warns to the first one outside the package, as `stacklevel` does."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    return level - 1 if frame is None else level

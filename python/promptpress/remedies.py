@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -13,11 +14,13 @@ from promptpress._core import TemplateError
 from promptpress.errors import template_error
 from promptpress.model_classes import did_you_mean, last_part
 
-__all__ = ["known_arguments", "led_on", "not_a_table"]
+__all__ = ["known_arguments", "led_on", "not_a_table", "of_examples"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_HARNESS_S = {"template": "prompt_template", "reader_cfg": "reader"}
+_SAMPLES = re.compile(r"\bsamples\b")
 _ENGINES = ("pyspark", "dask", "ray", "daft")
 
 
@@ -46,7 +49,10 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
         for name in options:
             if name not in names:
                 message = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
-                raise TypeError(message + did_you_mean(name, names[1:] if names[0] == "self" else names))
+                known = names[1:] if names[0] == "self" else names
+                # What harnesses call it, though another name is nearer.
+                meant = _HARNESS_S.get(name)
+                raise TypeError(message + did_you_mean(meant if meant in known else name, known))
         return function(*arguments, **options)
 
     return checked
@@ -85,6 +91,23 @@ def led_on(error: TemplateError, settings: Mapping[str, Any], *, has_examples: b
         if isinstance(found, str):
             return template_error(str(error).removeprefix(f"{path}: ").replace(f"'{found!r}'", repr(found)), path)
     return error
+
+
+def of_examples(error: TypeError) -> TypeError:
+    """Say of the error for samples that aren't a table that it is about the examples.
+
+    Args:
+        error: As `not_a_table` makes it.
+
+    Returns:
+        The error to raise.
+
+    >>> print(of_examples(not_a_table([{"q": "1+1=?"}])))  # doctest: +ELLIPSIS
+    examples: expected a table (...), found a list of dicts; make a table of them: pyarrow.Table.from_pylist(examples)
+
+    """
+    found, separator, remedy = str(error).partition("; ")
+    return TypeError(f"examples: {found}{separator}{_SAMPLES.sub('examples', remedy)}")
 
 
 def not_a_table(samples: Any, first: Any = None) -> TypeError:

@@ -20,7 +20,7 @@ from promptpress.ipc_bytes import bytes_table, table_bytes
 from promptpress.kept import names_of, repeated
 from promptpress.label_values import are_plain, column_labels, label_or_text
 from promptpress.model_classes import did_you_mean, meta_template_of
-from promptpress.remedies import known_arguments, led_on
+from promptpress.remedies import known_arguments, led_on, of_examples
 from promptpress.settings import canonical, plain, plain_settings
 from promptpress.tables import as_reader, as_table, column_names, core_schema, for_core
 
@@ -124,7 +124,7 @@ class Renderer:
             "names": names,
             "refuse": refuse,
         }
-        table = None if examples is None else as_table(examples)
+        table = None if examples is None else _examples_table(examples)
         if isinstance(tokens, Mapping):
             tokens = dict(tokens)
         elif tokens is not None and not callable(tokens):
@@ -609,6 +609,13 @@ class Renderer:
 
 _DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
 _NAME = re.compile(r"\{([^{}]*)\}")
+
+
+def _examples_table(examples: Any) -> pa.Table:
+    try:
+        return as_table(examples)
+    except TypeError as error:
+        raise of_examples(error) from None
 
 
 def _token_texts(tokens: Tokens) -> Callable[[int], str | None]:

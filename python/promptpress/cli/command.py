@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     except (KeyboardInterrupt, Exception, Terminated) as error:
         if arguments.traceback:
             traceback.print_exc()
-        code, text = _explained(error)
+        code, text = _explained(error, getattr(arguments, "out", None))
         _say(f"error: {text}")
         return int(code)
     return int(ExitCode.OK)
@@ -67,18 +67,19 @@ _COMMANDS: dict[str, Callable[[Namespace], ExitCode]] = {"render": _render, "ver
 _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
     (promptpress.TemplateError, ExitCode.CONFIGURATION, "{}"),
     (promptpress.RenderError, ExitCode.DATA, "{}"),
-    (KeyboardInterrupt, ExitCode.INTERRUPTED, "interrupted, nothing is written"),
-    (Terminated, ExitCode.TERMINATED, "terminated, nothing is written"),
+    (KeyboardInterrupt, ExitCode.INTERRUPTED, "interrupted, {left}"),
+    (Terminated, ExitCode.TERMINATED, "terminated, {left}"),
     (MemoryError, ExitCode.UNEXPECTED, "out of memory; a smaller --batch-size needs less"),
 ]
 
 
-def _explained(error: BaseException) -> tuple[ExitCode, str]:
+def _explained(error: BaseException, out: str | None) -> tuple[ExitCode, str]:
     if isinstance(error, CommandError):
         return error.exit_code, str(error)
+    left = "what standard output has may be incomplete" if out == "-" else "nothing is written"
     for kind, code, text in _KINDS:
         if isinstance(error, kind):
-            return code, text.format(error)
+            return code, text.format(error, left=left)
     return ExitCode.UNEXPECTED, f"unexpected {type(error).__name__}: {reason(error)} (--traceback shows where)"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterator, Sequence, Set
 from typing import Any
@@ -47,17 +48,23 @@ class JsonLines:
 
     @staticmethod
     def agree(files: Sequence[JsonLines]) -> None:
-        """Give several files one schema, where one has only nulls or lacks a field, or whole numbers for fractions.
+        """Give several files one schema, where one has only nulls in a column, or whole numbers for fractions.
+
+        A file without any rows has no columns of its own, and fits all.
 
         Args:
             files: the files; their schemas change.
 
         Raises:
-            DataError: when a field has different kinds of values.
+            DataError: when a file lacks a column altogether, or a field has different kinds of values.
 
         """
         if not files:
             return
+        filled = [file for file in files if file.num_rows]
+        for file in filled[1:]:
+            _refuse_lack(filled[0], file)
+            _refuse_lack(file, filled[0])
         schema = files[0].schema
         for file in files[1:]:
             schema = file._unify(schema, file.schema, f"{file.path}: its fields differ from those of {files[0].path}")
@@ -182,6 +189,15 @@ class JsonLines:
         elif isinstance(value, list):
             for item in value:
                 self._check_value(line, item, kinds, f"{place}[]")
+
+
+def _refuse_lack(one: JsonLines, other: JsonLines) -> None:
+    """Refuse a column that only one of two files has: it would be null, and read `None`, in all rows of the other."""
+    for name in one.schema.names:
+        if name not in other.schema.names:
+            close = difflib.get_close_matches(name, set(other.schema.names) - set(one.schema.names), 1)
+            hint = f" (it has {close[0]!r})" if close else ""
+            raise DataError(f"{other.path}: lacks the column {name!r}, which {one.path} has{hint}")
 
 
 class _Pairs(list):  # type: ignore[type-arg]

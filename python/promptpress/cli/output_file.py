@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
+import io
 import json
 import math
 import os
@@ -12,16 +14,19 @@ import sys
 import threading
 from collections.abc import Iterator
 from json.encoder import encode_basestring
-from typing import IO, Any, Protocol, TextIO
+from typing import IO, Any, BinaryIO, Protocol, TextIO, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..requests import to_pylist
-from .errors import OutputError, reason
+from .errors import OutputError, UsageError, reason
 from .places import is_remote, missing
+from .whole_writes import WholeWrites
 
 STDOUT = "-"
+STDOUT_DEVICES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Other names of standard output: no files, and written as `-` is."""
 
 
 class Writer(Protocol):
@@ -64,8 +69,8 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
 
     """
     if path == STDOUT:
-        with standard_output() as stream:
-            yield stream.buffer
+        with standard_output():
+            yield cast("IO[bytes]", WholeWrites(sys.stdout.buffer))
         return
     if is_remote(path):
         raise OutputError(f"{path}: output goes to local files; write one and copy it there")
@@ -113,7 +118,7 @@ def standard_output() -> Iterator[TextIO]:
     """
     try:
         with _told("standard output"):
-            yield sys.stdout
+            yield _whole(sys.stdout)
             sys.stdout.flush()
     except OutputError:
         with contextlib.suppress(OSError, ValueError):
@@ -121,6 +126,15 @@ def standard_output() -> Iterator[TextIO]:
             os.dup2(nowhere, sys.stdout.fileno())
             os.close(nowhere)
         raise
+
+
+def _whole(stream: TextIO) -> TextIO:
+    """Write text whole where no buffer does it."""
+    raw = getattr(stream, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        return stream
+    whole = cast("IO[bytes]", WholeWrites(cast("BinaryIO", raw)))
+    return io.TextIOWrapper(whole, stream.encoding, stream.errors, write_through=True)
 
 
 @contextlib.contextmanager
@@ -161,6 +175,36 @@ def _sync_folder(folder: str) -> None:
             os.close(handle)
 
 
+_PARQUET_CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
+_CODECS = {"parquet": _PARQUET_CODECS, "arrow": ("zstd", "lz4", "none"), "jsonl": ("none",)}
+
+
+def check_compression(kind: str, compression: str | None) -> None:
+    """Refuse what a format can't be compressed with.
+
+    Args:
+        kind: `parquet`, `arrow` or `jsonl`.
+        compression: as the command line has it.
+
+    Raises:
+        UsageError: for a name that isn't one of the format's.
+
+    Example:
+        >>> check_compression("arrow", "zst")
+        Traceback (most recent call last):
+        ...
+        promptpress.cli.errors.UsageError: --compression zst: not of arrow; did you mean 'zstd'?
+
+    """
+    if compression is None or compression.lower() in _CODECS[kind]:
+        return
+    if kind == "jsonl":
+        raise UsageError(f"JSON lines have no --compression; {compression} is for Parquet and Arrow")
+    close = difflib.get_close_matches(compression.lower(), _CODECS[kind], 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(_CODECS[kind])}"
+    raise UsageError(f"--compression {compression}: not of {kind}; {hint}")
+
+
 def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None) -> Writer:
     r"""Open a writer of record batches.
 
@@ -187,13 +231,12 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
         '{"prompt": "é"}\n'
 
     """
+    compression = compression and compression.lower()
     try:
         if kind == "jsonl":
-            if compression not in (None, "none"):
-                raise OutputError("the jsonl output: JSON lines have no --compression")
             return _JsonLines(file)
         if kind == "arrow":
-            options = pa.ipc.IpcWriteOptions(compression=None if compression in (None, "none") else compression)
+            options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
             return _Arrow(file, schema, options)
         return _Parquet(file, schema, compression or "zstd")
     except (pa.ArrowException, ValueError, TypeError) as error:

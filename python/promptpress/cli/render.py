@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import sys
 import time
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,17 +19,20 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
+from promptpress import _core
 
 from .. import _compute as pc
 from .config_file import Config, read_config
 from .errors import ConfigError, DataError, OutputError, UsageError, reason
-from .notes import tell_notes
-from .output_file import STDOUT, Writer, open_writer, output_file, standard_output
+from .notes import held_back, tell_notes
+from .output_file import STDOUT, STDOUT_DEVICES, Writer, check_compression, open_writer, output_file, standard_output
 from .progress import Progress
 from .samples import Samples, format_of
 from .selection import Chosen, choose_dataset, choose_model
 
 _OVERRIDES = ("output", "mode", "labels", "substitution", "dialect", "strings")
+_NUMBER = re.compile(r"\+?[0-9]{1,9}")
+_MOST_THREADS = 1024
 _INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 
 
@@ -77,17 +82,18 @@ def render(arguments: Namespace) -> None:
         promptpress.RenderError: when the data don't fit it.
 
     """
-    out_kind = "jsonl" if arguments.out == STDOUT else format_of(arguments.out, arguments.out_format, "--out-format")
+    out_kind = _out_kind(arguments)
+    check_compression(out_kind, arguments.compression)
     _refuse_overwriting(arguments)
-    if arguments.threads is not None:
-        promptpress.set_threads(arguments.threads)
-        pa.set_cpu_count(arguments.threads)
-    renderer = make_renderer(arguments)
+    _set_threads(arguments.threads)
+    with held_back(arguments) as held:
+        renderer = make_renderer(arguments)
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     keep = _kept(arguments.keep, samples.schema)
+    _refuse_clash(renderer, samples.schema, keep, arguments.config)
     schema = renderer.output_schema(samples.schema, keep=keep)
-    tell_notes(renderer, samples.schema, arguments)
+    tell_notes(renderer, samples.schema, arguments, held)
     done = Done()
     shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with output_file(arguments.out) as file, Progress(samples.num_rows, shown=shown) as progress:
@@ -108,6 +114,34 @@ def render(arguments: Namespace) -> None:
     samples.close()
     if not arguments.quiet:
         print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
+
+
+def _out_kind(arguments: Namespace) -> str:
+    if arguments.out in STDOUT_DEVICES:
+        arguments.out = STDOUT
+    if arguments.out != STDOUT:
+        return format_of(arguments.out, arguments.out_format, "--out-format")
+    if arguments.out_format not in (None, "jsonl"):
+        raise UsageError(
+            f"--out-format {arguments.out_format}: standard output is JSONL; --out names a file for others"
+        )
+    return "jsonl"
+
+
+def _set_threads(asked: int | None) -> None:
+    if asked is not None:
+        try:
+            promptpress.set_threads(asked)
+        except ValueError as error:
+            raise UsageError(f"--threads: {reason(error)}") from error
+        pa.set_cpu_count(asked)
+        return
+    given = os.environ.get("PROMPTPRESS_THREADS", "").strip()
+    number = int(given) if _NUMBER.fullmatch(given) else 0
+    if given and not 1 <= number <= _MOST_THREADS:
+        used = f"{_core.threads()} may be used"
+        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MOST_THREADS}; {used}"
+        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def make_renderer(arguments: Namespace) -> promptpress.Renderer:
@@ -217,6 +251,19 @@ def _kept(names: list[str] | None, schema: pa.Schema) -> list[str]:
             hint = f"did you mean {close[0]!r}?" if close else f"they have {', '.join(map(repr, schema.names))}"
             raise UsageError(f"--keep {name}: the data have no such column; {hint}")
     return names or []
+
+
+def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
+    """Refuse two columns of one name; what the renderer says of it is an argument's name in Python."""
+    own = renderer.output_schema(schema).names
+    asked = {name: usual for usual, name in (renderer._settings["names"] or {}).items()}
+    for name in keep:
+        if name in own:
+            raise ConfigError(
+                f"--keep: the column {name!r} has the name of an output column; {config} can give that another, by"
+                f" names: {{{asked.get(name, name)}: ...}} beside its prompt_template"
+                " (for a harness's dataset: rename the column)"
+            )
 
 
 def _rendered(

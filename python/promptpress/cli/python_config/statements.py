@@ -212,6 +212,17 @@ class _File(Expressions):
         path, mode = str(arguments[0] if arguments else named.get("file")), [*arguments[1:], named.get("mode", "r")][0]
         folder = os.path.realpath(os.path.dirname(os.path.abspath(self.path)))
         place = os.path.realpath(path)
+        # Of a path elsewhere nothing is told, not even whether it is there.
+        if (
+            mode in ("r", "rt")
+            and not os.path.isabs(path)
+            and ".." not in Path(path).parts
+            and not os.path.exists(path)
+        ):
+            beside = f"os.path.join(os.path.dirname(__file__), {path!r}) is the one beside this file"
+            missed = self.refuse(node, f"open({path!r}): no such file in the working folder; {beside}", broken=True)
+            missed.final = False  # in another working folder it may be there, and no prompt need depend on it
+            return Opaque(missed)
         if mode not in ("r", "rt") or not os.path.isabs(path) or os.path.commonpath([folder, place]) != folder:
             return Opaque(self.refuse(node, f"open({path!r}, {mode!r}), no text file of this folder, read"))
         try:
