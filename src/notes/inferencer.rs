@@ -47,7 +47,7 @@ fn in_type(subject: &Subject, name: &str, out: &mut Vec<Note>) {
     if INFERENCERS.contains(&name) {
         return;
     }
-    let near = near(name, INFERENCERS.iter().copied());
+    let near = meant(name);
     // Somebody's own inferencer: whoever gives the mode has told what it does.
     let told = near.is_none() && subject.settings.mode != Value::None;
     let mode = if subject.config.mode == Mode::Gen { "gen" } else { "ppl" };
@@ -58,4 +58,13 @@ fn in_type(subject: &Subject, name: &str, out: &mut Vec<Note>) {
     };
     let note = if told { Note::info } else { Note::warning };
     out.push(note("unknown_inferencer", "inferencer.type", message, remedy));
+}
+
+/// The inferencer that a misspelt name is likely meant as. What all their names end with makes them near to each other:
+/// it doesn't count where it is spelt right.
+fn meant(name: &str) -> Option<&'static str> {
+    const END: &str = "Inferencer";
+    let Some(own) = name.strip_suffix(END) else { return near(name, INFERENCERS.iter().copied()) };
+    let found = near(own, INFERENCERS.iter().filter_map(|known| known.strip_suffix(END)))?;
+    INFERENCERS.iter().copied().find(|known| known.strip_suffix(END) == Some(found))
 }
