@@ -338,8 +338,11 @@ WRONG = {
         f"a form: {text}": (
             {"prompt_template": "{answer} " + text}, COLUMNS, "placeholder_format", "prompt_template", "'{question}'",
         )
-        for text in ("{question!r}", "{question:03d}", "{question[0]}", "{question.upper}", "{questoin!s}")
+        for text in ("{question!r}", "{question!r:>9}", "{question:03d}", "{question[0]}", "{question.upper}", "{questoin!s}")
     },
+    "a field of a column of one letter": (
+        {"prompt_template": "{question} {s.a}"}, [*COLUMNS, "s"], "placeholder_format", "prompt_template", "'{s}'",
+    ),
     "the form of the column that is masked": (
         {"prompt_template": "{question} {answer!r}", "reader": READER}, COLUMNS,
         "placeholder_format", "prompt_template", "'{answer}'",
@@ -451,6 +454,7 @@ RIGHT = {
                             r" \text{question.upper}"},
         COLUMNS,
     ),
+    "a set": ({"prompt_template": "{question} {s:n} {a.b}"}, [*COLUMNS, "s"]),
     "columns that are called so": (
         {"prompt_template": "{question.text} {question!r}"}, ["question.text", "question!r"],
     ),
@@ -505,13 +509,9 @@ def test_own_inferencers_and_doubled_braces_may_be_meant():
 
 @pytest.mark.parametrize("name", INFERENCER_MODES)
 def test_inferencers_of_the_harnesses_are_known(name):
-    arguments = {
-        "prompt_template": "{question}",
-        "reader": {"input_columns": ["question"]},
-        "inferencer": {"type": name},
-    }
+    inferencer = {"type": name, "labels": ["A"]}
     try:
-        renderer = pp.Renderer(**arguments)
+        renderer = pp.Renderer("{question}", reader={"input_columns": ["question"]}, inferencer=inferencer)
     except pp.TemplateError as error:
         assert "not supported" in str(error)  # noqa: PT017
         return

@@ -22,9 +22,10 @@ impl Braced<'_> {
     pub fn formatted(&self) -> Option<(&str, &str)> {
         let at = self.name.find(|c: char| !c.is_alphanumeric() && c != '_')?;
         let (lead, rest) = self.name.split_at(at);
-        // A single letter's are mathematics: {x.y}, {i:d}.
-        let named = lead.chars().count() > 1 && !lead.starts_with(|c: char| c.is_numeric());
-        (named && is_format(rest)).then_some((lead, rest))
+        // Of a single letter it may be a set: {x:n}.
+        let set = lead.chars().count() == 1 && rest.starts_with(':');
+        let named = lead.starts_with(|c: char| c.is_alphabetic() || c == '_') && rest.len() <= LONGEST_FORMAT;
+        (named && !set && is_format(rest)).then_some((lead, rest))
     }
 
     /// Whether it may be a misspelt name: words, and nothing that data or code are made of.
@@ -34,12 +35,15 @@ impl Braced<'_> {
     }
 }
 
+/// How many bytes may stand behind a name; longer ones are no format.
+const LONGEST_FORMAT: usize = 64;
+
 /// Whether nothing else than what `format` knows stands behind a name.
 fn is_format(rest: &str) -> bool {
     if rest.is_empty() {
         return true;
     }
-    let (sign, more) = rest.split_at(1);
+    let Some((sign, more)) = rest.split_at_checked(1) else { return false };
     match sign {
         "!" => match more.split_at_checked(1) {
             Some(("r" | "s" | "a", "")) => true,
@@ -221,9 +225,11 @@ mod tests {
             "{name;}",
             "{name:.f}",
             "{}",
-            "{name\u{4e2d}:\u{4e2d}}",
+            "{name\u{ff1a}s}",
+            "{name:\u{4e2d}}",
         ] {
             assert!(braced(text).all(|b| b.formatted().is_none()), "{text}");
         }
+        assert!(braced(&format!("{{name{}}}", ".a".repeat(500_000))).all(|b| b.formatted().is_none()));
     }
 }
