@@ -338,7 +338,9 @@ WRONG = {
         f"a form: {text}": (
             {"prompt_template": "{answer} " + text}, COLUMNS, "placeholder_format", "prompt_template", "'{question}'",
         )
-        for text in ("{question!r}", "{question!r:>9}", "{question:03d}", "{question[0]}", "{question.upper}", "{questoin!s}")
+        for text in (
+            "{question!r}", "{question!r:>9}", "{question:03d}", "{question[0]}", "{question.upper}", "{questoin!s}",
+        )
     },
     "a field of a column of one letter": (
         {"prompt_template": "{question} {s.a}"}, [*COLUMNS, "s"], "placeholder_format", "prompt_template", "'{s}'",
@@ -436,6 +438,14 @@ RIGHT = {
         {"prompt_template": {"human": "{question} human", "bot": "{question} bot"}, "mode": "ppl"}, COLUMNS,
     ),
     "a role among labels": ({"prompt_template": {"human": "{question}", "machine": "{question}"}}, COLUMNS),
+    "examples' answers that are roles": (
+        few({"human": "{question} human", "bot": "{question} bot"}, **SHOTS,
+            examples=pa.table({"question": ["x"], "answer": ["bot"]})),
+        COLUMNS,
+    ),
+    "examples' one answer that is a word of a turn": (
+        few({"text": "{question} text"}, **SHOTS, examples=pa.table({"question": ["x"], "answer": ["text"]})), COLUMNS,
+    ),
     "labels that are sections' names": (
         {"prompt_template": {"begin": "{question} b", "middle": "{question} m", "end": "{question} e"}, "mode": "ppl"},
         COLUMNS,

@@ -1,9 +1,9 @@
 //! Keys that nothing reads.
 
-use super::structure::in_labels;
+use super::structure::{in_labels, takes_first};
 use super::{Note, Subject, listed};
 use crate::near::near;
-use crate::plan::{Choice, Mode, Output, READER_KEYS};
+use crate::plan::{Choice, Output, READER_KEYS};
 use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
 use crate::template::{MEDIA_KEY, Modality, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
 use crate::value::Value;
@@ -42,7 +42,7 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
         Template::Prompt(prompt) => {
             if let Shape::Labels(items) = &prompt.shape {
                 let bare = value.get("type").is_none() && prompt.path == path;
-                in_labels(items, &prompt.path, bare, subject.config.mode == Mode::Gen, out);
+                in_labels(items, &prompt.path, bare, takes_first(subject, prompt, path), out);
                 let map = inner.or_else(|| value.get("template").filter(|_| !bare)).unwrap_or(value);
                 let Value::Dict(entries) = map else { return };
                 for (label, entry) in entries {

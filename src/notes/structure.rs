@@ -4,7 +4,7 @@ use super::{Note, Subject, listed};
 use crate::near::near;
 use crate::plan::{Choice, Mode};
 use crate::role::MetaTemplate;
-use crate::template::{Body, PROMPT_KEYS, RAW_KEYS, SECTIONS, Shape, Template, key_path};
+use crate::template::{Body, PROMPT_KEYS, PromptTemplate, RAW_KEYS, SECTIONS, Shape, Template, key_path};
 use crate::value::Value;
 
 /// Names of roles that label maps are not made of.
@@ -31,7 +31,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
                             }
                         }
                         let names: Vec<&str> = items.iter().filter_map(|(label, _)| label.as_str()).collect();
-                        if config.mode == Mode::Gen && names.len() == items.len() {
+                        if takes_first(subject, prompt, path) && names.len() == items.len() {
                             role_names(subject, &names, &prompt.path, out);
                         }
                     }
@@ -46,6 +46,13 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         }
     }
     no_retriever(subject, out);
+}
+
+/// Whether only the first of a label map's texts is rendered; which of an example's, its answer decides.
+pub(super) fn takes_first(subject: &Subject, prompt: &PromptTemplate, path: &str) -> bool {
+    let config = subject.config;
+    let example = path == "ice_template" && config.prompt.is_some();
+    config.mode == Mode::Gen && !example && prompt.selector().is_none()
 }
 
 /// A round that is one turn's dict: of its keys a dialogue is made.
