@@ -5,6 +5,7 @@ from __future__ import annotations
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from promptpress.from_config import INFERENCER_MODES
 
 COLUMNS = ["question", "answer"]
 META = {
@@ -21,7 +22,9 @@ TAGGED = {
 
 
 def schema_of(columns):
-    return pa.schema([(name, pa.string()) for name in columns])
+    """The columns are texts, unless a dict says what they are."""
+    types = columns if isinstance(columns, dict) else dict.fromkeys(columns, pa.string())
+    return pa.schema(list(types.items()))
 
 
 def notes(arguments, columns=COLUMNS):
@@ -49,6 +52,21 @@ def media(text="{question}", image="{image}", **rest):
 def talk(**sections):
     template = {"type": "MultiTurnPromptTemplate", "template": {"round": [ASK, REPLY], **sections}}
     return {"prompt_template": template, "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "last"}}
+
+
+LISTS = dict.fromkeys(COLUMNS, pa.list_(pa.string()))
+
+
+def compact(**parts):
+    template = {"type": "MMPromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt_mm": parts}]}}
+    return {"prompt_template": template, "dialect": "aisbench"}
+
+
+def few(ice="{question}", **rest):
+    """Examples are given, and a place for them."""
+    template = {"type": "PromptTemplate", "template": "</E>{question}", "ice_token": "</E>"}
+    train = pa.table({"question": ["x"], "answer": ["y"]})
+    return {"prompt_template": template, "ice_template": ice, "examples": train, **rest}
 
 
 EXPANDED = {"expand_column": "question"}
@@ -101,15 +119,15 @@ WRONG = {
     ),
     "of a conversation": (
         talk(round=[{"role": "HUMAN", "prompt": "{question}{quesiton}"}, REPLY]),
-        COLUMNS, "unknown_placeholder", "prompt_template.template.round[0].prompt", "'{question}'?",
+        LISTS, "unknown_placeholder", "prompt_template.template.round[0].prompt", "'{question}'?",
     ),
     "a column in a conversation": (
         talk(round=[{"role": "HUMAN", "prompt": "{question}{id}"}, REPLY]),
-        [*COLUMNS, "id"], "unfilled_placeholder", "prompt_template.template.round[0].prompt", "",
+        {**LISTS, "id": pa.string()}, "unfilled_placeholder", "prompt_template.template.round[0].prompt", "",
     ),
     "before a conversation": (
         talk(begin=[{"role": "SYSTEM", "prompt": "{question}"}]),
-        COLUMNS, "unfilled_placeholder", "prompt_template.template.begin[0].prompt", "round",
+        LISTS, "unfilled_placeholder", "prompt_template.template.begin[0].prompt", "round",
     ),
     "content parts": (
         {"prompt_template": [*RAW, {"role": "user", "content": [{"type": "text", "text": "{answer}"}]}]},
@@ -178,7 +196,7 @@ WRONG = {
         "unread_key", "prompt_template.A", "did you mean 'end'?",
     ),
     "a section of a conversation": (
-        talk(begn=[]), COLUMNS, "unread_key", "prompt_template.template", "did you mean 'begin'?",
+        talk(begn=[]), LISTS, "unread_key", "prompt_template.template", "did you mean 'begin'?",
     ),
     "a role": (
         dialogue(ASK, meta_template={"round": [{"role": "HUMAN", "begn": "U:"}]}), COLUMNS,
@@ -228,6 +246,112 @@ WRONG = {
     "a section that gives nothing in ppl": (
         {"prompt_template": {"A": "{question}", "rounds": [ASK]}, "mode": "ppl", "labels": ["A"]},
         COLUMNS, "label_like_key", "prompt_template", "'round'?",
+    ),
+    "a conversation over texts": (
+        talk(), {**LISTS, "question": pa.large_string()}, "texts_as_turns", "prompt_template", "lists",
+    ),
+    "a conversation over a dictionary's texts": (
+        talk(), {**LISTS, "answer": pa.dictionary(pa.int32(), pa.string())}, "texts_as_turns", "prompt_template", "",
+    ),
+    "an inferencer": (
+        {"prompt_template": "{question}", "inferencer": {"type": "PPLInferencr"}}, COLUMNS,
+        "unknown_inferencer", "inferencer.type", "did you mean 'PPLInferencer'?",
+    ),
+    "an inferencer by its path, misspelt although the mode is given": (
+        {"prompt_template": "{question}", "mode": "ppl", "labels": ["A"], "inferencer": {"type": "a.b.PPLInferncer"}},
+        COLUMNS, "unknown_inferencer", "inferencer.type", "did you mean 'PPLInferencer'?",
+    ),
+    "somebody's own inferencer": (
+        {"prompt_template": "{question}", "inferencer": {"type": "FooBar"}}, COLUMNS,
+        "unknown_inferencer", "inferencer.type", "mode=",
+    ),
+    "an inferencer without its type": (
+        {"prompt_template": "{question}", "inferencer": {"typ": "PPLInferencer"}}, COLUMNS,
+        "unread_key", "inferencer", "did you mean 'type'?",
+    ),
+    **{
+        f"an inferencer's {key}": (
+            {"prompt_template": "{question}", "inferencer": {"type": "GenInferencer", key: value}}, COLUMNS,
+            "unread_key", "inferencer", f"did you mean '{meant}'?",
+        )
+        for key, value, meant in [
+            ("infer_mod", "last", "infer_mode"),
+            ("gen_field_replace_tokn", "x", "gen_field_replace_token"),
+            ("normalizing_st", "x", "normalizing_str"),
+            ("labls", ["A"], "labels"),
+        ]
+    },
+    "a round without its list": (
+        {"prompt_template": {"begin": [ASK], "round": {"role": "BOT", "prompt": "{answer}"}}}, COLUMNS,
+        "round_without_list", "prompt_template.round", "[{",
+    ),
+    "a round without its list and no other": (
+        {"prompt_template": {"round": ASK}}, COLUMNS, "round_without_list", "prompt_template.round", "[{",
+    ),
+    "a label's round without its list": (
+        {"prompt_template": {"A": {"begin": [ASK], "round": ASK}}}, COLUMNS,
+        "round_without_list", "prompt_template.A.round", "[{",
+    ),
+    "an example's round without its list": (
+        few({"round": ASK}, **SHOTS) | {
+            "prompt_template": {"type": "PromptTemplate", "template": {"begin": ["</E>"], "round": [ASK]},
+                                "ice_token": "</E>"}},
+        COLUMNS,
+        "round_without_list", "ice_template.round", "[{",
+    ),
+    "a turn as a template": (
+        {"prompt_template": ASK}, COLUMNS, "label_like_key", "prompt_template", '{"round": [{',
+    ),
+    "a message within a template": (
+        {"prompt_template": {"type": "PromptTemplate", "template": {"role": "user", "content": "{question}"}}},
+        COLUMNS, "label_like_key", "prompt_template.template", '{"round": [{',
+    ),
+    "roles as labels": (
+        {"prompt_template": {"system": "Be brief.", "user": "{question}"}}, COLUMNS,
+        "label_like_key", "prompt_template", '{"round": [{',
+    ),
+    "the meta template's roles as labels": (
+        {"prompt_template": {"SYSTEM": "{question}", "JUDGE": "{answer}"},
+         "meta_template": {"round": [{"role": "JUDGE"}], "reserved_roles": [{"role": "SYSTEM"}]}},
+        COLUMNS, "label_like_key", "prompt_template", '{"round": [{',
+    ),
+    "a section in another case": (
+        {"prompt_template": {"Round": "{question}"}}, COLUMNS, "label_like_key", "prompt_template", "'round'?",
+    ),
+    "a section and a number": (
+        {"prompt_template": {"round1": "{question}"}}, COLUMNS, "label_like_key", "prompt_template", "'round'?",
+    ),
+    "a prompt as a template": (
+        {"prompt_template": {"prompt": "{question}"}}, COLUMNS, "label_like_key", "prompt_template", "round",
+    ),
+    "a template as a template": (
+        {"prompt_template": {"tepmlate": "{question}"}}, COLUMNS, "label_like_key", "prompt_template", "'template'?",
+    ),
+    "a section among labels": (
+        {"prompt_template": {"A": "{question}", "begin": "x"}}, COLUMNS, "label_like_key", "prompt_template", "'end'",
+    ),
+    "a label map whose first says nothing": (
+        {"prompt_template": {"A": "Hello.", "B": "{question}"}}, COLUMNS, "no_column", "prompt_template", "'question'",
+    ),
+    "examples that nothing chooses": (few(), COLUMNS, "no_retriever", "retriever", "FixKRetriever"),
+    **{
+        f"a form: {text}": (
+            {"prompt_template": "{answer} " + text}, COLUMNS, "placeholder_format", "prompt_template", "'{question}'",
+        )
+        for text in (
+            "{question!r}", "{question!r:>9}", "{question:03d}", "{question[0]}", "{question.upper}", "{questoin!s}",
+        )
+    },
+    "a field of a column of one letter": (
+        {"prompt_template": "{question} {s.a}"}, [*COLUMNS, "s"], "placeholder_format", "prompt_template", "'{s}'",
+    ),
+    "the form of the column that is masked": (
+        {"prompt_template": "{question} {answer!r}", "reader": READER}, COLUMNS,
+        "placeholder_format", "prompt_template", "'{answer}'",
+    ),
+    "a medium that nothing fills": (
+        compact(text="{question}", image_url="file://{imge}"), ["question", "image"],
+        "unknown_placeholder", "prompt_template.template.round[0].prompt_mm", "did you mean '{image}'?",
     ),
 }  # fmt: skip
 
@@ -283,7 +407,7 @@ RIGHT = {
     "the answer in ppl": ({"prompt_template": "{question} {answer}", "mode": "ppl", "reader": READER}, COLUMNS),
     "media": (media(), ["content", "answer"]),
     "media without a column of content": (media("{question} {hint}"), ["question", "image", "hint"]),
-    "a conversation": (talk(), COLUMNS),
+    "a conversation": (talk(), LISTS),
     "a chat": ({"inferencer": {"type": "ChatInferencer"}, "reader": READER}, COLUMNS),
     "a chat's template": (
         {"prompt_template": "{question}", "inferencer": {"type": "ChatInferencer"}, "reader": READER}, COLUMNS,
@@ -297,6 +421,54 @@ RIGHT = {
         {"prompt_template": {"en": "{question}", "ends": {"round": [ASK]}}, "mode": "ppl"}, COLUMNS,
     ),
     "no columns at all": ({"prompt_template": "Hello."}, []),
+    "a placeholder and no columns at all": ({"prompt_template": "{question} {context}"}, []),
+    "columns of lists in no conversation": ({"prompt_template": "{question}"}, LISTS),
+    "a conversation beside a text": (talk(), {**LISTS, "id": pa.string()}),
+    "somebody's own inferencer's arguments": (
+        {"prompt_template": "{question}",
+         "inferencer": {"type": "x.y.GenInferencer", "max_out_len": 5, "stopping_criteria": ["x"], "model": None,
+                        "batch_size": 1, "max_seq_len": 9, "generation_kwargs": {}, "save_every": 1, "fields": []}},
+        COLUMNS,
+    ),
+    "begin and end without a list": (
+        {"prompt_template": {"begin": {"role": "SYSTEM", "prompt": "x"}, "round": [ASK], "end": "x"}}, COLUMNS,
+    ),
+    "a round that is a text": ({"prompt_template": {"round": "{question}"}}, COLUMNS),
+    "roles that are classes": (
+        {"prompt_template": {"human": "{question} human", "bot": "{question} bot"}, "mode": "ppl"}, COLUMNS,
+    ),
+    "a role among labels": ({"prompt_template": {"human": "{question}", "machine": "{question}"}}, COLUMNS),
+    "examples' answers that are roles": (
+        few({"human": "{question} human", "bot": "{question} bot"}, **SHOTS,
+            examples=pa.table({"question": ["x"], "answer": ["bot"]})),
+        COLUMNS,
+    ),
+    "examples' one answer that is a word of a turn": (
+        few({"text": "{question} text"}, **SHOTS, examples=pa.table({"question": ["x"], "answer": ["text"]})), COLUMNS,
+    ),
+    "labels that are sections' names": (
+        {"prompt_template": {"begin": "{question} b", "middle": "{question} m", "end": "{question} e"}, "mode": "ppl"},
+        COLUMNS,
+    ),
+    "labels that are words of a turn": (
+        {"prompt_template": {"text": "{question} t", "prompt": "{question} p"}, "mode": "ppl"}, COLUMNS,
+    ),
+    "labels of which the first has a column": ({"prompt_template": {"A": "{question}", "B": "Hello."}}, COLUMNS),
+    "labels of which one has a column in ppl": (
+        {"prompt_template": {"A": "Hello.", "B": "{question}"}, "mode": "ppl"}, COLUMNS,
+    ),
+    "examples and ZeroRetriever": (few(retriever={"type": "ZeroRetriever"}), COLUMNS),
+    "an ICE template without examples": (few(examples=None), COLUMNS),
+    "what looks like a form": (
+        {"prompt_template": r"{question} {question: x} {question:red} {question, y} {question(0)} {other!r}"
+                            r" \text{question.upper}"},
+        COLUMNS,
+    ),
+    "a set": ({"prompt_template": "{question} {s:n} {a.b}"}, [*COLUMNS, "s"]),
+    "columns that are called so": (
+        {"prompt_template": "{question.text} {question!r}"}, ["question.text", "question!r"],
+    ),
+    "braces of its own around LaTeX": ({"prompt_template": r"{question} \boxed{{answer}}"}, COLUMNS),
 }  # fmt: skip
 
 
@@ -331,6 +503,58 @@ def test_what_may_be_meant_is_said_without_a_warning():
     attack = {"type": "AttackInferencer", "adv_key": "adv_prompt"}
     (note,) = notes({"prompt_template": "{adv_prompt} {question}", "inferencer": attack})
     assert (note["code"], note["severity"]) == ("unknown_placeholder", "info")
+
+
+def test_own_inferencers_and_doubled_braces_may_be_meant():
+    own = {"type": "my.own.Inferencer"}
+    (note,) = notes({"prompt_template": "{question}", "inferencer": own, "mode": "gen"})
+    assert (note["code"], note["severity"]) == ("unknown_inferencer", "info")
+    (note,) = notes({"prompt_template": "Q: {{question}} {answer}"})
+    assert (note["code"], note["severity"]) == ("doubled_braces", "info")
+    assert pp.Renderer("Q: {{question}}").render(pa.table({"question": ["x"]}))["prompt"].to_pylist() == ["Q: {x}"]
+    # Words that are near to a section's name may be classes.
+    found = notes({"prompt_template": {"ground": "{question}", "sky": "{question}"}})
+    assert [(note["code"], note["severity"]) for note in found] == [("label_like_key", "info")]
+
+
+@pytest.mark.parametrize("name", INFERENCER_MODES)
+def test_inferencers_of_the_harnesses_are_known(name):
+    inferencer = {"type": name, "labels": ["A"]}
+    try:
+        renderer = pp.Renderer("{question}", reader={"input_columns": ["question"]}, inferencer=inferencer)
+    except pp.TemplateError as error:
+        assert "not supported" in str(error)  # noqa: PT017
+        return
+    assert "unknown_inferencer" not in renderer.notes(schema_of(COLUMNS))["code"].to_pylist()
+
+
+def test_a_split_without_answers_is_no_mistake():
+    def severity(template, reader, columns):
+        (note,) = notes({"prompt_template": template, "reader": reader}, columns)
+        assert note["code"] == "missing_output_column"
+        return note["severity"]
+
+    assert severity("{question}", READER, ["question", "level"]) == "info"
+    assert severity("{question} {level}", READER, ["question", "level"]) == "warning"
+    assert (
+        severity("{question} {level}", {**READER, "input_columns": ["question", "level"]}, ["question", "level"])
+        == "info"
+    )
+    assert severity("{question} {level}", {"output_column": "answer"}, ["question", "level"]) == "info"
+    assert severity("{question}", READER, ["question", "anwser"]) == "warning"
+
+
+def test_what_becomes_of_a_placeholder_of_media_is_said():
+    samples = pa.table({"question": ["x"], "image": ["a.png"]})
+    for parts, becomes, text in [
+        ({"text": "{question}", "image_url": "file://{imge}"}, "nothing is put in its place", "file://"),
+        ({"text": "{questoin}", "image_url": "file://{image}"}, "it stays in every prompt", "{questoin}"),
+    ]:
+        renderer = pp.Renderer(**compact(**parts), output="messages")
+        (note,) = renderer.notes(samples).to_pylist()
+        assert becomes in note["message"]
+        with pytest.warns(pp.PromptWarning):
+            assert f"'{text}'" in str(pp.to_pylist(renderer.render(samples)["prompt"]))
 
 
 def test_the_table():

@@ -105,6 +105,7 @@ def notes(
     renderer: Renderer,
     settings: dict[str, Any],
     samples: list[str],
+    texts: list[str],
     examples: list[str] | None,
     same: bool,
     shared: list[int],

@@ -12,6 +12,7 @@ from promptpress import _core
 from promptpress._core import RenderError
 from promptpress.border import check_values
 from promptpress.errors import PromptWarning
+from promptpress.tables import column_names
 
 if TYPE_CHECKING:
     from promptpress.renderer import Renderer
@@ -51,7 +52,7 @@ class Watch:
         key = (tuple(schema.names), tuple(map(str, schema.types)))
         if self.silent or key in self.seen:
             return
-        notes = [note for note in found(renderer, schema.names, samples) if note[1] == "warning"]
+        notes = [note for note in found(renderer, schema, samples) if note[1] == "warning"]
         if notes:
             # To whoever called the method of the renderer that called this.
             warnings.warn(_told(notes), PromptWarning, stacklevel=4)
@@ -74,13 +75,13 @@ def silent(renderer: Renderer) -> Renderer:
 
 
 def found(
-    renderer: Renderer, columns: list[str], samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
+    renderer: Renderer, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
 ) -> list[Note]:
     """Find what is probably a mistake.
 
     Args:
         renderer: The renderer.
-        columns: The samples' columns.
+        schema: The samples' schema.
         samples: The samples, where they are at hand.
         same: Whether the examples are known to be the samples' own table.
 
@@ -95,7 +96,9 @@ def found(
         same = same or samples is examples or _equal(samples, examples)
         shared = [] if same else _shared(settings["retriever"], examples, samples)
     names = None if examples is None else examples.column_names
-    return _core.notes(renderer._core, settings, columns, names, same, shared)
+    columns = column_names(schema)
+    texts = [name for name, data_type in zip(columns, schema.types, strict=True) if _is_text(data_type)]
+    return _core.notes(renderer._core, settings, columns, texts, names, same, shared)
 
 
 def table_of(notes: list[Note]) -> pa.Table:
@@ -112,6 +115,12 @@ def table_of(notes: list[Note]) -> pa.Table:
 
     """
     return pa.Table.from_pylist([dict(zip(_SCHEMA.names, note, strict=True)) for note in notes], schema=_SCHEMA)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    if pa.types.is_dictionary(type_):
+        return _is_text(type_.value_type)
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
 def _told(notes: list[Note]) -> str:

@@ -410,9 +410,9 @@ class Renderer:
 
         """
         if isinstance(samples_or_schema, pa.Schema):
-            return table_of(found(self, column_names(samples_or_schema), None))
+            return table_of(found(self, samples_or_schema, None))
         table = as_table(samples_or_schema)
-        return table_of(found(self, column_names(table.schema), table))
+        return table_of(found(self, table.schema, table))
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.

@@ -18,11 +18,76 @@ impl Braced<'_> {
         chars.next().is_some_and(|c| c.is_alphabetic() || c == '_') && chars.all(|c| c.is_alphanumeric() || c == '_')
     }
 
+    /// A name with what Python's `format` reads behind it: a conversion, a form, an item or an attribute.
+    pub fn formatted(&self) -> Option<(&str, &str)> {
+        let at = self.name.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+        let (lead, rest) = self.name.split_at(at);
+        // Of a single letter it may be a set: {x:n}.
+        let set = lead.chars().count() == 1 && rest.starts_with(':');
+        let named = lead.starts_with(|c: char| c.is_alphabetic() || c == '_') && rest.len() <= LONGEST_FORMAT;
+        (named && !set && is_format(rest)).then_some((lead, rest))
+    }
+
     /// Whether it may be a misspelt name: words, and nothing that data or code are made of.
     pub fn is_wordlike(&self) -> bool {
         self.name.chars().count() <= 40
             && self.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
     }
+}
+
+/// How many bytes may stand behind a name; longer ones are no format.
+const LONGEST_FORMAT: usize = 64;
+
+/// Whether nothing else than what `format` knows stands behind a name.
+fn is_format(rest: &str) -> bool {
+    if rest.is_empty() {
+        return true;
+    }
+    let Some((sign, more)) = rest.split_at_checked(1) else { return false };
+    match sign {
+        "!" => match more.split_at_checked(1) {
+            Some(("r" | "s" | "a", "")) => true,
+            Some(("r" | "s" | "a", spec)) => spec.starts_with(':') && is_format(spec),
+            _ => false,
+        },
+        ":" => is_spec(more),
+        "[" => more.split_once(']').is_some_and(|(key, more)| is_key(key) && is_format(more)),
+        "." => {
+            let end = more.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(more.len());
+            is_key(&more[..end]) && is_format(&more[end..])
+        }
+        _ => false,
+    }
+}
+
+fn is_key(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+}
+
+/// Whether it is a form such as `03d`, `>10`, `,.2f` or `%Y-%m-%d`; data and code have words or spaces there.
+fn is_spec(spec: &str) -> bool {
+    if spec.starts_with('%') {
+        return !spec.contains(' ');
+    }
+    let aligned = |rest: &str| rest.starts_with(['<', '>', '=', '^']);
+    let mut rest = spec;
+    if let Some(fill) = rest.chars().next().filter(|fill| aligned(&rest[fill.len_utf8()..])) {
+        rest = &rest[fill.len_utf8() + 1..];
+    } else if aligned(rest) {
+        rest = &rest[1..];
+    }
+    rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    rest = rest.strip_prefix('#').unwrap_or(rest).trim_start_matches(|c: char| c.is_ascii_digit());
+    rest = rest.strip_prefix([',', '_']).unwrap_or(rest);
+    if let Some(precision) = rest.strip_prefix('.') {
+        let digits = precision.trim_start_matches(|c: char| c.is_ascii_digit());
+        if digits.len() == precision.len() {
+            return false;
+        }
+        rest = digits;
+    }
+    let kinds = "bcdeEfFgGnosxX%";
+    !spec.is_empty() && (rest.is_empty() || rest.chars().count() == 1 && rest.chars().all(|c| kinds.contains(c)))
 }
 
 /// How many bytes before a brace may tell what it is.
@@ -123,5 +188,48 @@ mod tests {
             assert!(braced(plain).all(|b| !b.latex), "{plain}");
         }
         assert_eq!(found("$x_{name}$ {{a}} {b\n} {}"), [("name", true, false), ("a", false, true), ("", false, false)]);
+    }
+
+    #[test]
+    fn what_format_reads_behind_a_name_is_told_from_data_and_code() {
+        for text in [
+            "{name!r}",
+            "{name!r:>10}",
+            "{name:03d}",
+            "{name:>10}",
+            "{name:*^5}",
+            "{name:,.2f}",
+            "{name:.1%}",
+            "{name[0]}",
+            "{name.upper}",
+            "{name[a].b:d}",
+            "{day:%Y-%m-%d}",
+            "{name:s}",
+        ] {
+            let lead = braced(text).next().and_then(|b| b.formatted().map(|(lead, _)| lead.to_owned()));
+            assert!(matches!(lead.as_deref(), Some("name" | "day")), "{text}");
+        }
+        for text in [
+            "{name}",
+            "{name: B}",
+            "{name:red}",
+            "{name:}",
+            "{name!}",
+            "{name!x}",
+            "{name.}",
+            "{name[]}",
+            "{name, b}",
+            "{x:d}",
+            "{1.5}",
+            "{name(0)}",
+            "{name;}",
+            "{name:.f}",
+            "{}",
+            "{name\u{ff1a}s}",
+            "{name:\u{4e2d}}",
+        ] {
+            assert!(braced(text).all(|b| b.formatted().is_none()), "{text}");
+        }
+        assert!(braced(&format!("{{name{}}}", ".a".repeat(500_000))).all(|b| b.formatted().is_none()));
     }
 }

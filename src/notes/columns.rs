@@ -53,7 +53,13 @@ fn reader(subject: &Subject, out: &mut Vec<Note>) {
         (true, true) => {
             (if near { Note::warning } else { Note::info }, format!("; '{{{name}}}' is left empty all the same"))
         }
-        (true, false) => (Note::warning, ", so no column is masked".to_owned()),
+        // A split without answers may be meant, too; but another column in a template may be the answer.
+        (true, false) => {
+            let inputs = &reader.input_columns;
+            let other = |field: &&str| !inputs.iter().any(|own| own == field) && names(&texts, field);
+            let shown = !inputs.is_empty() && subject.fields.iter().any(other);
+            (if near || shown { Note::warning } else { Note::info }, ", so no column is masked".to_owned())
+        }
         (false, _) => (if near { Note::warning } else { Note::info }, String::new()),
     };
     out.push(note("missing_output_column", place, lacking + &becomes, hint(subject, name)));

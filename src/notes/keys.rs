@@ -1,12 +1,11 @@
 //! Keys that nothing reads.
 
+use super::structure::{in_labels, takes_first};
 use super::{Note, Subject, listed};
 use crate::near::near;
 use crate::plan::{Choice, Output, READER_KEYS};
 use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
-use crate::template::{
-    Body, MEDIA_KEY, Modality, PROMPT_KEYS, RAW_KEYS, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path,
-};
+use crate::template::{MEDIA_KEY, Modality, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
 use crate::value::Value;
 
 /// Whether a key of a turn that nothing reads is likely meant as its prompt: misspelt, or what others call it.
@@ -43,11 +42,7 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
         Template::Prompt(prompt) => {
             if let Shape::Labels(items) = &prompt.shape {
                 let bare = value.get("type").is_none() && prompt.path == path;
-                for (label, body) in items {
-                    let Some(name) = label.as_str() else { continue };
-                    // Turns that are no dialogue: of a section, more likely than of a label.
-                    like_key(name, &prompt.path, bare, matches!(body, Body::Bad(_)), out);
-                }
+                in_labels(items, &prompt.path, bare, takes_first(subject, prompt, path), out);
                 let map = inner.or_else(|| value.get("template").filter(|_| !bare)).unwrap_or(value);
                 let Value::Dict(entries) = map else { return };
                 for (label, entry) in entries {
@@ -98,21 +93,6 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
     }
 }
 
-/// A label that is more likely a misspelt key of a template, or of a dialogue.
-fn like_key(label: &str, path: &str, bare: bool, section: bool, out: &mut Vec<Note>) {
-    let own: Vec<&str> = if bare { [PROMPT_KEYS, RAW_KEYS].concat() } else { Vec::new() };
-    let keys = own.iter().chain(if section { SECTIONS } else { &[] }).copied();
-    let meant = if own.contains(&label) { Some(label) } else { near(label, keys) };
-    let Some(meant) = meant else { return };
-    let message = format!("'{label}' is a label here: a dict with other keys than a template's is a label map");
-    let remedy = if meant == label {
-        format!("'{label}' needs a key 'template' or 'messages' beside it, and only keys of a template")
-    } else {
-        format!("did you mean '{meant}'?")
-    };
-    out.push(Note::warning("label_like_key", path, message, remedy));
-}
-
 fn in_retriever(subject: &Subject, out: &mut Vec<Note>) {
     let (count, what) = match &subject.config.retriever.choice {
         Choice::Fixed(ids) => (ids.len(), "fix_id_list"),
@@ -134,6 +114,14 @@ fn in_dict(value: &Value, path: &str, known: &[&str], out: &mut Vec<Note>) {
     if let Value::Dict(items) = value {
         let keys: Vec<_> = items.iter().map(|(key, _)| key.key()).collect();
         in_keys(&keys.iter().map(|key| &**key), path, known, true, out);
+    }
+}
+
+/// Keys of a dict that are near to one that is read; the others may be anything.
+pub(super) fn near_keys(value: &Value, path: &str, known: &[&str], out: &mut Vec<Note>) {
+    if let Value::Dict(items) = value {
+        let keys: Vec<_> = items.iter().map(|(key, _)| key.key()).collect();
+        in_keys(&keys.iter().map(|key| &**key), path, known, false, out);
     }
 }
 

@@ -7,8 +7,10 @@
 
 mod braces;
 mod columns;
+mod inferencer;
 mod keys;
 mod placeholders;
+mod structure;
 mod texts;
 mod turns;
 
@@ -66,6 +68,8 @@ impl Note {
 pub struct Tables<'a> {
     /// Columns of the samples, in order.
     pub samples: Vec<&'a str>,
+    /// Those columns of the samples that hold texts, where the types are known.
+    pub texts: Vec<&'a str>,
     /// Columns of the examples, where there are any.
     pub examples: Option<Vec<&'a str>>,
     /// Whether examples and samples are the same table.
@@ -82,6 +86,8 @@ pub fn notes(settings: &Settings, config: &Config, tables: &Tables) -> Vec<Note>
     let fields: Vec<&str> = tables.samples.iter().copied().filter(|name| Some(*name) != index).collect();
     let subject = Subject { settings, config, fields, tables };
     keys::notes(&subject, &mut out);
+    structure::notes(&subject, &mut out);
+    inferencer::notes(&subject, &mut out);
     turns::notes(&subject, &mut out);
     placeholders::notes(&subject, &mut out);
     columns::notes(&subject, &mut out);

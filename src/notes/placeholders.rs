@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::braces::{Braced, braced};
 use super::texts::{Filling, Site, sites};
-use super::{Note, Subject, listed};
+use super::{Note, Severity, Subject, listed};
 use crate::near::near;
-use crate::plan::{Choice, Substitution};
-use crate::template::{RawItem, Source, Template};
+use crate::plan::{Choice, Mode, Substitution};
+use crate::template::{Form, RawItem, Shape, Source, Template, key_path};
 use crate::value::Value;
 
 /// What a conversation is filled with.
@@ -29,7 +29,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
             in_text(subject, main, site, &subject.fields, false, out);
         }
     }
-    let used = uses_column(subject, main, &texts);
+    let used = uses_column(subject, main, &rendered(subject, main, &texts));
     // Of a table without columns nothing can be named.
     let nameable = !subject.fields.is_empty();
     if nameable && !used && chat.is_none() && out.len() == before && !explained(out, path) {
@@ -57,11 +57,32 @@ fn chat_template(subject: &Subject) -> Option<Template> {
     is_chat.then(parsed).flatten()
 }
 
-/// Whether a misspelt key says already why no column stands in a template.
+/// Whether a note says already why no column stands in a template.
 fn explained(notes: &[Note], path: &str) -> bool {
-    notes
-        .iter()
-        .any(|note| note.code == "unread_key" && note.place.starts_with(path) && note.message.ends_with("no text"))
+    notes.iter().any(|note| {
+        let why = match note.code {
+            "unread_key" => note.message.ends_with("no text"),
+            "label_like_key" | "round_without_list" => note.severity == Severity::Warning,
+            _ => false,
+        };
+        why && note.place.starts_with(path)
+    })
+}
+
+/// What of a template's texts is rendered: for generation a label map's first alone.
+fn rendered<'t>(subject: &Subject, main: &Template, texts: &[Site<'t>]) -> Vec<Site<'t>> {
+    if let Template::Prompt(prompt) = main
+        && let Shape::Labels(items) = &prompt.shape
+        && let Some((first, _)) = items.first()
+        && subject.config.mode == Mode::Gen
+        && prompt.tokens.is_none()
+    {
+        let path = key_path(&prompt.path, first);
+        let of_first =
+            |place: &str| place.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        return texts.iter().filter(|site| of_first(&site.place)).cloned().collect();
+    }
+    texts.to_vec()
 }
 
 fn tokens_of(template: &Template) -> Option<&crate::template::ColumnTokens> {
@@ -109,7 +130,15 @@ fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str]
                 out.push(unfilled(site, name, &why, "put it into the tagged text of 'content'"));
             }
             Filling::Stretch(own) => out.extend(unknown(site, &found, &[own])),
-            Filling::Columns if columns.contains(&name) || subject.masks(name) && !example => {}
+            Filling::Columns if columns.contains(&name) || subject.masks(name) && !example => {
+                if found.doubled && !found.latex {
+                    let message = format!("'{{{{{name}}}}}' keeps its outer braces around what is filled in");
+                    let remedy = format!("if they are not meant, write '{{{name}}}'");
+                    out.push(Note::info("doubled_braces", &site.place, message, remedy));
+                }
+            }
+            // Of a table without columns nothing can be named.
+            Filling::Columns if subject.tables.samples.is_empty() => {}
             Filling::Columns if example && known => out.push(Note::warning(
                 "example_column",
                 &site.place,
@@ -132,9 +161,12 @@ fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str]
                     continue;
                 }
                 let index = matches!(&subject.config.retriever.choice, Choice::Column(own) if own == name);
-                let mut note = unknown(site, &found, columns);
+                let own: Vec<&str> = columns.iter().copied().chain(subject.config.masked()).collect();
+                let mut note = unknown(site, &found, columns).or_else(|| formatted(site, &found, &own));
                 if let (true, Some(note)) = (index, &mut note) {
                     note.message = format!("'{{{name}}}' is the retriever's column, which is no field of a sample");
+                } else if let (true, Some(note)) = (is_emptied(template, site, name), &mut note) {
+                    note.message = format!("'{{{name}}}' names no column, so nothing is put in its place");
                 }
                 out.extend(note);
             }
@@ -173,6 +205,28 @@ fn unknown(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
         None => format!("the columns are {}", listed(columns.iter().copied())),
     };
     Some(Note::warning("unknown_placeholder", &site.place, message, remedy))
+}
+
+/// A note on a placeholder that says how a column's value is to be formed, as Python's `format` would read it.
+fn formatted(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
+    let (lead, _) = found.formatted().filter(|_| !found.latex)?;
+    let meant = if columns.contains(&lead) { lead } else { near(lead, columns.iter().copied())? };
+    let message =
+        format!("'{{{}}}' stays in every prompt as it is: only a column's bare name is filled in", found.name);
+    let remedy = if meant == lead {
+        format!("write '{{{lead}}}', and give the column the form that is meant")
+    } else {
+        format!("did you mean '{{{meant}}}'?")
+    };
+    Some(Note::warning("placeholder_format", &site.place, message, remedy))
+}
+
+/// Whether a placeholder without a column gives nothing: that of a medium in the compact form.
+fn is_emptied(template: &Template, site: &Site, name: &str) -> bool {
+    let Template::Media(media) = template else { return false };
+    let own = media.media.iter().filter(|own| own.place == site.place && matches!(own.form, Form::Compact { .. }));
+    let mut parts = own.flat_map(|own| own.parts.iter().flatten());
+    parts.any(|part| *part.placeholder == *name && part.text.literal() == *site.text)
 }
 
 fn unused(path: &str, one: &str, many: &str, columns: &[&str]) -> Note {

@@ -67,7 +67,10 @@ def noted(harness: str) -> tuple[int, dict[tuple[str, str, str, str, str], str]]
             except pp.TemplateError:
                 continue  # a retriever that isn't computed here, roles that this meta template lacks, ...
             made = 1
-            for note in renderer.notes(pa.schema([(name, pa.string()) for name in columns])).to_pylist():
+            # A conversation's data have a text a turn.
+            turns = "MultiTurnPromptTemplate" in str(config["infer_cfg"].get("prompt_template"))
+            kind = pa.list_(pa.string()) if turns else pa.string()
+            for note in renderer.notes(pa.schema([(name, kind) for name in columns])).to_pylist():
                 found.setdefault((file, *map(note.get, ("severity", "code", "place", "message"))), note["remedy"])
         count += made
     return count, found
