@@ -210,3 +210,12 @@ def test_an_exporter_that_fails_tells_why() -> None:
     for call in (RENDERER.render, RENDERER.stream, RENDERER):
         with pytest.raises(OSError, match="no such table"):
             call(Failing())
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_lists_of_a_fixed_size_within_such_lists_are_repeated(start):
+    rows = [[[n, n + 1], [n + 2, n + 3]] for n in range(0, 40, 4)]
+    kept = pa.array(rows, pa.list_(pa.list_(pa.uint64(), 2), 2)).slice(start, 4)
+    samples = pa.table({"q": ["x"] * 4, "kept": kept})
+    table = pp.Renderer("{q}", mode="ppl", labels=["A", "B"]).render(samples, keep=["kept"])
+    assert table["kept"].to_pylist() == [value for value in rows[start : start + 4] for _ in "AB"]

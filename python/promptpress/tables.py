@@ -370,6 +370,9 @@ def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
         return data_type.wrap_array(_take(array.storage, rows))
     if data_type in (pa.string_view(), pa.binary_view()):
         return _take_views(array, rows)
+    if types.is_fixed_size_list(data_type) and array.offset:
+        # pyarrow 26 takes the wrong items of lists of a fixed size within such lists, if they are a slice.
+        array = pa.concat_arrays([array, array.slice(0, 0)])
     if not _holds_views_or_runs(data_type):
         return array.take(rows)
     try:

@@ -252,7 +252,7 @@ def test_a_method_that_was_removed(said, rendered, monkeypatch):
 def test_how_rows_of_a_dataset_are_found(module, path, said, rendered, monkeypatch):
     owner, name = place(module, path)
     own = getattr(owner, name)
-    monkeypatch.setattr(owner, name, lambda *arguments, **others: own(*arguments, **others))
+    monkeypatch.setattr(owner, name, lambda *arguments, **others: own(*arguments, **others))  # noqa: PLW0108
     off, on = answers(case(TEMPLATES["dialogue"], **MODELS["text"]))
     assert on == off
     assert len(said) == 1
