@@ -17,7 +17,10 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
 from promptpress import _core
+
+pytestmark = UNWARNED  # texts stand where lists should, among other things
 
 
 @dataclass

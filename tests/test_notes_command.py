@@ -99,14 +99,14 @@ MISSPELT = {**DATASET["infer_cfg"], "inferencer": {"type": "PPLInferencr"}}
     ],
 )
 def test_strict_takes_what_a_harnesss_configuration_is_warned_of(command, config, place):
-    code, (line,), prompts = command(config)
+    code, lines, prompts = command(config)
     assert (code, prompts) == (ExitCode.OK, ["1+1=?"])
-    assert line.startswith(f"promptpress: note: {place}")
+    assert lines[0].startswith(f"promptpress: note: {place}")
     for more in ([], ["--quiet"]):
-        code, (line,), prompts = command(config, "--strict", *more)
+        code, (*_, line), prompts = command(config, "--strict", *more)
         assert (code, prompts) == (ExitCode.CONFIGURATION, None)
         assert line.startswith(f"promptpress: error: {place}")
-        assert line.endswith("(--strict)")
+        assert "(--strict" in line
 
 
 def test_strict_lets_pass_what_is_no_mistake(command):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
@@ -21,13 +21,14 @@ from promptpress.kept import names_of, repeated
 from promptpress.label_values import are_plain, column_labels, label_or_text
 from promptpress.model_classes import did_you_mean, meta_template_of
 from promptpress.remedies import known_arguments, led_on, of_examples
-from promptpress.settings import canonical, plain, plain_settings
+from promptpress.same_texts import same_texts
+from promptpress.settings import canonical, plain_settings
 from promptpress.tables import as_reader, as_table, column_names, core_schema, for_core
+from promptpress.token_texts import Tokens, token_texts
 
 __all__ = ["Renderer"]
 
 Template = str | Mapping[Any, Any] | Sequence[Any]
-Tokens = Mapping[int, str] | Callable[[int], str | None]
 
 
 class Renderer:
@@ -147,7 +148,7 @@ class Renderer:
         if self._compiled is None or self._compiled.left_behind:
             install_printable()
             examples, lower = (None, None) if self._examples is None else for_core(self._examples, of="examples")
-            text = None if self._tokens is None else _token_texts(self._tokens)
+            text = None if self._tokens is None else token_texts(self._tokens)
             try:
                 compiled = _core.Renderer(self._settings, examples, text, lower)
             except _core.TemplateError as error:
@@ -584,7 +585,7 @@ class Renderer:
             return False
         if self._examples is None or other._examples is None:
             return self._examples is other._examples
-        return _same(self._examples, other._examples)
+        return same_texts(self._examples, other._examples)
 
     def __hash__(self) -> int:
         return hash(canonical(self._settings))
@@ -616,41 +617,6 @@ def _examples_table(examples: Any) -> pa.Table:
         return as_table(examples)
     except TypeError as error:
         raise of_examples(error) from None
-
-
-def _token_texts(tokens: Tokens) -> Callable[[int], str | None]:
-    """The texts of token ids, each checked when it is asked for: a vocabulary has more of them than a meta template."""
-    find = tokens.get if isinstance(tokens, Mapping) else tokens
-
-    def text(token: int) -> str | None:
-        found = plain(find(token), f"tokens[{token}]")
-        if found is not None and not isinstance(found, str):
-            message = f"expected the token's text or None, found {type(found).__name__}"
-            raise template_error(message, f"tokens[{token}]")
-        return found
-
-    return text
-
-
-def _same(one: pa.Table, other: pa.Table) -> bool:
-    """Whether two tables give the same texts: NaN is NaN's equal here, and 0.0 isn't that of -0.0."""
-    if one.schema != other.schema or len(one) != len(other):
-        return False
-    for mine, theirs in zip(one.columns, other.columns, strict=True):
-        if _FLOATS.search(str(mine.type)):
-            try:
-                same = repr(mine.to_pylist()) == repr(theirs.to_pylist())
-            except Exception:  # values that Python can't have, whatever their type raises for it
-                written = [table_bytes(pa.table({"": column})) for column in (mine, theirs)]
-                same = written[0] == written[1] or mine.equals(theirs)
-            if not same:
-                return False
-        elif not mine.equals(theirs):
-            return False
-    return True
-
-
-_FLOATS = re.compile("float|double")
 
 
 introduce()
