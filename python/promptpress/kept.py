@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress import _compute as pc
 from promptpress import _core
-from promptpress.tables import taken
+from promptpress.errors import render_error
+from promptpress.model_classes import did_you_mean
+from promptpress.tables import column_names, taken
 
-__all__ = ["names_of", "repeated"]
+__all__ = ["kept_schema", "names_of", "repeated"]
 
 
 def names_of(keep: Iterable[str]) -> list[str]:
@@ -39,6 +41,35 @@ def names_of(keep: Iterable[str]) -> list[str]:
             message = f"keep: expected column names, found {name!r}"
             raise TypeError(message)
     return names
+
+
+def kept_schema(schema: pa.Schema, keep: Sequence[str], own: list[pa.Field]) -> pa.Schema:
+    """Put the fields of kept columns before the output's own.
+
+    Args:
+        schema: The samples' schema.
+        keep: Names of the columns to keep.
+        own: The output's own fields.
+
+    Returns:
+        The output's schema.
+
+    Raises:
+        RenderError: If a kept column is missing, stands there twice, or has the name of an output column.
+
+    """
+    for n, name in enumerate(keep):
+        if name not in column_names(schema):
+            known = ", ".join(repr(known) for known in schema.names)
+            message = f"keep: the table has no column {name!r}; it has {known}{did_you_mean(name, schema.names)}"
+            raise render_error(message, column=name)
+        if name in keep[:n]:
+            message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
+            raise render_error(message, column=name)
+        if any(field.name == name for field in own):
+            message = f"column {name!r} is kept and has the name of an output column; rename that by names="
+            raise render_error(message, column=name)
+    return pa.schema([*(schema.field(name) for name in keep), *own])
 
 
 def repeated(column: Any, start: int, times: int, samples: pa.Array | None) -> list[pa.Array]:

@@ -17,9 +17,9 @@ from promptpress.conversation import Conversation
 from promptpress.errors import render_error, template_error
 from promptpress.from_config import renderer_arguments
 from promptpress.ipc_bytes import bytes_table, table_bytes
-from promptpress.kept import names_of, repeated
+from promptpress.kept import kept_schema, names_of, repeated
 from promptpress.label_values import are_plain, column_labels, label_or_text
-from promptpress.model_classes import did_you_mean, meta_template_of
+from promptpress.model_classes import meta_template_of
 from promptpress.remedies import known_arguments, led_on, of_examples
 from promptpress.same_texts import same_texts
 from promptpress.settings import canonical, plain_settings
@@ -433,19 +433,7 @@ class Renderer:
         return known[2]
 
     def _new_output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
-        own = list(self._core.output_fields(core_schema(schema)))
-        for n, name in enumerate(keep):
-            if name not in column_names(schema):
-                known = ", ".join(repr(known) for known in schema.names)
-                message = f"keep: the table has no column {name!r}; it has {known}{did_you_mean(name, schema.names)}"
-                raise render_error(message, column=name)
-            if name in keep[:n]:
-                message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
-                raise render_error(message, column=name)
-            if any(field.name == name for field in own):
-                message = f"column {name!r} is kept and has the name of an output column; rename that by names="
-                raise render_error(message, column=name)
-        return pa.schema([*(schema.field(name) for name in keep), *own])
+        return kept_schema(schema, keep, list(self._core.output_fields(core_schema(schema))))
 
     @property
     def required_columns(self) -> list[str]:
