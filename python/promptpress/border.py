@@ -15,7 +15,16 @@ from promptpress.ipc_bytes import bytes_table, table_bytes
 
 __all__ = ["check_values", "checked", "in_one_chunk"]
 
-_DICTIONARY = pa.dictionary(pa.int8(), pa.null()).id
+_PLAIN = frozenset(
+    kind.id
+    for kind in (
+        *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.bool_()),
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64()),
+    )
+)
+"""Types of which pyarrow looks at everything, and that nothing lies within."""
+
 
 _NEEDED = {
     pa.string_view().id: (1,),
@@ -53,7 +62,7 @@ def checked(table: pa.Table) -> pa.Table:
     promptpress.RenderError: column "q": the Arrow array is malformed: In chunk 0: ...
 
     """
-    odd, nested = [], []
+    odd, nested, several = [], [], False
     for at, column in enumerate(table.itercolumns()):
         try:
             chunks = column.chunks
@@ -61,9 +70,10 @@ def checked(table: pa.Table) -> pa.Table:
             name = table.schema.field(at).name
             message = f'column "{name}": pyarrow knows its type, {column.type}, but has no arrays of it'
             raise render_error(message, column=name) from error
-        if any(list(map(_is_odd, chunks))):  # all of them: any would stop at the first
+        several = several or len(chunks) > 1
+        if True in [_is_odd(chunk) for chunk in chunks]:  # all of them: any would stop at the first
             odd.append(at)
-        if column.type.num_fields or column.type.id == _DICTIONARY:
+        if column.type.id not in _PLAIN:
             nested.append(at)
     check_buffers(table)
     # What lies within an array is looked at only when the array is known to hold it.
@@ -72,7 +82,7 @@ def checked(table: pa.Table) -> pa.Table:
         own = table.select([at])
         check_values(own)
         table = table.set_column(at, table.schema.field(at), bytes_table(table_bytes(own)).column(0))
-    if any(column.num_chunks > 1 for column in table.itercolumns()):
+    if several:
         table = pa.Table.from_batches(table.to_batches(), table.schema)
         check_buffers(table)
     return table
@@ -137,18 +147,24 @@ def _is_odd(array: pa.Array) -> bool:
     if array.offset < 0:
         message = "the table is malformed: an array starts before its buffers"
         raise render_error(message)
-    data_type = array.type
     buffers = array.buffers()
+    if array.type.id not in _PLAIN:
+        _check_kind(array, buffers)
+    for buffer in buffers:  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
+        if buffer is not None and buffer.address % 8:
+            return True
+    return False
+
+
+def _check_kind(array: pa.Array, buffers: list[pa.Buffer | None]) -> None:
+    """Refuse what types that aren't plain may lack."""
+    data_type = array.type
     if data_type.id in _NEEDED and len(array) and any(buffers[n] is None for n in _NEEDED[data_type.id]):
         message = f"the table is malformed: an array of type {data_type} lacks a buffer"
         raise render_error(message)
     if types.is_fixed_size_list(data_type) and (array.offset + len(array)) * data_type.list_size > len(array.values):
         message = "the table is malformed: lists of a fixed size end behind their items"
         raise render_error(message)
-    for buffer in buffers:  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
-        if buffer is not None and buffer.address % 8:
-            return True
-    return False
 
 
 def _is_odd_within(array: pa.Array) -> bool:
