@@ -219,3 +219,18 @@ def test_lists_of_a_fixed_size_within_such_lists_are_repeated(start):
     samples = pa.table({"q": ["x"] * 4, "kept": kept})
     table = pp.Renderer("{q}", mode="ppl", labels=["A", "B"]).render(samples, keep=["kept"])
     assert table["kept"].to_pylist() == [value for value in rows[start : start + 4] for _ in "AB"]
+
+
+def test_a_sliced_struct_with_a_dictionary_that_has_a_null_among_its_values():
+    keys = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 1], pa.int8()), pa.array(["a", None, "b"]))
+    inner = pa.StructArray.from_arrays([keys], ["k"])
+    outer = pa.StructArray.from_arrays([inner, pa.array(range(4))], ["i", "n"])
+    samples = pa.table({"s": outer}).slice(1, 3)
+    values = [str(value) for value in samples["s"].to_pylist()]
+    assert pp.Renderer("{s}").render(samples)["prompt"].to_pylist() == values
+    template = {"type": "PromptTemplate", "template": "</E>{q}", "ice_token": "</E>"}
+    train = pa.table({"s": pa.chunked_array([outer.slice(1, 2), outer.slice(2, 2)]), "a": ["x"] * 4})
+    retriever = {"type": "FixKRetriever", "fix_id_list": [3, 0]}
+    renderer = pp.Renderer(template, "{s}", retriever, examples=train, reader={"output_column": "a"})
+    texts = [str(value) for value in train["s"].to_pylist()]
+    assert renderer.render(pa.table({"q": ["y"], "a": ["z"]}))["prompt"].to_pylist() == [f"{texts[3]}\n{texts[0]}\ny"]

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress.errors import render_error
+from promptpress.ipc_bytes import bytes_table, table_bytes
 
 _MAX_DECIMAL_SCALE = {4: 9, 8: 18, 16: 38, 32: 76}
 """Largest scale that pyarrow prints, by the decimal's width in bytes: its largest precision."""
@@ -87,7 +88,11 @@ def lower(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Tab
         column = table.column(index)
         if is_native(column.type):
             if _nests_struct(column.type) and any(_is_sliced(chunk) for chunk in column.chunks):
-                chunks = [_copied(chunk) if _is_sliced(chunk) else chunk for chunk in column.chunks]
+                try:
+                    chunks = [_copied(chunk) if _is_sliced(chunk) else chunk for chunk in column.chunks]
+                except pa.ArrowException as error:
+                    message = f'column "{name}": the Arrow array is malformed: {error}'.replace("\0", "\\x00")
+                    raise render_error(message, column=name) from error
                 table = table.set_column(index, table.field(index), pa.chunked_array(chunks, column.type))
             continue
         texts = pa.chunked_array(list(_texts(column, name, first_row)), pa.large_string())
@@ -332,5 +337,9 @@ def children(array: pa.Array) -> list[pa.Array]:
 
 def _copied(array: pa.Array) -> pa.Array:
     """Copy `array`, with no offset anywhere."""
-    # One array alone would come back as it is.
-    return pa.concat_arrays([array, array.slice(0, 0)])
+    array.validate(full=True)
+    try:
+        # One array alone would come back as it is.
+        return pa.concat_arrays([array, array.slice(0, 0)])
+    except pa.ArrowInvalid:  # of dictionaries with a null among their values, even if they are the same
+        return bytes_table(table_bytes(pa.table({"": array}))).column(0).combine_chunks()
