@@ -283,6 +283,16 @@ def test_an_array_that_starts_before_its_buffers_is_refused(nested: bool) -> Non
         pp.Renderer("{n}").render(pa.Table.from_arrays([array], ["n"]))
 
 
+def test_an_array_that_starts_behind_its_buffers_is_refused() -> None:
+    items = pa.Array.from_buffers(pa.decimal256(76, 40), 0, [None, pa.py_buffer(b"")], offset=2**20)
+    zeros = pa.py_buffer(bytes(8))
+    array = pa.Array.from_buffers(pa.list_view(items.type), 2, [None, zeros, zeros], children=[items])
+    with pytest.raises(pp.RenderError, match="starts behind its buffers"):
+        pp.Renderer("{n}").render(pa.Table.from_arrays([array], ["n"]))
+    empty = pa.array([1, 2, 3]).slice(3)
+    assert pp.Renderer("{n}").render(pa.Table.from_arrays([empty], ["n"])).num_rows == 0
+
+
 def test_a_name_that_is_no_text_is_refused() -> None:
     schema = pa.schema([pa.field("name", pa.int64())])
     data = pa.Table.from_arrays([pa.array([1])], schema=schema)

@@ -148,12 +148,27 @@ def _is_odd(array: pa.Array) -> bool:
         message = "the table is malformed: an array starts before its buffers"
         raise render_error(message)
     buffers = array.buffers()
+    if array.offset and not len(array) and _starts_behind(array, buffers):
+        message = "the table is malformed: an array starts behind its buffers"
+        raise render_error(message)
     if array.type.id not in _PLAIN:
         _check_kind(array, buffers)
     for buffer in buffers:  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
         if buffer is not None and buffer.address % 8:
             return True
     return False
+
+
+def _starts_behind(array: pa.Array, buffers: list[pa.Buffer | None]) -> bool:
+    """Whether an empty array's offset leads out of its second buffer: values, keys, offsets or views."""
+    data_type = array.type
+    if isinstance(data_type, pa.BaseExtensionType) or data_type.num_fields or types.is_null(data_type):
+        return False  # the second buffer is another's, or there is none
+    try:
+        width = data_type.bit_width
+    except ValueError:
+        width = 32  # offsets, at the least
+    return len(buffers) < 2 or buffers[1] is None or buffers[1].size * 8 < array.offset * width
 
 
 def _check_kind(array: pa.Array, buffers: list[pa.Buffer | None]) -> None:
