@@ -162,7 +162,7 @@ def _is_odd(array: pa.Array) -> bool:
 def _starts_behind(array: pa.Array, buffers: list[pa.Buffer | None]) -> bool:
     """Whether an empty array's offset leads out of its second buffer: values, keys, offsets or views."""
     data_type = array.type
-    if isinstance(data_type, pa.BaseExtensionType) or data_type.num_fields or types.is_null(data_type):
+    if isinstance(data_type, pa.BaseExtensionType) or types.is_nested(data_type) or types.is_null(data_type):
         return False  # the second buffer is another's, or there is none
     try:
         width = data_type.bit_width
