@@ -8,17 +8,16 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
-use super::batch::{Batch, Host};
-use super::emit::Emit;
-use super::engine::any_hard;
-use super::fill::Culprits;
-use super::outcome::Outcome;
-use super::planner::Plan;
-use super::renderer::{Bound, Renderer};
-use super::scalar::value_at;
-use super::shared::Shared;
+use super::bound::Bound;
+use super::compiled::Renderer;
+use super::input::{Batch, Host};
+use super::messages::Shared;
+use super::outcomes::{Emit, Outcome};
+use super::rows::any_hard;
+use super::substitution::Culprits;
+use super::values::value_at;
 use crate::error::{Error, Kind, Result};
-use crate::plan::{Draws, ExampleForm, Mode, Substitution};
+use crate::plan::{Draws, ExampleForm, Mode, Plan, Substitution};
 use crate::template::{Atom, Source, Template};
 use crate::threads;
 use crate::value::Value;

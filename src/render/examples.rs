@@ -1,241 +1,18 @@
 //! The examples' texts: every row of the train split that can be chosen, rendered once.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt32Array};
-use arrow_schema::DataType;
 
-use super::batch::{Batch, Host, names};
-use super::engine::{self, Shots, Texts};
-use super::fill::{self, Culprits, Traced};
-use super::planner::{Plan, Plans};
-use super::renderer::present;
-use super::runs::{Run, Shown};
-use super::scalar::{keys_of, readable, sound, value_at};
+use super::fragments::Parts;
+use super::input::{Batch, Host, names, present, readable, sound};
+use super::rows::fragments_of_forms;
+use super::substitution::{Culprits, Traced, traced};
+use super::values::{keys_of, value_at};
 use crate::error::{Error, Result};
-use crate::plan::{Columns, Config, ExampleForm, IceForm, Op, Program, Substitution, Tokens, messages_of};
-use crate::pytext::TextColumn;
-use crate::role::{Piece, Request};
+use crate::plan::{Columns, Config, ExampleForm, IceForm, Substitution, Tokens, messages_of};
 use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
-use crate::threads;
 use crate::value::Value;
-
-/// Texts of example parts, by example and part.
-#[derive(Default)]
-pub struct Parts {
-    /// The number of each example's first part.
-    starts: Vec<usize>,
-    texts: Texts,
-    /// How many parts each example has, where all have as many, and where these lie, with 32-bit offsets.
-    even: Option<(usize, Vec<i32>)>,
-    /// Which parts a field could be filled into; empty if none.
-    dirty: Vec<bool>,
-    /// By part, the column that it is as it stands: nothing of it is copied.
-    columns: Vec<Option<TextColumn>>,
-    /// How many examples have such parts; what is added behind them has none.
-    rows: usize,
-    /// Runs of them that were asked for, of all examples as they are now.
-    runs: Mutex<HashMap<Shown, Option<Arc<Run>>>>,
-}
-
-impl Parts {
-    /// The text of part `part` of example `example`.
-    #[inline]
-    pub fn bytes(&self, example: u32, part: u32) -> &[u8] {
-        let (bytes, start, end) = self.place(example, part);
-        &bytes[start..end]
-    }
-
-    /// The bytes of all parts, and where this one's are among them.
-    #[inline]
-    pub fn place(&self, example: u32, part: u32) -> (&[u8], usize, usize) {
-        if let Some(column) = self.column(example, part) {
-            return column.place(example as usize);
-        }
-        let at = self.starts[example as usize] + part as usize;
-        (&self.texts.bytes, self.texts.offsets[at], self.texts.offsets[at + 1])
-    }
-
-    /// Whether a field could be filled into it.
-    #[inline]
-    pub fn is_dirty(&self, example: u32, part: u32) -> bool {
-        self.any_dirty()
-            && self.column(example, part).is_none()
-            && self.dirty[self.starts[example as usize] + part as usize]
-    }
-
-    /// Whether a field could be filled into any part.
-    pub fn any_dirty(&self) -> bool {
-        !self.dirty.is_empty()
-    }
-
-    /// Where all examples have as many parts: how many, and where each begins and ends among which bytes.
-    pub fn even(&self) -> Option<(usize, &[i32], &[u8])> {
-        self.even.as_ref().map(|(each, offsets)| (*each, &offsets[..], &self.texts.bytes[..]))
-    }
-
-    fn make_even(&mut self, each: Option<usize>) {
-        let narrow =
-            || self.texts.offsets.iter().map(|offset| i32::try_from(*offset).ok()).collect::<Option<Vec<i32>>>();
-        self.even = each.and_then(|each| Some((each, narrow()?)));
-    }
-
-    /// How many examples there are.
-    pub fn len(&self) -> usize {
-        self.starts.len()
-    }
-
-    /// The lengths of some parts of each example, added up; of parts that each example has.
-    pub fn lengths(&self, parts: &[u32]) -> Option<Vec<usize>> {
-        let mut lengths = vec![0; self.starts.len()];
-        for part in parts {
-            if let Some(column) = self.as_column(*part) {
-                column.add_lengths(0..lengths.len(), &mut lengths);
-                continue;
-            }
-            let (each, offsets) = self.even.as_ref().filter(|(each, _)| (*part as usize) < *each)?;
-            let ends = offsets[*part as usize..].windows(2).step_by(*each);
-            for (length, ends) in lengths.iter_mut().zip(ends) {
-                *length += (ends[1] - ends[0]) as usize;
-            }
-        }
-        Some(lengths)
-    }
-
-    /// A run of these examples' parts, put together when it is first asked for; None where it can't be.
-    pub fn run(&self, shown: &Shown) -> Option<Arc<Run>> {
-        let known = |runs: &HashMap<_, Option<Arc<Run>>>| runs.get(shown).cloned();
-        let lock = || self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = known(&lock()) {
-            return made;
-        }
-        // Not under the lock: a thread that waits for others may take up work that asks for a run too.
-        let made = Run::new(self, shown).map(Arc::new);
-        lock().entry(shown.clone()).or_insert(made).clone()
-    }
-
-    /// The column that a part of every example is, as it stands.
-    pub fn as_column(&self, part: u32) -> Option<&TextColumn> {
-        self.columns.get(part as usize)?.as_ref().filter(|_| self.rows == self.starts.len())
-    }
-
-    #[inline]
-    fn column(&self, example: u32, part: u32) -> Option<&TextColumn> {
-        self.columns.get(part as usize)?.as_ref().filter(|_| (example as usize) < self.rows)
-    }
-
-    /// Render the parts of every row of a batch, all of one form that nothing is filled into later. Parts that are a
-    /// column as it stands are not copied.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` for a value without text.
-    pub fn of_rows(batch: &Batch, form: &[&Text]) -> Result<Self> {
-        threads::map((0..batch.columns.names.len()).collect(), |column| batch.prepare(column, true));
-        let mut programs: Vec<Program> =
-            form.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns)).collect();
-        let mut columns = vec![None; programs.len()];
-        for (program, column) in programs.iter_mut().zip(&mut columns) {
-            if let [Op::Field(field)] = program.ops[..]
-                && !program.always
-                && program.guards.is_empty()
-                && program.scanned.iter().all(|scanned| matches!(batch.hazards(*scanned), Ok(None)))
-            {
-                *column = Some(batch.texts(field)?.clone());
-                *program = Program::new(&[], batch.columns);
-            }
-        }
-        if columns.iter().all(Option::is_some) {
-            return Ok(Self { starts: vec![0; batch.rows], columns, rows: batch.rows, ..Self::default() });
-        }
-        let kinds = std::iter::repeat_n(Some(0), batch.rows);
-        let parts = Self::of_programs(batch, vec![programs], kinds, &Tokens::default())?;
-        Ok(Self { columns, rows: batch.rows, ..parts })
-    }
-
-    /// Render the parts of every row of a batch: those of the form `kinds[row]`, none where there is none. `tokens`
-    /// are placeholders that are filled in later.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` for a value without text.
-    pub fn render(
-        batch: &Batch,
-        forms: &[Vec<&Text>],
-        kinds: impl Iterator<Item = Option<usize>>,
-        tokens: &Tokens,
-    ) -> Result<Self> {
-        let program = |text: &&Text| Program::new(&[Piece::new((*text).clone())], batch.columns);
-        let forms = forms.iter().map(|texts| texts.iter().map(program).collect()).collect();
-        Self::of_programs(batch, forms, kinds, tokens)
-    }
-
-    /// [`Self::render`] of texts that are bound to the batch's columns already.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` for a value without text.
-    pub fn of_programs(
-        batch: &Batch,
-        forms: Vec<Vec<Program>>,
-        kinds: impl Iterator<Item = Option<usize>>,
-        tokens: &Tokens,
-    ) -> Result<Self> {
-        let plan = |programs: Vec<Program>| {
-            let programs = programs.into_iter().map(Arc::new).collect();
-            Arc::new(Plan { request: Request::List(Vec::new()), programs })
-        };
-        let mut all: Vec<Arc<Plan>> = forms.into_iter().map(plan).collect();
-        all.push(plan(Vec::new()));
-        let none = all.len() - 1;
-        let each: Vec<u32> = kinds.map(|kind| kind.unwrap_or(none) as u32).collect();
-        let mut counts = each.iter().map(|kind| all[*kind as usize].programs.len());
-        let first = counts.next();
-        let even = first.filter(|first| counts.all(|count| count == *first));
-        let mut starts = Vec::with_capacity(each.len());
-        let mut parts = 0;
-        for kind in &each {
-            starts.push(parts);
-            parts += all[*kind as usize].programs.len();
-        }
-        let plans = Plans { all, labels: 1, each: Some(each) };
-        let (shots, empty) = (Shots::default(), Parts::default());
-        let texts = engine::texts(batch, &plans, 0..batch.rows, &shots, &empty, usize::MAX)?.unwrap_or_default();
-        let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
-        let dirty: Vec<bool> =
-            if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
-        let dirty = if dirty.contains(&true) { dirty } else { Vec::new() };
-        let mut parts = Self { starts, texts, even: None, dirty, columns: Vec::new(), rows: 0, runs: Mutex::default() };
-        parts.make_even(even);
-        Ok(parts)
-    }
-
-    /// The same parts, each an example of its own.
-    #[must_use]
-    pub fn apart(mut self) -> Self {
-        self.runs = Mutex::default();
-        self.starts = (0..self.texts.offsets.len().saturating_sub(1)).collect();
-        self.make_even(Some(1));
-        self
-    }
-
-    /// Add an example with one part that nothing is filled into.
-    pub fn push(&mut self, text: &[u8]) -> u32 {
-        if self.texts.offsets.is_empty() {
-            self.texts.offsets.push(0);
-        }
-        self.starts.push(self.texts.offsets.len() - 1);
-        self.texts.bytes.extend(text);
-        self.texts.offsets.push(self.texts.bytes.len());
-        if self.any_dirty() {
-            self.dirty.push(false);
-        }
-        self.even = None;
-        self.runs = Mutex::default();
-        self.starts.len() as u32 - 1
-    }
-}
 
 /// The train split's rows that a configuration can choose.
 pub struct Examples {
@@ -373,7 +150,7 @@ impl Examples {
         let parts = |form: &'a Result<ExampleForm>| form.as_ref().map(ExampleForm::parts).unwrap_or_default();
         let forms: Vec<Vec<&Text>> = ice.kinds.iter().map(|(_, form)| parts(form)).collect();
         let kinds = self.kinds.iter().map(|kind| kind.as_ref().ok().copied());
-        Parts::render(&batch, &forms, kinds, tokens).map_err(in_examples)
+        fragments_of_forms(&batch, &forms, kinds, tokens).map_err(in_examples)
     }
 
     /// One example with its texts in place, each byte with its origin. `culprits` gets the column of every value that
@@ -434,7 +211,7 @@ impl Examples {
         let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let mut failed = None;
         let text = |_: u32, old: &Text| {
-            let traced = fill::traced(old, batch, row, culprits).unwrap_or_else(|e| {
+            let traced = traced(old, batch, row, culprits).unwrap_or_else(|e| {
                 failed.get_or_insert(in_examples(e));
                 Traced::new()
             });
@@ -471,18 +248,6 @@ impl Examples {
             None => Ok(out),
         }
     }
-}
-
-/// Whether Python sees a list in the cells of such a column.
-pub fn is_list(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::List(_)
-            | DataType::LargeList(_)
-            | DataType::FixedSizeList(..)
-            | DataType::ListView(_)
-            | DataType::LargeListView(_)
-    )
 }
 
 fn in_examples(error: Error) -> Error {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use super::batch::{Batch, Host};
-use super::fill::{Culprits, Traced, traced};
+use super::compiled::Renderer;
+use super::input::{Batch, Host, readable};
 use super::media::Shown;
-use super::renderer::Renderer;
-use super::scalar::{readable, value_at};
-use super::schema::label_text;
+use super::output_schema::label_text;
+use super::substitution::{Culprits, Traced, traced};
+use super::values::value_at;
 use crate::error::{Error, Result};
 use crate::plan::{Choice, Columns, ExampleForm, Mode, Output, merge_meta, message, messages_of, recipe};
 use crate::role::{Join, Message, Piece, Request, Slot};

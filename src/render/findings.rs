@@ -1,28 +1,13 @@
 //! What is noticed about samples that a harness renders without a word.
 
-use std::sync::Arc;
-
 use arrow_array::RecordBatch;
 
-use super::batch::{Batch, Host};
-use super::media::Shown;
-use super::renderer::Renderer;
+use super::compiled::Renderer;
+use super::input::{Batch, Host};
+use super::media::{Found, Shown};
 use crate::error::Result;
-use crate::plan::{Config, Finding};
+use crate::plan::Config;
 use crate::template::Template;
-
-/// Something noticed about a sample.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    /// The row.
-    pub row: usize,
-    /// The column.
-    pub column: Arc<str>,
-    /// What.
-    pub finding: Finding,
-    /// The beginning of what it is about.
-    pub excerpt: String,
-}
 
 impl Renderer {
     /// Everything noticed about samples, by row.

@@ -1,47 +1,46 @@
 //! Plans run over record batches.
+//!
+//! A batch passes the rooms in this order; each uses only those before it.
+//!
+//! | room | what |
+//! |---|---|
+//! | `input` | tables as they come in, checked, and the texts of their columns |
+//! | `values` | values of a configuration as Arrow and JSON, and cells as values |
+//! | `memory` | memory for what is rendered, shown as Arrow's strings |
+//! | `fragments` | texts that were rendered before the requests that show them |
+//! | `copying` | copying what a text is made of |
+//! | `substitution` | filling in fields where copying isn't enough |
+//! | `rows` | the row loop |
+//! | `media` | parts of messages from the samples' images, videos and sounds |
+//! | `messages` | requests as Arrow arrays, where they are more than texts |
+//! | `conversations` | requests of conversations and chats |
+//!
+//! The files beside the rooms put them to use.
 
-mod asked;
-mod batch;
-mod borrowed;
-mod chat;
-mod copy;
+mod bound;
+mod compiled;
+mod conversations;
+mod copying;
 mod divergence;
-mod emit;
-mod engine;
 mod examples;
-mod expansion;
 mod explain;
-mod fill;
 mod findings;
-mod infer;
-mod json;
-mod lists;
+mod fragments;
+mod input;
 mod media;
-mod message_type;
-mod nest;
-mod outcome;
-mod pages;
-mod plain;
-mod planner;
-mod ready;
-mod renderer;
-mod row;
-mod runs;
-mod scalar;
-mod schema;
-mod shared;
-mod shots;
-mod sites;
-mod strings;
-mod text_json;
-mod turns;
-mod writer;
-mod zipped;
+mod memory;
+mod messages;
+mod outcomes;
+mod output_schema;
+mod row_plans;
+mod rows;
+mod substitution;
+mod values;
 
-pub use batch::{Host, NoHost};
+pub use compiled::Renderer;
 pub use divergence::Divergence;
 pub use explain::Span;
-pub use fill::replaced;
-pub use findings::Found;
-pub use outcome::Outcome;
-pub use renderer::Renderer;
+pub use input::{Host, NoHost};
+pub use media::Found;
+pub use outcomes::Outcome;
+pub use substitution::replaced;

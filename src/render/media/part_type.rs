@@ -6,10 +6,10 @@ use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
-use super::super::infer::{build, string_type, structs, type_of, unify};
-use super::super::strings::Block;
 use crate::error::{Error, Result};
 use crate::plan::Layout;
+use crate::render::memory::Block;
+use crate::render::values::{build, string_type, structs, type_of, unify};
 use crate::template::{Media, Part, PartKey};
 use crate::value::Value;
 

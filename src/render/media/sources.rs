@@ -5,13 +5,10 @@ use std::sync::Arc;
 use arrow_array::{Array, LargeListArray, RecordBatch};
 use arrow_schema::DataType;
 
-use super::super::batch::Batch;
-use super::super::examples::is_list;
-use super::super::message_type::element_type;
-use super::super::zipped::large_lists;
 use super::tagged::{Content, cut, has_tag};
 use crate::error::{Error, Result, excerpt};
 use crate::pytext::{Span, TextColumn, list_of_strings};
+use crate::render::input::{Batch, element_type, is_list, large_lists};
 use crate::template::{END_TAG, Modality, Part};
 
 /// The column that holds a sample's tagged text, where there is one.

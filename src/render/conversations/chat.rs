@@ -1,0 +1,389 @@
+//! Chats: histories made of string columns, of list columns, or of a column of messages; one request a turn.
+//!
+//! Whatever a chat is made of, it becomes a list of messages: who speaks, and which of the rendered texts is said. A
+//! request is the part of that list before one of the assistant's messages.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_schema::{DataType, Field, Schema};
+
+use super::requests::{Conversations, Replies, RequestList, requested_turns};
+use super::zipped::Zipped;
+use crate::error::{Error, Result};
+use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, Substitution, Tokens, chat_request};
+use crate::pytext::TextColumn;
+use crate::render::fragments::Parts;
+use crate::render::input::{Batch, Host, cast, element_type, is_row_numbers, large_lists, readable};
+use crate::render::rows::fragments_of_programs;
+use crate::role::Piece;
+use crate::template::{Chat, DIALOGUE, Line};
+use crate::value::Value;
+
+/// What a batch's chats are made of, decided by its schema.
+enum Shape {
+    /// One entry a sample: all columns are strings.
+    Strings,
+    /// Several: all columns are lists of strings.
+    Lists,
+    /// This column is the chat.
+    Messages(String),
+}
+
+/// The messages of a batch's chats.
+struct Chats {
+    /// Where each sample's messages start; one more than there are samples.
+    starts: Vec<usize>,
+    /// Who speaks in each message, by its place in `roles`, and whether it has a text.
+    voices: Vec<(u32, bool)>,
+    /// What is said, by its place among `parts`.
+    texts: Vec<u32>,
+    roles: Vec<Value>,
+    parts: Parts,
+}
+
+const USER: u32 = 0;
+const ASSISTANT: u32 = 1;
+const ROLES: [&str; 3] = ["user", "assistant", "system"];
+
+impl Chats {
+    fn new(parts: Parts) -> Self {
+        let roles = ROLES.iter().map(|role| Value::from(*role)).collect();
+        Self { starts: vec![0], voices: Vec::new(), texts: Vec::new(), roles, parts }
+    }
+
+    fn say(&mut self, role: u32, text: u32) {
+        self.voices.push((role, true));
+        self.texts.push(text);
+    }
+
+    fn end(&mut self) {
+        self.starts.push(self.texts.len());
+    }
+}
+
+/// The requests of the chats of a batch whose first row is row `start`. `replies` are as those of conversations.
+///
+/// # Errors
+///
+/// `RenderError` for columns that make no chats, and for whatever a plan refuses.
+pub fn chat_requests(
+    chat: &Chat,
+    config: &Config,
+    batch: &RecordBatch,
+    start: usize,
+    replies: Option<Replies>,
+    host: &dyn Host,
+) -> Result<Conversations> {
+    let mut chats = match shape(chat, batch)? {
+        Shape::Messages(column) => messages(batch, &column, host)?,
+        Shape::Strings => {
+            for name in columns(chat, batch) {
+                if let Some((at, field)) = batch.schema_ref().column_with_name(name) {
+                    readable(field, batch.column(at))?;
+                }
+                present(batch.column_by_name(name), name)?;
+            }
+            let starts = (0..=batch.num_rows()).collect();
+            entries(chat, config, &Zipped { table: own_columns(chat, batch)?, starts }, host)?
+        }
+        Shape::Lists => entries(chat, config, &zipped(chat, batch)?, host)?,
+    };
+    let none = Columns::new([], None, config.substitution)?;
+    let (mut requests, mut planner, mut key) = (RequestList::new(start, 0), Planner::default(), Vec::new());
+    for sample in 0..batch.num_rows() {
+        let (first, end) = (chats.starts[sample], chats.starts[sample + 1]);
+        let turns: Vec<usize> = (first..end).filter(|n| chats.voices[*n].0 == ASSISTANT).collect();
+        if turns.is_empty() && config.infer_mode == InferMode::Last {
+            let message = "the chat has no message of the role 'assistant', which is the one to write";
+            return Err(Error::render(message).at_row(sample));
+        }
+        for turn in requested_turns(config.infer_mode, turns.len(), replies.map(|replies| replies.turn)) {
+            let history = first..turns[turn];
+            let mut voices = chats.voices[history.clone()].to_vec();
+            let mut texts = chats.texts[history].to_vec();
+            if let Some(replies) = replies {
+                let replied = replies.of(sample)?;
+                for (n, at) in turns[..turn].iter().enumerate() {
+                    voices[at - first] = (ASSISTANT, true);
+                    texts[at - first] = chats.parts.push(replied.bytes(n));
+                }
+            }
+            key.clear();
+            key.extend(voices.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
+            let voice = |voice: &u32| (&chats.roles[(voice / 2) as usize], voice % 2 == 1);
+            let request = || chat_request(config, &key.iter().map(voice).collect::<Vec<_>>());
+            let plan = planner.place(&key, || Ok(vec![Plan::new(request()?, &none)]));
+            requests.push(sample, turn, plan.map_err(|e| e.into_render().at_row(sample))?, 0..0, &texts);
+        }
+    }
+    Ok(requests.with(planner.plans, chats.parts))
+}
+
+/// The chats of entries: what the template says of each, or its question and its answer.
+fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> Result<Chats> {
+    let names = entries.table.schema_ref().fields().iter().map(|f| Arc::from(f.name().as_str()));
+    let fields = Columns::new(names, None, config.substitution)?;
+    let in_row = |error: Error| match error.place().row {
+        Some(entry) => error.at_row(entries.sample(entry)),
+        None => error,
+    };
+    let place = |name: &str| fields.names.iter().position(|own| &**own == name);
+    let rows = entries.table.num_rows();
+    let lines: &[Line] = match &chat.lines {
+        Some(Ok(lines)) => lines,
+        Some(Err(error)) if rows > 0 => return Err(error.clone().into_render().at_row(entries.sample(0))),
+        _ => &[],
+    };
+    let mut programs: Vec<Program> =
+        lines.iter().map(|line| Program::new(&[Piece::new(line.text.clone())], &fields)).collect();
+    if chat.lines.is_none() {
+        let [question] = &*chat.input_columns else {
+            return Err(Error::render(format!(
+                "without a prompt template one input column asks, and there are {}; \
+                 or a column {DIALOGUE:?} holds lists of messages, and here it doesn't",
+                chat.input_columns.len()
+            )));
+        };
+        programs.push(Program::field(place(question).ok_or_else(|| {
+            Error::render("the table has no such column, which reader.input_columns names").in_column(question)
+        })?));
+    }
+    let answer = chat.output_column.as_deref().and_then(place);
+    programs.push(answer.map_or_else(|| Program::new(&[], &fields), Program::field));
+    let each = programs.len() as u32;
+    let gold = each - 1;
+    let values = Batch::new(&fields, &entries.table, host);
+    let parts = fragments_of_programs(&values, vec![programs], std::iter::repeat_n(Some(0), rows), &Tokens::default());
+    let mut chats = Chats::new(parts.map_err(in_row)?.apart());
+    for (sample, bounds) in entries.starts.windows(2).enumerate() {
+        for first in (bounds[0]..bounds[1]).map(|entry| entry as u32 * each) {
+            let before = chats.texts.len();
+            if chat.lines.is_none() {
+                chats.say(USER, first);
+            }
+            for (line, text) in lines.iter().zip(first..) {
+                if !line.bare || stays(chats.parts.bytes(text, 0)) {
+                    let role = ROLES.iter().position(|role| *role == line.role).unwrap_or_default();
+                    chats.say(role as u32, text);
+                }
+            }
+            match chats.voices.last() {
+                _ if chats.texts.len() == before => {
+                    let message = "the template gives no message for this row: \
+                                   its strings are empty or hold the word \"section\"";
+                    return Err(Error::render(message).at_row(sample));
+                }
+                Some((ASSISTANT, _)) => {}
+                _ => chats.say(ASSISTANT, first + gold),
+            }
+        }
+        chats.end();
+    }
+    Ok(chats)
+}
+
+/// Whether a bare string of a template becomes a message. The harness looks for section markers among its items by
+/// their key, and finds the word in strings too.
+fn stays(text: &[u8]) -> bool {
+    !text.is_empty() && memchr::memmem::find(text, b"section").is_none()
+}
+
+/// The table's columns that take part, in the table's order.
+fn columns<'b>(chat: &'b Chat, batch: &'b RecordBatch) -> impl Iterator<Item = &'b str> {
+    let fields = batch.schema_ref().fields().iter();
+    fields.map(|field| field.name().as_str()).filter(|name| chat.holds(name))
+}
+
+fn own_columns(chat: &Chat, batch: &RecordBatch) -> Result<RecordBatch> {
+    let places = columns(chat, batch).map(|name| batch.schema_ref().index_of(name));
+    places.collect::<Result<Vec<_>, _>>().and_then(|p| batch.project(&p)).map_err(|e| Error::render(e.to_string()))
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_text(values),
+        DataType::RunEndEncoded(_, values) => is_text(values.data_type()),
+        other => matches!(other, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null),
+    }
+}
+
+fn is_messages(data_type: &DataType) -> bool {
+    matches!(element_type(data_type), Some(DataType::Struct(_) | DataType::Null))
+}
+
+fn shape(chat: &Chat, batch: &RecordBatch) -> Result<Shape> {
+    let fields: Vec<&Field> =
+        batch.schema_ref().fields().iter().map(|f| &**f).filter(|f| chat.holds(f.name())).collect();
+    let all = |is: &dyn Fn(&DataType) -> bool| fields.iter().all(|f| !is_row_numbers(f) && is(f.data_type()));
+    if all(&is_text) {
+        return Ok(Shape::Strings);
+    }
+    if all(&|t| element_type(t).is_some_and(|element| is_text(&element))) {
+        return Ok(Shape::Lists);
+    }
+    let field = |name: &str| fields.iter().find(|f| f.name() == name);
+    if let [name] = &*chat.input_columns
+        && field(name).is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type()))
+    {
+        return Ok(Shape::Messages(name.clone()));
+    }
+    if chat.input_columns.iter().any(|name| name == DIALOGUE) {
+        let found = field(DIALOGUE);
+        if found.is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type())) {
+            return Ok(Shape::Messages(DIALOGUE.to_owned()));
+        }
+        let found = found.map_or_else(|| "no such column".to_owned(), |f| described(f));
+        let message = format!("expected a list of messages (structs of role and content), found {found}");
+        return Err(Error::render(message).in_column(DIALOGUE));
+    }
+    let found: Vec<String> = fields.iter().map(|f| format!("{:?} is {}", f.name(), described(f))).collect();
+    Err(Error::render(format!(
+        "no chat can be made of these columns: {}; a chat needs strings in all of them, lists of strings in all of \
+         them, or one input column of lists of messages (structs of role and content)",
+        found.join(", ")
+    )))
+}
+
+fn described(field: &Field) -> String {
+    if is_row_numbers(field) {
+        return "of a type that Python alone reads".to_owned();
+    }
+    field.data_type().to_string()
+}
+
+/// Refuse a null among strings.
+fn present(column: Option<&ArrayRef>, name: &str) -> Result<()> {
+    let nulls = column.and_then(|column| column.logical_nulls());
+    match nulls.and_then(|nulls| (0..nulls.len()).find(|row| nulls.is_null(*row))) {
+        Some(row) => {
+            let message = "the value is null, and a chat is made of strings; fill it, or leave the row out";
+            Err(Error::render(message).at_row(row).in_column(name))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A list column, checked, as one of 64-bit offsets.
+fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
+    let fault = |e: String| Error::render(e).in_column(name);
+    let schema = batch.schema_ref();
+    let at = schema.index_of(name).map_err(|e| fault(e.to_string()))?;
+    let column = batch.column(at);
+    readable(schema.field(at), column)?;
+    let plain = match column.data_type() {
+        DataType::Dictionary(_, values) => cast(column, values),
+        DataType::RunEndEncoded(_, values) => cast(column, values.data_type()),
+        _ => Ok(column.clone()),
+    };
+    plain.and_then(|plain| large_lists(&plain)).map_err(|e| e.in_column(name))
+}
+
+/// The entries of list columns. A null is refused wherever it stands: the harness looks at whole lists.
+fn zipped(chat: &Chat, batch: &RecordBatch) -> Result<Zipped> {
+    let columns = columns(chat, batch).map(|name| Ok((name, lists(batch, name)?))).collect::<Result<Vec<_>>>()?;
+    let question = match &*chat.input_columns {
+        [name] => columns.iter().find(|(own, _)| own == name),
+        _ => None,
+    };
+    let nulls: Vec<_> = columns.iter().map(|(_, list)| list.values().logical_nulls()).collect();
+    for row in 0..batch.num_rows() {
+        // An only input column without elements is an empty chat, whatever stands in the output column.
+        if question.is_some_and(|(_, list)| list.is_valid(row) && list.value_length(row) == 0) {
+            continue;
+        }
+        for ((name, list), nulls) in columns.iter().zip(&nulls) {
+            let message = if list.is_null(row) {
+                "the list is null; an empty list means no turns"
+            } else {
+                let (start, end) = (list.value_offsets()[row] as usize, list.value_offsets()[row + 1] as usize);
+                if !nulls.as_ref().is_some_and(|nulls| (start..end).any(|n| nulls.is_null(n))) {
+                    continue;
+                }
+                "a null stands in the list, and a chat is made of strings; fill it, or leave the row out"
+            };
+            return Err(Error::render(message).at_row(row).in_column(*name));
+        }
+    }
+    Zipped::new(&columns, batch.num_rows())
+}
+
+/// The chats that a column holds.
+fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
+    let lists = lists(batch, name)?;
+    if let Some(row) = (0..lists.len()).find(|row| lists.is_null(*row)) {
+        return Err(Error::render("the chat is null; an empty list means no messages").at_row(row).in_column(name));
+    }
+    let offsets = lists.value_offsets();
+    let (first, last) = (offsets[0] as usize, offsets[lists.len()] as usize);
+    let values = lists.values().slice(first, last - first);
+    let at = |message: usize| offsets.partition_point(|start| *start as usize <= first + message) - 1;
+    let fault = |message: usize, what: String| Error::render(what).at_row(at(message)).in_column(name);
+    if let Some(null) = values.logical_nulls().and_then(|nulls| (0..nulls.len()).find(|n| nulls.is_null(*n))) {
+        return Err(fault(null, "a null stands among the messages".into()));
+    }
+    let Some(structs) = values.as_struct_opt() else {
+        // Lists of nothing at all: every chat is empty.
+        let mut chats = Chats::new(Parts::default());
+        (0..lists.len()).for_each(|_| chats.end());
+        return Ok(chats);
+    };
+    let child = |key: &str| child(structs, key).map_err(|e| e.in_column(name));
+    let (role, content) = (child("role")?, child("content")?);
+    if !is_text(role.data_type()) {
+        let message = format!("the role of a message is a string; here it is {}", role.data_type());
+        return Err(Error::render(message).in_column(name));
+    }
+    let silent = content.logical_nulls();
+    let speaks = |n: usize| silent.as_ref().is_none_or(|nulls| nulls.is_valid(n));
+    let mut parts = if is_text(content.data_type()) {
+        let columns = Columns::new([Arc::from("content")], None, Substitution::SinglePass)?;
+        let schema = Schema::new(vec![Field::new("content", content.data_type().clone(), true)]);
+        let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
+        let table = RecordBatch::try_new_with_options(Arc::new(schema), vec![content.clone()], &options)
+            .map_err(|e| Error::render(e.to_string()))?;
+        let batch = Batch::new(&columns, &table, host);
+        let kinds = std::iter::repeat_n(Some(0), values.len());
+        fragments_of_programs(&batch, vec![vec![Program::field(0)]], kinds, &Tokens::default())
+            .map_err(|e| e.in_column(name))?
+    } else if let Some(other) = (0..values.len()).find(|n| speaks(*n)) {
+        let message = format!(
+            "the content of a message is {}; a chat's contents are strings or null. Parts of several kinds have no \
+             form here: join their texts first",
+            content.data_type()
+        );
+        return Err(fault(other, message));
+    } else {
+        Parts::default()
+    };
+    let nothing = parts.push(b"");
+    let mut chats = Chats::new(parts);
+    let names = TextColumn::new(role)?;
+    let nobody = role.logical_nulls();
+    let mut known: HashMap<Option<Vec<u8>>, u32> =
+        ROLES.iter().zip(0..).map(|(role, n)| (Some(role.as_bytes().to_vec()), n)).collect();
+    for bounds in offsets.windows(2) {
+        for n in bounds[0] as usize - first..bounds[1] as usize - first {
+            let name = nobody.as_ref().is_none_or(|nulls| nulls.is_valid(n)).then(|| names.bytes(n));
+            let role = match ROLES.iter().position(|role| Some(role.as_bytes()) == name) {
+                Some(role) => role as u32,
+                None => *known.entry(name.map(<[u8]>::to_vec)).or_insert_with(|| {
+                    chats.roles.push(name.map_or(Value::None, |s| Value::from(&*String::from_utf8_lossy(s))));
+                    chats.roles.len() as u32 - 1
+                }),
+            };
+            chats.voices.push((role, speaks(n)));
+            chats.texts.push(if speaks(n) { n as u32 } else { nothing });
+        }
+        chats.end();
+    }
+    Ok(chats)
+}
+
+fn child<'s>(structs: &'s StructArray, key: &str) -> Result<&'s ArrayRef> {
+    structs.column_by_name(key).ok_or_else(|| {
+        Error::render(format!("a message needs role and content; these have {}", structs.column_names().join(", ")))
+    })
+}

@@ -1,0 +1,12 @@
+//! Requests of conversations: from list columns (`turns`) and from whatever a chat is made of (`chat`).
+//!
+//! Both zip columns (`zipped`), render what is said as fragments, and say which `requests` to make of them.
+
+mod chat;
+mod requests;
+mod turns;
+mod zipped;
+
+pub use chat::chat_requests;
+pub use requests::{Conversations, Replies};
+pub use turns::turn_requests;

@@ -1,0 +1,106 @@
+//! The requests that the conversations of a batch ask for, whatever family they are of.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, Int64Array};
+
+use crate::error::Result;
+use crate::plan::{InferMode, Plan};
+use crate::pytext::TextColumn;
+use crate::render::fragments::{Parts, Shots};
+
+/// A model's own replies: the turn that is asked for, and the replies before it, one list a conversation.
+#[derive(Clone, Copy)]
+pub struct Replies<'a> {
+    /// The turn, from 0.
+    pub turn: usize,
+    /// The replies, lists of strings with 64-bit offsets.
+    pub lists: &'a ArrayRef,
+}
+
+impl Replies<'_> {
+    /// The replies of a conversation.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a reply without text.
+    pub(super) fn of(&self, sample: usize) -> Result<TextColumn> {
+        TextColumn::new(&self.lists.as_list::<i64>().value(sample))
+    }
+}
+
+/// The requests of a batch's conversations, and all that stands in them.
+pub struct Conversations {
+    /// The sample of each request.
+    pub samples: Int64Array,
+    /// The turn of each request.
+    pub turns: Int64Array,
+    /// The plan of each request.
+    pub each: Vec<u32>,
+    /// The plans.
+    pub plans: Vec<Arc<Plan>>,
+    /// The fragments that each request shows.
+    pub shown: Shots,
+    /// The fragments.
+    pub fragments: Parts,
+}
+
+/// Requests in the making: which conversation, which turn, which plan, and the fragments that stand in it.
+pub(super) struct RequestList {
+    samples: Vec<i64>,
+    turns: Vec<i64>,
+    plans: Vec<u32>,
+    shown: Shots,
+    /// The row of the first sample.
+    start: usize,
+}
+
+impl RequestList {
+    /// No requests yet, of samples from row `start` on, among whose fragments there are `fragments` that lie side by side.
+    pub fn new(start: usize, fragments: usize) -> Self {
+        let shown = Shots { bounds: Vec::with_capacity(fragments), examples: (0..fragments as u32).collect() };
+        let (samples, turns) = (Vec::with_capacity(fragments), Vec::with_capacity(fragments));
+        Self { samples, turns, plans: Vec::with_capacity(fragments), shown, start }
+    }
+
+    /// Ask for turn `turn` of a sample by a plan, with fragments that lie side by side and then others.
+    #[inline]
+    pub fn push(&mut self, sample: usize, turn: usize, plan: u32, fragments: Range<usize>, more: &[u32]) {
+        self.samples.push((self.start + sample) as i64);
+        self.turns.push(turn as i64);
+        self.plans.push(plan);
+        if more.is_empty() {
+            self.shown.bounds.push((fragments.start, fragments.end));
+            return;
+        }
+        let first = self.shown.examples.len();
+        self.shown.examples.extend_from_within(fragments);
+        self.shown.examples.extend_from_slice(more);
+        self.shown.bounds.push((first, self.shown.examples.len()));
+    }
+
+    /// The requests, with the plans and the fragments that they name.
+    pub fn with(self, plans: Vec<Arc<Plan>>, fragments: Parts) -> Conversations {
+        Conversations {
+            samples: self.samples.into(),
+            turns: self.turns.into(),
+            each: self.plans,
+            plans,
+            shown: self.shown,
+            fragments,
+        }
+    }
+}
+
+/// Which of a conversation's `total` turns are asked for; `replied` is the one whose replies have come, if they do.
+pub(super) fn requested_turns(mode: InferMode, total: usize, replied: Option<usize>) -> Range<usize> {
+    match (mode, replied) {
+        (_, Some(turn)) if turn < total => turn..turn + 1,
+        (_, Some(_)) => 0..0,
+        // A conversation without turns asks for nothing.
+        (InferMode::Last, None) => total.saturating_sub(1)..total,
+        (_, None) => 0..total,
+    }
+}

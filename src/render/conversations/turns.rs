@@ -1,0 +1,120 @@
+//! Conversations: list columns of questions and answers, one request a turn.
+
+use std::sync::Arc;
+
+use arrow_array::builder::{LargeListBuilder, StringBuilder};
+use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch};
+use arrow_schema::DataType;
+
+use super::requests::{Conversations, Replies, RequestList, requested_turns};
+use super::zipped::Zipped;
+use crate::error::{Error, Result};
+use crate::plan::{Columns, Config, InferMode, Plan, Planner, turn_recipe};
+use crate::render::input::{Batch, Host, is_list, large_lists};
+use crate::render::rows::fragments_of_rows;
+use crate::template::Turns;
+
+const COLUMNS: [&str; 2] = ["question", "answer"];
+
+/// Pair questions and answers, each conversation cut to the shorter list.
+fn pairs(batch: &RecordBatch) -> Result<Zipped> {
+    let columns = [(COLUMNS[0], lists(batch, COLUMNS[0])?), (COLUMNS[1], lists(batch, COLUMNS[1])?)];
+    let whole = columns.iter().all(|(_, list)| list.null_count() == 0);
+    for row in if whole { 0..0 } else { 0..batch.num_rows() } {
+        if let Some((name, _)) = columns.iter().find(|(_, list)| list.is_null(row)) {
+            return Err(Error::render("the list is null; an empty list means no turns").at_row(row).in_column(*name));
+        }
+    }
+    Zipped::new(&columns, batch.num_rows())
+}
+
+fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
+    let fault = |message: String| Error::render(message).in_column(name);
+    let Some(column) = batch.column_by_name(name) else {
+        return Err(fault("a conversation needs this list column, which the table lacks".into()));
+    };
+    if matches!(column.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
+        // Python pairs strings too: character by character.
+        return characters(column).map_err(|e| e.in_column(name));
+    }
+    if !is_list(column.data_type()) {
+        return Err(fault(format!("expected a list of turns, found {}", column.data_type())));
+    }
+    large_lists(column).map_err(|e| e.in_column(name))
+}
+
+/// Each string as the list of its characters.
+fn characters(column: &ArrayRef) -> Result<LargeListArray> {
+    let texts = crate::pytext::TextColumn::new(column)?;
+    let mut lists = LargeListBuilder::new(StringBuilder::new());
+    for row in 0..column.len() {
+        if column.is_valid(row) {
+            for c in String::from_utf8_lossy(texts.bytes(row)).chars() {
+                lists.values().append_value(c.encode_utf8(&mut [0; 4]));
+            }
+        }
+        lists.append(column.is_valid(row));
+    }
+    Ok(lists.finish())
+}
+
+/// The requests of the conversations of a batch whose first row is row `start`. `replies` are for
+/// [`InferMode::Every`].
+///
+/// # Errors
+///
+/// `RenderError` for columns that make no conversations, and for whatever a plan refuses.
+pub fn turn_requests(
+    turns: &Turns,
+    config: &Config,
+    batch: &RecordBatch,
+    start: usize,
+    replies: Option<Replies>,
+    host: &dyn Host,
+) -> Result<Conversations> {
+    let pairs = pairs(batch)?;
+    let columns = Columns::new(COLUMNS.map(Arc::from), None, config.substitution)?;
+    let values = Batch::new(&columns, &pairs.table, host);
+    let in_row = |error: Error| match error.place().row {
+        Some(pair) => error.at_row(pairs.sample(pair)),
+        None => error,
+    };
+    let mut fragments = fragments_of_rows(&values, &turns.parts()).map_err(in_row)?;
+    let none = Columns::new([], None, config.substitution)?;
+    let mut planner = Planner::default();
+    let mut plan = |key: [u32; 2]| {
+        let cut = (key[1] > 0).then(|| (key[0] as usize - 1, key[1] as usize - 1));
+        let make = || turn_recipe(turns, config, key[0] as usize, cut, replies.is_some());
+        planner.place(&key.to_vec(), || Ok(vec![Plan::new(make()?, &none)])).map_err(Error::into_render)
+    };
+    let mut requests = RequestList::new(start, pairs.table.num_rows());
+    // The plan of a turn, which is the same in each conversation, once it is known.
+    let mut known: Vec<Option<u32>> = Vec::new();
+    for (sample, bounds) in pairs.starts.windows(2).enumerate() {
+        let (first, count) = (bounds[0], bounds[1] - bounds[0]);
+        if config.infer_mode == InferMode::Whole {
+            let plan = plan([count as u32, 0]).map_err(|e| e.at_row(sample))?;
+            requests.push(sample, 0, plan, first..first + count, &[]);
+            continue;
+        }
+        for turn in requested_turns(config.infer_mode, turns.count(count), replies.map(|replies| replies.turn)) {
+            let (pair, item) = turns.cut(turn);
+            if known.len() <= turn {
+                known.resize(turn + 1, None);
+            }
+            let plan = match known[turn] {
+                Some(plan) => plan,
+                None => *known[turn].insert(plan([pair as u32 + 1, item as u32 + 1]).map_err(|e| e.at_row(sample))?),
+            };
+            let replied = match replies {
+                Some(replies) => {
+                    let texts = replies.of(sample)?;
+                    (0..turn).map(|t| fragments.push(texts.bytes(t))).collect::<Vec<u32>>()
+                }
+                None => Vec::new(),
+            };
+            requests.push(sample, turn, plan, first..first + pair + 1, &replied);
+        }
+    }
+    Ok(requests.with(planner.plans, fragments))
+}

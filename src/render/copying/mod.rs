@@ -1,0 +1,7 @@
+//! Copying what a text is made of: `pieces` bound to where their bytes are, and the `writer` of a whole row.
+
+mod pieces;
+mod writer;
+
+pub use pieces::{Step, put};
+pub use writer::{Lookup, Sources, Writer};

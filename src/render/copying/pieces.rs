@@ -1,0 +1,239 @@
+//! Copying short pieces one after the other: what a prompt is made of.
+//!
+//! A call of `memcpy` costs more than the few bytes that most pieces have. Where there is room on both sides a short
+//! piece is copied in steps of a fixed size, which are a few loads and stores each, and the next piece writes over what
+//! was too much. All of it is bounds-checked; where there is no room, exactly the piece is copied.
+
+use arrow_array::OffsetSizeTrait;
+
+use crate::plan::SPARE;
+use crate::pytext::{Offsets, TextColumn};
+use crate::render::fragments::Parts;
+
+/// Bytes that are copied at once. Pieces take one step, or four, or eight, which spares the processor guessing how many.
+const STEP: usize = 64;
+/// Up to this length a piece takes four steps.
+const FEW: usize = 4 * STEP;
+/// Up to this length a piece is copied in steps.
+const SHORT: usize = SPARE;
+
+/// One piece of a text, bound to where its bytes are.
+#[derive(Clone, Copy)]
+pub enum Step<'a> {
+    /// Bytes `.1..=.2` of what all literals are made of.
+    Lit(&'a [u8], usize, usize),
+    /// A column without nulls, with 32-bit offsets.
+    Narrow(&'a [i32], &'a [u8]),
+    /// A column without nulls, with 64-bit offsets.
+    Wide(&'a [i64], &'a [u8]),
+    /// Any column.
+    Field(&'a TextColumn),
+    /// A part of the example in this place.
+    Example(u32, u32, &'a Parts),
+    /// The same where all examples have as many parts: how many, and where the parts begin and end among these bytes.
+    EvenExample(u32, u32, usize, &'a [i32], &'a [u8]),
+    /// A part of the example in this place that is a column as it stands, with 32-bit offsets.
+    NarrowExample(u32, &'a [i32], &'a [u8]),
+    /// A newline if any of the next steps (that many) writes anything.
+    LineIf(usize),
+}
+
+impl<'a> Step<'a> {
+    /// The texts of a column.
+    pub fn column(texts: &'a TextColumn) -> Self {
+        match texts.plain() {
+            Some((Offsets::Narrow(offsets), data)) => Self::Narrow(offsets, data),
+            Some((Offsets::Wide(offsets), data)) => Self::Wide(offsets, data),
+            None => Self::Field(texts),
+        }
+    }
+
+    /// A part of an example, where it lies.
+    pub fn example(slot: u32, part: u32, parts: &'a Parts) -> Self {
+        match (parts.as_column(part), parts.even()) {
+            (Some(column), _) => match column.plain() {
+                Some((Offsets::Narrow(offsets), data)) => Self::NarrowExample(slot, offsets, data),
+                _ => Self::Example(slot, part, parts),
+            },
+            (None, Some((each, offsets, bytes))) => Self::EvenExample(slot, part, each, offsets, bytes),
+            (None, None) => Self::Example(slot, part, parts),
+        }
+    }
+
+    /// Whether the pieces of all rows lie one behind the other.
+    pub fn is_joined(&self) -> bool {
+        matches!(self, Self::Narrow(..) | Self::Wide(..))
+    }
+
+    /// Where the bytes of a row's piece are: what they are part of, first and last.
+    #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
+    #[inline(always)]
+    pub fn place(&self, row: usize, shots: &[u32]) -> (&'a [u8], usize, usize) {
+        match *self {
+            Self::Lit(bytes, start, end) => (bytes, start, end),
+            Self::Narrow(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
+            Self::Wide(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
+            Self::Field(texts) => texts.place(row),
+            Self::Example(slot, part, parts) => parts.place(shots[slot as usize], part),
+            Self::EvenExample(slot, part, each, offsets, bytes) => {
+                let at = shots[slot as usize] as usize * each + part as usize;
+                (bytes, offsets[at] as usize, offsets[at + 1] as usize)
+            }
+            Self::NarrowExample(slot, offsets, data) => {
+                let row = shots[slot as usize] as usize;
+                (data, offsets[row] as usize, offsets[row + 1] as usize)
+            }
+            Self::LineIf(_) => (b"\n", 0, 1),
+        }
+    }
+}
+
+/// Steps in the form that nearly all have: a literal and a value in turn, the values of one kind. A loop over them has
+/// nothing to decide.
+pub struct Pairs<'a, O> {
+    literals: &'a [u8],
+    all: Vec<Pair<'a, O>>,
+    /// The literal behind the last value.
+    end: (usize, usize),
+}
+
+struct Pair<'a, O> {
+    /// The literal: where it begins and ends.
+    literal: (usize, usize),
+    /// The example that the value is of, if any, and how many values each has, and which of them it is.
+    example: Option<u32>,
+    each: usize,
+    part: usize,
+    offsets: &'a [O],
+    data: &'a [u8],
+}
+
+/// Offsets of one width, and the values among steps that have them.
+pub trait Width: OffsetSizeTrait {
+    /// The value of a step: example, how many values each has, which of them it is, offsets and bytes.
+    #[allow(clippy::type_complexity, reason = "a pair in the making")]
+    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [Self], &'a [u8])>;
+}
+
+impl Width for i32 {
+    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [i32], &'a [u8])> {
+        match *step {
+            Step::Narrow(offsets, data) => Some((None, 1, 0, offsets, data)),
+            Step::NarrowExample(slot, offsets, data) => Some((Some(slot), 1, 0, offsets, data)),
+            Step::EvenExample(slot, part, each, offsets, data) => {
+                Some((Some(slot), each, part as usize, offsets, data))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Width for i64 {
+    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [i64], &'a [u8])> {
+        match *step {
+            Step::Wide(offsets, data) => Some((None, 1, 0, offsets, data)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a, O: Width> Pairs<'a, O> {
+    /// The same as `steps`; None if they have no such form.
+    pub fn new(steps: &[Step<'a>], literals: &'a [u8]) -> Option<Self> {
+        let mut out = Self { literals, all: Vec::new(), end: (0, 0) };
+        for step in steps {
+            match *step {
+                Step::Lit(_, start, end) if out.end.0 == out.end.1 => out.end = (start, end),
+                _ => {
+                    let (example, each, part, offsets, data) = O::value(step)?;
+                    let literal = std::mem::take(&mut out.end);
+                    out.all.push(Pair { literal, example, each, part, offsets, data });
+                }
+            }
+        }
+        Some(out)
+    }
+
+    /// Write a row's text to `to[at..]`; returns where the next one goes.
+    #[allow(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shots: &[u32]) -> usize {
+        for pair in &self.all {
+            at = put(to, at, self.literals, pair.literal.0, pair.literal.1);
+            let value = match pair.example {
+                None => row,
+                Some(slot) => shots[slot as usize] as usize * pair.each + pair.part,
+            };
+            let (start, end) = (pair.offsets[value].as_usize(), pair.offsets[value + 1].as_usize());
+            at = put(to, at, pair.data, start, end);
+        }
+        put(to, at, self.literals, self.end.0, self.end.1)
+    }
+}
+
+/// Copy bytes `start..end` of `from` to `to[at..]`, and return where the next piece goes. What follows it in `to` may be
+/// written over, up to the end of `to`.
+#[allow(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+pub fn put(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
+    let len = end - start;
+    let done = if len <= STEP {
+        put_steps::<1>(to, at, from, start)
+    } else if len <= FEW {
+        put_steps::<4>(to, at, from, start)
+    } else {
+        len <= SHORT && put_steps::<8>(to, at, from, start)
+    };
+    if !done {
+        put_exactly(to, at, from, start, end);
+    }
+    at + len
+}
+
+/// Copy this many steps, one, four or eight; false if there is no room for them on one of the sides.
+#[allow(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn put_steps<const STEPS: usize>(to: &mut [u8], at: usize, from: &[u8], start: usize) -> bool {
+    let (Some(to), Some(from)) = (to.get_mut(at..), from.get(start..)) else { return false };
+    let (Some(to), Some(from)) = (to.as_chunks_mut().0.first_chunk_mut(), from.as_chunks().0.first_chunk()) else {
+        return false;
+    };
+    let (to, from): (&mut [[u8; STEP]; STEPS], &[[u8; STEP]; STEPS]) = (to, from);
+    // Written out: a loop over the steps is compiled into a call of `memcpy`.
+    to[0] = from[0];
+    if STEPS >= 4 {
+        to[1] = from[1];
+        to[2] = from[2];
+        to[3] = from[3];
+    }
+    if STEPS >= 8 {
+        to[4] = from[4];
+        to[5] = from[5];
+        to[6] = from[6];
+        to[7] = from[7];
+    }
+    true
+}
+
+#[inline(never)]
+fn put_exactly(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) {
+    to[at..at + (end - start)].copy_from_slice(&from[start..end]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_every_length_with_and_without_room() {
+        let from: Vec<u8> = (0..=255).cycle().take(900).collect();
+        for len in (0..140).chain([191, 192, 193, 255, 256, 257, 300, 511, 512, 513]) {
+            for (room, start) in [(0, 0), (1, 3), (63, 900 - len), (64, 10), (400, 900 - len), (400, 7)] {
+                let mut to = vec![0; 5 + len + room];
+                assert_eq!(put(&mut to, 5, &from, start, start + len), 5 + len);
+                assert_eq!(to[5..5 + len], from[start..start + len]);
+                assert!(to[..5].iter().all(|byte| *byte == 0));
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Texts that requests show as they are: the parts of examples, of the pairs of a conversation, the contents of messages.
+
+use std::sync::Arc;
+
+use super::run_cache::{Run, RunCache, RunKey, RunPiece};
+use crate::pytext::TextColumn;
+use crate::render::memory::Texts;
+use crate::threads;
+
+/// Bytes that a run of all fragments may have: they are there a second time in it.
+const MAX_RUN_BYTES: usize = 64 << 20;
+/// Fragments that one thread takes at a time.
+const CHUNK_FRAGMENTS: usize = 1024;
+
+/// Texts of example parts, by example and part.
+#[derive(Default)]
+pub struct Parts {
+    /// The number of each example's first part.
+    starts: Vec<usize>,
+    texts: Texts,
+    /// How many parts each example has, where all have as many, and where these lie, with 32-bit offsets.
+    even: Option<(usize, Vec<i32>)>,
+    /// Which parts a field could be filled into; empty if none.
+    dirty: Vec<bool>,
+    /// By part, the column that it is as it stands: nothing of it is copied.
+    columns: Vec<Option<TextColumn>>,
+    /// How many examples have such parts; what is added behind them has none.
+    rows: usize,
+    /// Runs of them that were asked for, of all examples as they are now.
+    runs: RunCache,
+}
+
+impl Parts {
+    /// The text of part `part` of example `example`.
+    #[inline]
+    pub fn bytes(&self, example: u32, part: u32) -> &[u8] {
+        let (bytes, start, end) = self.place(example, part);
+        &bytes[start..end]
+    }
+
+    /// The bytes of all parts, and where this one's are among them.
+    #[inline]
+    pub fn place(&self, example: u32, part: u32) -> (&[u8], usize, usize) {
+        if let Some(column) = self.column(example, part) {
+            return column.place(example as usize);
+        }
+        let at = self.starts[example as usize] + part as usize;
+        (&self.texts.bytes, self.texts.offsets[at], self.texts.offsets[at + 1])
+    }
+
+    /// Whether a field could be filled into it.
+    #[inline]
+    pub fn is_dirty(&self, example: u32, part: u32) -> bool {
+        self.any_dirty()
+            && self.column(example, part).is_none()
+            && self.dirty[self.starts[example as usize] + part as usize]
+    }
+
+    /// Whether a field could be filled into any part.
+    pub fn any_dirty(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
+    /// Where all examples have as many parts: how many, and where each begins and ends among which bytes.
+    pub fn even(&self) -> Option<(usize, &[i32], &[u8])> {
+        self.even.as_ref().map(|(each, offsets)| (*each, &offsets[..], &self.texts.bytes[..]))
+    }
+
+    fn make_even(&mut self, each: Option<usize>) {
+        let narrow =
+            || self.texts.offsets.iter().map(|offset| i32::try_from(*offset).ok()).collect::<Option<Vec<i32>>>();
+        self.even = each.and_then(|each| Some((each, narrow()?)));
+    }
+
+    /// How many examples there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The lengths of some parts of each example, added up; of parts that each example has.
+    pub fn lengths(&self, parts: &[u32]) -> Option<Vec<usize>> {
+        let mut lengths = vec![0; self.starts.len()];
+        for part in parts {
+            if let Some(column) = self.as_column(*part) {
+                column.add_lengths(0..lengths.len(), &mut lengths);
+                continue;
+            }
+            let (each, offsets) = self.even.as_ref().filter(|(each, _)| (*part as usize) < *each)?;
+            let ends = offsets[*part as usize..].windows(2).step_by(*each);
+            for (length, ends) in lengths.iter_mut().zip(ends) {
+                *length += (ends[1] - ends[0]) as usize;
+            }
+        }
+        Some(lengths)
+    }
+
+    /// A run of these examples' parts, put together when it is first asked for; None where it can't be.
+    pub fn run(&self, key: &RunKey) -> Option<Arc<Run>> {
+        self.runs.get(key, || self.make_run(key))
+    }
+
+    /// Put the runs of all fragments together; None where they differ in their parts, or it is too much.
+    fn make_run(&self, key: &RunKey) -> Option<Run> {
+        let numbers: Vec<u32> =
+            key.iter().filter_map(|piece| if let RunPiece::Part(part) = piece { Some(*part) } else { None }).collect();
+        let between: usize =
+            key.iter().map(|piece| if let RunPiece::Lit(bytes) = piece { bytes.len() } else { 0 }).sum();
+        let mut offsets = Vec::with_capacity(self.len() + 1);
+        offsets.push(0);
+        let mut total = 0_usize;
+        for length in self.lengths(&numbers)? {
+            total = total.checked_add(length + between).filter(|total| *total <= MAX_RUN_BYTES)?;
+            offsets.push(total as i32);
+        }
+        let fragments = threads::map(threads::chunks(0..self.len(), CHUNK_FRAGMENTS), |fragments| {
+            let mut bytes = Vec::with_capacity((offsets[fragments.end] - offsets[fragments.start]) as usize);
+            for fragment in fragments {
+                for piece in key {
+                    bytes.extend_from_slice(match piece {
+                        RunPiece::Part(part) => self.bytes(fragment as u32, *part),
+                        RunPiece::Lit(literal) => literal,
+                    });
+                }
+            }
+            bytes
+        });
+        Some(Run { offsets, bytes: fragments.concat() })
+    }
+
+    /// The column that a part of every example is, as it stands.
+    pub fn as_column(&self, part: u32) -> Option<&TextColumn> {
+        self.columns.get(part as usize)?.as_ref().filter(|_| self.rows == self.starts.len())
+    }
+
+    #[inline]
+    fn column(&self, example: u32, part: u32) -> Option<&TextColumn> {
+        self.columns.get(part as usize)?.as_ref().filter(|_| (example as usize) < self.rows)
+    }
+
+    /// The texts of some rows' parts, where `starts` says the number of each row's first part; `each` how many parts
+    /// each row has, where all have as many; `dirty` which of them a field could be filled into.
+    pub fn new(starts: Vec<usize>, texts: Texts, each: Option<usize>, dirty: Vec<bool>) -> Self {
+        let dirty = if dirty.contains(&true) { dirty } else { Vec::new() };
+        let mut out = Self { starts, texts, dirty, ..Self::default() };
+        out.make_even(each);
+        out
+    }
+
+    /// Parts of so many rows of which some are columns as they stand, in place of the texts among `texts`.
+    #[must_use]
+    pub fn with_columns(self, rows: usize, columns: Vec<Option<TextColumn>>) -> Self {
+        let starts = if self.starts.is_empty() { vec![0; rows] } else { self.starts };
+        Self { starts, columns, rows, ..self }
+    }
+
+    /// The same parts, each an example of its own.
+    #[must_use]
+    pub fn apart(mut self) -> Self {
+        self.runs = RunCache::default();
+        self.starts = (0..self.texts.offsets.len().saturating_sub(1)).collect();
+        self.make_even(Some(1));
+        self
+    }
+
+    /// Add an example with one part that nothing is filled into.
+    pub fn push(&mut self, text: &[u8]) -> u32 {
+        if self.texts.offsets.is_empty() {
+            self.texts.offsets.push(0);
+        }
+        self.starts.push(self.texts.offsets.len() - 1);
+        self.texts.bytes.extend(text);
+        self.texts.offsets.push(self.texts.bytes.len());
+        if self.any_dirty() {
+            self.dirty.push(false);
+        }
+        self.even = None;
+        self.runs = RunCache::default();
+        self.starts.len() as u32 - 1
+    }
+}

@@ -1,0 +1,76 @@
+//! Arrays as they come in: checked before they are believed, and cast without loss.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field};
+
+use super::host::is_row_numbers;
+use crate::error::{Error, Result};
+
+/// Check a column whose values are read one by one: whatever came in by Arrow's C interface was not checked before.
+///
+/// # Errors
+///
+/// `RenderError` for invalid UTF-8 or offsets, and for a type whose values only Python has.
+pub fn readable(field: &Field, array: &ArrayRef) -> Result<()> {
+    let fault = |message: String| Error::render(message).in_column(field.name());
+    if is_row_numbers(field) {
+        return Err(fault(
+            "values of this type can't be read as labels or messages, only as text; cast the column first".into(),
+        ));
+    }
+    sound(array).map_err(|e| e.in_column(field.name()))
+}
+
+/// Check the lists of a column that came in by Arrow's C interface: each begins and ends among the elements. The elements
+/// of a plain list column are left to whoever reads them; those of another layout, which is copied on its way, are not.
+///
+/// # Errors
+///
+/// `RenderError` with the first row that doesn't.
+pub fn lists_in_bounds(array: &dyn Array) -> Result<()> {
+    fn check<O: OffsetSizeTrait>(ends: impl Iterator<Item = (O, O)>, len: usize) -> Result<()> {
+        let inside =
+            |(start, end): (O, O)| start >= O::zero() && start <= end && end.to_usize().is_some_and(|end| end <= len);
+        match ends.into_iter().position(|ends| !inside(ends)) {
+            None => Ok(()),
+            Some(row) => {
+                let message = "the list's offsets lead outside its items: the Arrow array is malformed";
+                Err(Error::render(message).at_row(row))
+            }
+        }
+    }
+    fn offsets<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Result<()> {
+        check(list.value_offsets().windows(2).map(|ends| (ends[0], ends[1])), list.values().len())
+    }
+    match array.data_type() {
+        DataType::List(_) => offsets(array.as_list::<i32>()),
+        DataType::LargeList(_) => offsets(array.as_list::<i64>()),
+        DataType::FixedSizeList(_, size) => {
+            let list = array.as_fixed_size_list();
+            let (rows, size) = (list.len() as i64, i64::from(*size));
+            check((0..rows).map(|row| (row * size, (row + 1) * size)), list.values().len())
+        }
+        _ => sound(array),
+    }
+}
+
+/// An array as one of another type, which holds each of its values: a value that the type lacks is no null.
+///
+/// # Errors
+///
+/// `RenderError` for such a value, or types that have nothing in common.
+pub fn cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
+    let exact = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, to, &exact).map_err(|e| Error::render(e.to_string()))
+}
+
+/// Check an array whole, down to each value, before Arrow's kernels copy it: they believe what it says of itself.
+///
+/// # Errors
+///
+/// `RenderError` with what is wrong.
+pub fn sound(array: &dyn Array) -> Result<()> {
+    array.to_data().validate_full().map_err(|e| Error::render(format!("the Arrow array is malformed: {e}")))
+}

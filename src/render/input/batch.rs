@@ -1,0 +1,169 @@
+//! A record batch as the row loop sees it: the texts of its columns, and which values need a closer look.
+
+use std::sync::OnceLock;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::{DataType, FieldRef};
+
+use super::host::{Host, is_row_numbers};
+use crate::error::{Error, Result};
+use crate::plan::Columns;
+use crate::pytext::{NONE, TextColumn};
+use crate::threads;
+
+/// Values in a row that could form a placeholder, after which the next ones are taken for such.
+const CERTAIN: usize = 16;
+
+/// Columns of one batch, by the places of [`Columns`].
+pub struct Batch<'a> {
+    /// The columns, bound.
+    pub columns: &'a Columns,
+    /// Number of rows.
+    pub rows: usize,
+    arrays: Vec<Option<(FieldRef, ArrayRef)>>,
+    texts: Vec<OnceLock<Result<TextColumn>>>,
+    hazards: Vec<OnceLock<Option<Vec<bool>>>>,
+    /// Whoever runs it.
+    pub host: &'a dyn Host,
+}
+
+impl<'a> Batch<'a> {
+    /// The rows of `table` under `columns`.
+    pub fn new(columns: &'a Columns, table: &RecordBatch, host: &'a dyn Host) -> Self {
+        let schema = table.schema_ref();
+        let arrays: Vec<_> = columns
+            .names
+            .iter()
+            .map(|name| schema.index_of(name).ok().map(|at| (schema.fields()[at].clone(), table.column(at).clone())))
+            .collect();
+        let n = arrays.len();
+        Self {
+            columns,
+            rows: table.num_rows(),
+            arrays,
+            texts: (0..n).map(|_| OnceLock::new()).collect(),
+            hazards: (0..n).map(|_| OnceLock::new()).collect(),
+            host,
+        }
+    }
+
+    /// Rows whose texts are known already.
+    pub fn of_texts(columns: &'a Columns, rows: usize, texts: Vec<TextColumn>, host: &'a dyn Host) -> Self {
+        let n = texts.len();
+        Self {
+            columns,
+            rows,
+            arrays: vec![None; n],
+            texts: texts.into_iter().map(|text| OnceLock::from(Ok(text))).collect(),
+            hazards: (0..n).map(|_| OnceLock::new()).collect(),
+            host,
+        }
+    }
+
+    /// The texts of a column.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` with row and column for a value that has no text.
+    pub fn texts(&self, column: usize) -> Result<&TextColumn> {
+        let made = self.texts[column].get_or_init(|| match &self.arrays[column] {
+            Some((field, array)) if is_row_numbers(field) => {
+                let texts = self.host.lower(field, array)?;
+                // Whoever answers counts for itself; a text too few or too many would stand in another row.
+                if texts.len() != array.len() {
+                    let message = format!("{} texts came for {} values", texts.len(), array.len());
+                    return Err(Error::render(message));
+                }
+                TextColumn::new(&texts)
+            }
+            Some((_, array)) => TextColumn::new(array),
+            None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
+        });
+        made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
+    }
+
+    /// The texts of a string column without nulls that nobody has read yet; [`TextColumn::unread`] says what is owed.
+    pub fn unread(&self, column: usize) -> Option<TextColumn> {
+        let (field, array) = self.arrays[column].as_ref().filter(|_| self.texts[column].get().is_none())?;
+        if is_row_numbers(field) { None } else { TextColumn::unread(array) }
+    }
+
+    /// Check a column's texts and look through them, on all threads of the pool: before the row loop, which then finds
+    /// both done. What is wrong with a column is said when it is asked for.
+    pub fn prepare(&self, column: usize, scan: bool) {
+        if let Some((field, array)) = &self.arrays[column]
+            && !is_row_numbers(field)
+        {
+            let tokens = &self.columns.tokens;
+            self.texts[column].get_or_init(|| {
+                let (texts, clean) = TextColumn::looked_through(array, &|bytes| scan && tokens.none_in(bytes))?;
+                if clean && self.nulls_are_clean(&texts) {
+                    // Whoever was here first found the same.
+                    let _ = self.hazards[column].set(None);
+                }
+                Ok(texts)
+            });
+        }
+        if scan && self.texts(column).is_ok() {
+            let _ = self.hazards(column);
+        }
+    }
+
+    /// Whether no token could stand in what nulls are shown as, which isn't among a column's bytes.
+    fn nulls_are_clean(&self, texts: &TextColumn) -> bool {
+        !texts.has_nulls() || self.columns.tokens.none_in(NONE)
+    }
+
+    /// The text of a field; the replacement where the column is masked.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::texts`].
+    pub fn field(&self, column: usize, row: usize) -> Result<&[u8]> {
+        match self.columns.mask(column) {
+            Some(by) => Ok(by.as_bytes()),
+            None => Ok(self.texts(column)?.bytes(row)),
+        }
+    }
+
+    /// The text of a column that nothing stands for in a template.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::texts`].
+    pub fn named(&self, name: &str, row: usize) -> Result<&[u8]> {
+        match self.columns.names.iter().rposition(|known| &**known == name) {
+            Some(column) => Ok(self.texts(column)?.bytes(row)),
+            None => Ok(b""),
+        }
+    }
+
+    /// Which values of a column may hold a placeholder or end in half of one; None if none does. Values behind many that
+    /// do are not looked at, and said to do so too: filling a row column by column is right for any.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::texts`].
+    pub fn hazards(&self, column: usize) -> Result<Option<&[bool]>> {
+        let texts = self.texts(column)?;
+        let made = self.hazards[column].get_or_init(|| {
+            if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all))
+                && self.nulls_are_clean(texts)
+            {
+                return None;
+            }
+            let flags = threads::map(threads::chunks(0..self.rows, 1024), |rows| -> Vec<bool> {
+                let mut in_a_row = 0;
+                let could_form = |row: usize| {
+                    let could = in_a_row >= CERTAIN || self.columns.tokens.could_form(texts.bytes(row));
+                    in_a_row = if could { in_a_row + 1 } else { 0 };
+                    could
+                };
+                rows.map(could_form).collect()
+            });
+            let flags = flags.concat();
+            flags.contains(&true).then_some(flags)
+        });
+        Ok(made.as_deref())
+    }
+}

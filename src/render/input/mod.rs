@@ -1,0 +1,16 @@
+//! Tables as they come in: whose they are, how far they are believed, and the texts of their columns.
+//!
+//! `host` is what is asked of whoever runs it; `arrays` checks and casts, `lists` and `column_names` say what a
+//! schema holds, and `batch` is what the row loop reads.
+
+mod arrays;
+mod batch;
+mod column_names;
+mod host;
+mod lists;
+
+pub use arrays::{cast, lists_in_bounds, readable, sound};
+pub use batch::Batch;
+pub use column_names::{names, present};
+pub use host::{Host, NoHost, is_row_numbers};
+pub use lists::{element_type, is_list, large_lists};

@@ -1,0 +1,12 @@
+//! Rendered texts, one after the other.
+
+use super::pages::Bytes;
+
+/// The texts of some requests, one after the other.
+#[derive(Debug, Default)]
+pub struct Texts {
+    /// Where each text starts; one more than there are texts.
+    pub offsets: Vec<usize>,
+    /// All texts.
+    pub bytes: Bytes,
+}

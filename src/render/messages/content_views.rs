@@ -1,0 +1,110 @@
+//! Contents of messages that are not copied: string views show constants once, and fields where the table has them.
+
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::builder::make_view;
+use arrow_buffer::Buffer;
+
+use crate::plan::{Op, Plan, Plans, Program};
+use crate::pytext::TextColumn;
+use crate::render::input::Batch;
+use crate::render::memory::{Block, views};
+
+/// Where the contents of one row's messages are.
+pub struct ContentViews<'a> {
+    contents: Vec<Content<'a>>,
+    /// What is shown in every row.
+    constants: Buffer,
+    /// Buffers of columns that are shown.
+    columns: Vec<Buffer>,
+    /// How many contents of a row are rendered.
+    rendered: usize,
+}
+
+enum Content<'a> {
+    /// Rendered, for each row.
+    Rendered,
+    /// This view of the constants.
+    Constant(u128),
+    /// A column's texts, whose buffers stand behind so many others.
+    Column(&'a TextColumn, u32),
+}
+
+/// Rendered texts are in the first buffer, constants in the second.
+const OWN: u32 = 2;
+
+impl<'a> ContentViews<'a> {
+    /// What can be shown where it lies; None if nothing can.
+    pub fn new(plans: &Plans, batch: &'a Batch) -> Option<Self> {
+        if plans.each.is_some() {
+            return None;
+        }
+        let mut out = Self { contents: Vec::new(), constants: Buffer::default(), columns: Vec::new(), rendered: 0 };
+        let mut constants = Vec::new();
+        for program in plans.all.iter().flat_map(|plan| &plan.programs) {
+            let content = match program.ops[..] {
+                [] => Content::Constant(make_view(b"", 1, 0)),
+                [Op::Lit(start, end)] => {
+                    let text = &program.literals[start..end];
+                    let at = constants.len();
+                    constants.extend_from_slice(text);
+                    Content::Constant(make_view(text, 1, u32::try_from(at).ok()?))
+                }
+                [Op::Field(column)] => out.column(program, column, batch).unwrap_or(Content::Rendered),
+                _ => Content::Rendered,
+            };
+            out.rendered += usize::from(matches!(content, Content::Rendered));
+            out.contents.push(content);
+        }
+        i32::try_from(constants.len()).ok()?;
+        out.constants = Buffer::from_vec(constants);
+        (out.rendered < out.contents.len()).then_some(out)
+    }
+
+    /// A field alone, if nothing can form in any row of it.
+    fn column(&mut self, program: &Program, column: usize, batch: &'a Batch) -> Option<Content<'a>> {
+        if program.always || !program.guards.is_empty() {
+            return None;
+        }
+        batch.prepare(column, !program.scanned.is_empty());
+        if !program.scanned.iter().all(|column| matches!(batch.hazards(*column), Ok(None))) {
+            return None;
+        }
+        let texts = batch.texts(column).ok()?;
+        let base = OWN + self.columns.len() as u32;
+        self.columns.extend(texts.buffers()?);
+        Some(Content::Column(texts, base))
+    }
+
+    /// The plans without what isn't rendered.
+    pub fn rest(&self, plans: &Plans) -> Plans {
+        let mut contents = self.contents.iter();
+        let mut rest = |plan: &Arc<Plan>| {
+            let rendered = |_: &&Arc<Program>| matches!(contents.next(), Some(Content::Rendered));
+            let programs = plan.programs.iter().filter(rendered).cloned().collect();
+            Arc::new(Plan { request: plan.request.clone(), programs })
+        };
+        Plans { all: plans.all.iter().map(&mut rest).collect(), labels: plans.labels, each: None }
+    }
+
+    /// The contents of the messages of `rows` rows from row `first` on; `block` has what was rendered of them.
+    pub fn array(&self, block: &Block, first: usize, rows: usize) -> ArrayRef {
+        let mut out = Vec::with_capacity(rows * self.contents.len());
+        let mut rendered = 0;
+        for row in first..first + rows {
+            for content in &self.contents {
+                out.push(match content {
+                    Content::Constant(view) => *view,
+                    Content::Column(texts, base) => texts.view(row, *base),
+                    Content::Rendered => {
+                        rendered += 1;
+                        block.view(rendered - 1)
+                    }
+                });
+            }
+        }
+        let buffers = [block.bytes().clone(), self.constants.clone()].into_iter().chain(self.columns.iter().cloned());
+        views(out, buffers.collect())
+    }
+}

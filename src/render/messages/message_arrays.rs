@@ -1,0 +1,495 @@
+//! Lists of messages as Arrow: `list<struct<...>>`, or one JSON string a request.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+
+use super::content_views::ContentViews;
+use super::expansion::Expansion;
+use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
+use super::message_type::MessageType;
+use super::slice_cache::Shared;
+use crate::error::{Error, Result};
+use crate::plan::{Config, Layout, Output, Plan, Plans};
+use crate::render::input::{Batch, cast, readable};
+use crate::render::media::Shown;
+use crate::render::memory::{Block, Texts};
+use crate::render::values::{build, structs, value_at};
+use crate::role::{MergeMeta, Message, MetaTemplate, Request, Slot, merge_raw};
+use crate::value::Value;
+
+/// A batch's columns, for [`Message::Expand`].
+pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
+
+/// Puts the messages of some requests together.
+pub struct MessageArrays<'a> {
+    pub(super) config: &'a Config,
+    pub(super) plans: &'a Plans,
+    pub(super) rows: Range<usize>,
+    pub(super) block: Block,
+    /// Constant keys of every message that the configuration holds: plan by plan, then the meta template's.
+    pub(super) consts: Vec<Vec<(Arc<str>, Value)>>,
+    pub(super) first_const: Vec<usize>,
+    pub(super) text_keys: Vec<Option<Arc<str>>>,
+    /// The key of a message's parts, and which `prompt_mm` of the template they are.
+    pub(super) part_keys: Vec<Option<(Arc<str>, usize)>>,
+    pub(super) shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
+    pub(super) borrowed: Option<&'a ContentViews<'a>>,
+    pub(super) expansions: Vec<Expansion>,
+    pub(super) meta_roles: Vec<Option<String>>,
+    pub(super) first_meta: usize,
+}
+
+impl<'a> MessageArrays<'a> {
+    /// Ready to assemble the requests of `rows` from their texts.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a message column that can't be read.
+    pub fn new(
+        config: &'a Config,
+        plans: &'a Plans,
+        rows: Range<usize>,
+        texts: Texts,
+        shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
+        borrowed: Option<&'a ContentViews<'a>>,
+        column: Lookup,
+    ) -> Result<Self> {
+        let mut out = Self {
+            config,
+            plans,
+            rows,
+            block: Block::new(texts),
+            consts: Vec::new(),
+            first_const: Vec::new(),
+            text_keys: Vec::new(),
+            part_keys: Vec::new(),
+            shown,
+            borrowed,
+            expansions: Vec::new(),
+            meta_roles: Vec::new(),
+            first_meta: 0,
+        };
+        let mut expands = false;
+        for plan in &plans.all {
+            out.first_const.push(out.consts.len());
+            let Request::List(messages) = &plan.request else { continue };
+            for message in messages {
+                match message {
+                    Message::Dict(keys) => {
+                        let constant = |(k, slot): &(Arc<str>, Slot)| match slot {
+                            Slot::Const(v) => Some((k.clone(), v.clone())),
+                            Slot::Text(_) | Slot::Parts(_) => None,
+                        };
+                        out.part_keys.push(keys.iter().find_map(|(key, slot)| match (slot, shown) {
+                            (Slot::Parts(media), Some((shown, _))) => Some((key.clone(), shown.number(media))),
+                            _ => None,
+                        }));
+                        out.consts.push(keys.iter().filter_map(constant).collect());
+                        let text = keys.iter().find(|(_, slot)| matches!(slot, Slot::Text(_)));
+                        out.text_keys.push(text.map(|(k, _)| k.clone()));
+                    }
+                    Message::Bare(_) => {
+                        out.consts.push(Vec::new());
+                        out.text_keys.push(Some("prompt".into()));
+                        out.part_keys.push(None);
+                    }
+                    Message::Expand { column: name } => {
+                        expands = true;
+                        if out.expansions.iter().any(|e| e.column == *name) {
+                            continue;
+                        }
+                        if let Some((field, array)) = column(name) {
+                            readable(&field, &array)?;
+                            out.expansions.extend(Expansion::new(name, &array)?);
+                        }
+                    }
+                }
+            }
+        }
+        if let (Some(MetaTemplate::Messages(items)), true) = (&config.meta, expands) {
+            out.first_meta = out.consts.len();
+            for keys in items {
+                let role = keys.iter().find(|(k, _)| &**k == "role").and_then(|(_, v)| v.as_str());
+                out.meta_roles.push(role.map(str::to_owned));
+                out.consts.push(keys.iter().filter(|(k, _)| &**k != "content").cloned().collect());
+                out.text_keys.push(Some("content".into()));
+                out.part_keys.push(None);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether string views can show the contents of these messages where they lie.
+    pub fn can_borrow(config: &Config, plans: &Plans, of: &MessageType) -> bool {
+        let one_text = |message: &Message| match message {
+            Message::Dict(keys) => {
+                keys.iter().any(|(key, slot)| matches!(slot, Slot::Text(_)) && of.texts.contains(key))
+            }
+            Message::Bare(_) => true,
+            Message::Expand { .. } => false,
+        };
+        let every = |plan: &Arc<Plan>| match &plan.request {
+            Request::List(messages) => messages.iter().all(one_text),
+            Request::Text(_) | Request::Parts(_) => false,
+        };
+        config.layout == Layout::StringView && of.texts.len() == 1 && of.parts.is_none() && plans.all.iter().all(every)
+    }
+
+    /// [`Self::array`] where every row has the same messages but for what they say.
+    fn periodic(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+        let rows = self.rows.len();
+        let count = |plan: &Arc<Plan>| if let Request::List(messages) = &plan.request { messages.len() } else { 0 };
+        let lengths: Vec<usize> = self.plans.all.iter().map(count).collect();
+        let Some(total) = self.consts.len().checked_mul(rows).filter(|total| i32::try_from(*total).is_ok()) else {
+            return Err(too_many(self.consts.len().saturating_mul(rows)));
+        };
+        let mut columns = Vec::with_capacity(of.fields.len());
+        for (name, data_type) in &of.fields {
+            if of.texts.contains(name) {
+                columns.push(match self.borrowed {
+                    Some(borrowed) => borrowed.array(&self.block, self.rows.start, rows),
+                    None => {
+                        let said: Vec<bool> = self.text_keys.iter().map(|k| k.as_deref() == Some(name)).collect();
+                        let nulls = || (0..rows).flat_map(|_| said.iter().copied()).collect::<NullBuffer>();
+                        self.block.array(self.config.layout, said.contains(&false).then(nulls))
+                    }
+                });
+                continue;
+            }
+            let known = shared.constants.borrow().get(&(name.clone(), rows)).cloned();
+            columns.push(match known {
+                Some(array) => array,
+                None => {
+                    let ids = UInt32Array::from_iter_values((0..rows).flat_map(|_| 0..self.consts.len() as u32));
+                    let Some(array) = self.constants(name, data_type, &ids)? else { return Ok(None) };
+                    shared.constants.borrow_mut().insert((name.clone(), rows), array.clone());
+                    array
+                }
+            });
+        }
+        let lengths = (0..rows).flat_map(|_| lengths.iter().copied());
+        Ok(Some(lists(of, lengths, columns, total)?))
+    }
+
+    /// `list<struct<...>>`, one list a request; None where some strings pass what one array can hold.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a message that the type can't hold.
+    pub fn array(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+        for plan in &self.plans.all {
+            of.holds(&plan.request)?;
+        }
+        for expansion in &self.expansions {
+            if let DataType::Struct(fields) = expansion.lists.value_type() {
+                let own = fields.iter().map(|field| field.name().as_str());
+                of.has_all(own).map_err(|e| e.in_column(&*expansion.column))?;
+            }
+        }
+        let fixed = |plan: &Arc<Plan>| match &plan.request {
+            Request::List(messages) => !messages.iter().any(|m| matches!(m, Message::Expand { .. })),
+            Request::Text(_) | Request::Parts(_) => false,
+        };
+        if self.plans.each.is_none() && of.parts.is_none() && self.plans.all.iter().all(fixed) {
+            return self.periodic(of, shared);
+        }
+        let MessageRefs { lengths, messages: refs, extra, .. } = self.refs()?;
+        let total: usize = lengths.iter().sum();
+        if i32::try_from(total).is_err() {
+            return Err(too_many(total));
+        }
+        let is_static =
+            refs.iter().all(|r| matches!((r.fields, r.text), (MessageSource::Const(_), TextSource::Static(_))));
+        let layout = self.config.layout;
+        let mut columns = Vec::with_capacity(of.fields.len());
+        for (name, data_type) in &of.fields {
+            let is_text = of.texts.contains(name);
+            let array = if of.parts.as_ref() == Some(name) {
+                match self.parts(data_type, &lengths, &refs)? {
+                    Some(array) => array,
+                    None => return Ok(None),
+                }
+            } else if is_static && is_text {
+                self.static_texts(name, &refs, layout)
+            } else {
+                match self.field(name, data_type, is_text, &refs, &extra)? {
+                    Some(array) => array,
+                    None => return Ok(None),
+                }
+            };
+            columns.push(array);
+        }
+        Ok(Some(lists(of, lengths, columns, refs.len())?))
+    }
+
+    /// A message of the configuration.
+    pub(super) fn message(&self, id: usize) -> Option<&Message> {
+        let plan = self.first_const.partition_point(|first| *first <= id) - 1;
+        let Request::List(messages) = &self.plans.all[plan].request else { return None };
+        messages.iter().filter(|m| !matches!(m, Message::Expand { .. })).nth(id - self.first_const[plan])
+    }
+
+    /// The parts of messages, null where a message has none; None where their texts pass what one array can hold.
+    fn parts(&self, data_type: &DataType, lengths: &[usize], refs: &[MessageRef]) -> Result<Option<ArrayRef>> {
+        let (DataType::List(item), Some((shown, values))) = (data_type, self.shown) else {
+            return Ok(Some(new_null_array(data_type, refs.len())));
+        };
+        let rows = lengths
+            .iter()
+            .enumerate()
+            .flat_map(|(n, length)| std::iter::repeat_n(self.rows.start + n / self.plans.labels, *length));
+        let (mut wanted, mut counts, mut valid) = (Vec::new(), Vec::with_capacity(refs.len()), Vec::new());
+        for (one, row) in refs.iter().zip(rows) {
+            let media = match one.fields {
+                MessageSource::Const(id) => self.part_keys[id as usize].as_ref().map(|(_, media)| *media),
+                MessageSource::Data(..) => None,
+            };
+            valid.push(media.is_some());
+            counts.push(media.map_or(0, |media| shown.count(row, media)));
+            wanted.extend(media.map(|media| (row, media)));
+        }
+        let Some(block) = shown.block(&wanted, values)? else { return Ok(None) };
+        let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
+        let parts = block.array(item.data_type())?;
+        let list = ListArray::try_new(item.clone(), OffsetBuffer::from_lengths(counts), parts, nulls);
+        Ok(Some(Arc::new(list.map_err(|e| Error::render(e.to_string()))?)))
+    }
+
+    /// The messages of every request: how many, and where each comes from.
+    pub(super) fn refs(&self) -> Result<MessageRefs> {
+        let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
+        let mut lengths = Vec::with_capacity(requests.len());
+        let mut refs = Vec::with_capacity(self.block.len());
+        let (mut extra, mut texts) = (Vec::new(), Vec::new());
+        let mut text = 0;
+        for request in requests {
+            let plan = self.plans.of(request);
+            let start = refs.len();
+            let mut id = self.first_const[plan];
+            let mut expanded = false;
+            let Request::List(messages) = &self.plans.all[plan].request else {
+                texts.push((lengths.len(), text));
+                lengths.push(0);
+                text += 1;
+                continue;
+            };
+            for message in messages {
+                match message {
+                    Message::Expand { column } => {
+                        expanded = true;
+                        self.expand(column, request / self.plans.labels, &mut refs)?;
+                    }
+                    _ => {
+                        refs.push(MessageRef {
+                            fields: MessageSource::Const(id as u32),
+                            text: TextSource::Static(text),
+                        });
+                        id += 1;
+                        text += 1;
+                    }
+                }
+            }
+            if expanded && !self.meta_roles.is_empty() && refs.len() > start {
+                let own = refs.split_off(start);
+                self.merge(&own, &mut refs, &mut extra)?;
+            }
+            lengths.push(refs.len() - start);
+        }
+        Ok(MessageRefs { lengths, messages: refs, extra, texts })
+    }
+
+    fn expand(&self, column: &str, row: usize, refs: &mut Vec<MessageRef>) -> Result<()> {
+        let Some(at) = self.expansions.iter().position(|e| &*e.column == column) else { return Ok(()) };
+        let expansion = &self.expansions[at];
+        if expansion.lists.is_null(row) {
+            return Ok(());
+        }
+        let offsets = expansion.lists.value_offsets();
+        for n in offsets[row]..offsets[row + 1] {
+            let fault = |message: &str| Err(Error::render(message).at_row(row).in_column(column));
+            let values = expansion.lists.values();
+            if values.is_null(n as usize) || *values.data_type() == DataType::Null {
+                return fault("a null stands among the messages");
+            }
+            if self.config.output == Output::Text {
+                return fault("raw messages have no text form; use output=\"messages\"");
+            }
+            if !expansion.complete && self.config.output != Output::PromptList {
+                return fault("its messages need role and content");
+            }
+            refs.push(MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data });
+        }
+        Ok(())
+    }
+
+    /// Merge the list-form meta template into one request's messages, now that their roles are known.
+    fn merge(&self, own: &[MessageRef], refs: &mut Vec<MessageRef>, extra: &mut Vec<String>) -> Result<()> {
+        let roles: Vec<Option<String>> = own.iter().map(|r| self.role(*r)).collect();
+        let Some(MetaTemplate::Messages(meta)) = &self.config.meta else { return Ok(()) };
+        for step in merge_raw(&self.meta_roles, &roles) {
+            let content = |m: usize| crate::role::meta_content(&meta[m], m).map_err(Error::into_render);
+            refs.push(match step {
+                MergeMeta::Keep(at) => own[at],
+                MergeMeta::Insert(m) => {
+                    extra.push(content(m)?.to_owned());
+                    MessageRef {
+                        fields: MessageSource::Const((self.first_meta + m) as u32),
+                        text: TextSource::Extra(extra.len() - 1),
+                    }
+                }
+                MergeMeta::Prefix(m, at) => {
+                    let said = match own[at].text {
+                        TextSource::Static(n) => String::from_utf8_lossy(self.block.get(n)).into_owned(),
+                        TextSource::Extra(n) => extra[n].clone(),
+                        TextSource::Data => match self.data(own[at], "content") {
+                            Value::Str(s) => s.to_string(),
+                            other => {
+                                return Err(Error::render(format!(
+                                    "the content to merge with the meta template's must be a str, found {}",
+                                    other.type_name()
+                                )));
+                            }
+                        },
+                    };
+                    extra.push(content(m)?.to_owned() + &said);
+                    MessageRef { fields: own[at].fields, text: TextSource::Extra(extra.len() - 1) }
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn role(&self, one: MessageRef) -> Option<String> {
+        match one.fields {
+            MessageSource::Const(id) => self.consts[id as usize]
+                .iter()
+                .find(|(k, _)| &**k == "role")
+                .and_then(|(_, v)| v.as_str())
+                .map(str::to_owned),
+            MessageSource::Data(..) => self.data(one, "role").as_str().map(str::to_owned),
+        }
+    }
+
+    fn data(&self, one: MessageRef, key: &str) -> Value {
+        let MessageSource::Data(column, row) = one.fields else { return Value::None };
+        let values = self.expansions[column as usize].lists.values();
+        let child = values.as_struct_opt().and_then(|s| s.column_by_name(key));
+        child.map_or(Value::None, |child| value_at(child, row as usize))
+    }
+
+    /// A text field where every message is the configuration's: the rendered block itself.
+    fn static_texts(&self, name: &str, refs: &[MessageRef], layout: Layout) -> ArrayRef {
+        let said = |r: &MessageRef| match r.fields {
+            MessageSource::Const(id) => self.text_keys[id as usize].as_deref() == Some(name),
+            MessageSource::Data(..) => false,
+        };
+        let everywhere = self.text_keys.iter().all(|key| key.as_deref() == Some(name));
+        let nulls = (!everywhere).then(|| refs.iter().map(said).collect::<NullBuffer>());
+        self.block.array(layout, nulls)
+    }
+
+    /// What each message of the configuration has under a key.
+    fn known(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
+        let none = Value::None;
+        let constant = |keys: &Vec<(Arc<str>, Value)>| keys.iter().position(|(k, _)| &**k == name);
+        let values: Vec<&Value> =
+            self.consts.iter().map(|keys| constant(keys).map_or(&none, |at| &keys[at].1)).collect();
+        build(&values, data_type)
+    }
+
+    /// What these messages of the configuration have under a key; None where it passes what one array can hold.
+    fn constants(&self, name: &str, data_type: &DataType, ids: &UInt32Array) -> Result<Option<ArrayRef>> {
+        match arrow_select::take::take(&self.known(name, data_type)?, ids, None) {
+            Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
+            taken => taken.map(Some).map_err(|e| Error::render(e.to_string())),
+        }
+    }
+
+    fn field(
+        &self,
+        name: &str,
+        data_type: &DataType,
+        is_text: bool,
+        refs: &[MessageRef],
+        extra: &[String],
+    ) -> Result<Option<ArrayRef>> {
+        if self.expansions.is_empty() && !is_text {
+            let ids: UInt32Array =
+                refs.iter().map(|r| if let MessageSource::Const(id) = r.fields { Some(id) } else { None }).collect();
+            return self.constants(name, data_type, &ids);
+        }
+        let consts = self.known(name, data_type)?;
+        let typed = |array: &ArrayRef| {
+            if array.data_type() == data_type { Ok(array.clone()) } else { cast(array, data_type) }
+                .map_err(|e| Error::render(format!("{name:?} of a message: {}", e.message())))
+        };
+        let mut arrays = vec![new_null_array(data_type, 1), consts];
+        if is_text {
+            arrays.push(typed(&self.block.array(self.config.layout, None))?);
+            arrays.push(typed(&(Arc::new(StringArray::from_iter_values(extra)) as ArrayRef))?);
+        }
+        let first_data = arrays.len();
+        for expansion in &self.expansions {
+            let values = expansion.lists.values();
+            let child = match values.as_struct_opt() {
+                Some(s) => s.column_by_name(name).cloned(),
+                None => (name == "prompt").then(|| values.clone()),
+            };
+            arrays.push(match child {
+                Some(child) => typed(&child)?,
+                None => new_null_array(data_type, values.len()),
+            });
+        }
+        let indices: Vec<(usize, usize)> = refs
+            .iter()
+            .map(|r| {
+                let says = |key: Option<&str>| is_text && key == Some(name);
+                match (r.fields, r.text) {
+                    (MessageSource::Const(id), TextSource::Static(n))
+                        if says(self.text_keys[id as usize].as_deref()) =>
+                    {
+                        (2, n)
+                    }
+                    (MessageSource::Const(id), TextSource::Extra(n))
+                        if says(self.text_keys[id as usize].as_deref()) =>
+                    {
+                        (3, n)
+                    }
+                    (MessageSource::Data(..), TextSource::Extra(n)) if says(Some("content")) && name == "content" => {
+                        (3, n)
+                    }
+                    (MessageSource::Const(id), _) => (1, id as usize),
+                    (MessageSource::Data(column, row), _) => (first_data + column as usize, row as usize),
+                }
+            })
+            .collect();
+        let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
+        match arrow_select::interleave::interleave(&arrays, &indices) {
+            Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
+            woven => woven.map(Some).map_err(|e| Error::render(e.to_string())),
+        }
+    }
+}
+
+fn too_many(messages: usize) -> Error {
+    Error::render(format!("{messages} messages don't fit one batch; render fewer rows at once"))
+}
+
+/// Messages of these fields, as many as `lengths` say in each list.
+fn lists(
+    of: &MessageType,
+    lengths: impl IntoIterator<Item = usize>,
+    columns: Vec<ArrayRef>,
+    total: usize,
+) -> Result<ArrayRef> {
+    let fields = of.struct_fields();
+    let messages = structs(fields.clone(), columns, None, total)?;
+    let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
+    let list = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), messages, None);
+    Ok(Arc::new(list.map_err(|e| Error::render(e.to_string()))?))
+}

@@ -1,0 +1,235 @@
+//! The Arrow type of messages, decided by configuration and schema alone.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Fields};
+
+use crate::error::{Error, Result};
+use crate::plan::{Config, Layout, Output};
+use crate::render::media::part_type;
+use crate::render::values::{string_type, type_of, unify};
+use crate::role::{Message, MetaTemplate, Request, Slot};
+use crate::template::Media;
+use crate::value::Value;
+
+/// The fields of a message, decided by configuration and schema.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MessageType {
+    /// Keys under which rendered text stands.
+    pub texts: Vec<Arc<str>>,
+    /// All fields in order.
+    pub fields: Vec<(Arc<str>, DataType)>,
+    /// The key under which a sample's parts stand.
+    pub parts: Option<Arc<str>>,
+}
+
+impl MessageType {
+    /// The type that holds the messages of all these requests, with those of list columns that they expand.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    pub fn new<'a>(
+        config: &Config,
+        requests: impl Iterator<Item = &'a Request> + Clone,
+        element: impl Fn(&str) -> Option<DataType>,
+    ) -> Result<Self> {
+        let layout = config.layout;
+        let mut out = Self::default();
+        let meta = match &config.meta {
+            Some(MetaTemplate::Messages(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let mut add = |name: &str, own: DataType| -> Result<()> {
+            match out.fields.iter_mut().find(|(known, _)| &**known == name) {
+                None => out.fields.push((name.into(), own)),
+                Some((_, so_far)) => {
+                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                }
+            }
+            Ok(())
+        };
+        let mut texts: Vec<Arc<str>> = Vec::new();
+        let mut text = |name: &Arc<str>| {
+            if !texts.contains(name) {
+                texts.push(name.clone());
+            }
+        };
+        let constant = |value: &Value, name: &str| {
+            type_of([value], layout).ok_or_else(|| {
+                Error::render(format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\""))
+                    .at_row(0)
+            })
+        };
+        let mut parts = None;
+        let mut expands = false;
+        for request in requests {
+            let messages = match request {
+                Request::List(messages) => messages,
+                Request::Parts(media) => {
+                    if let DataType::Struct(fields) = parts_of(media.iter().map(|media| &**media), layout)? {
+                        for field in &fields {
+                            add(field.name(), field.data_type().clone())?;
+                        }
+                    }
+                    continue;
+                }
+                Request::Text(_) => continue,
+            };
+            for message in messages {
+                match message {
+                    Message::Bare(_) => {
+                        text(&"prompt".into());
+                        add("prompt", string_type(layout))?;
+                    }
+                    Message::Dict(keys) => {
+                        for (name, slot) in keys {
+                            match slot {
+                                Slot::Text(_) => {
+                                    text(name);
+                                    add(name, string_type(layout))?;
+                                }
+                                Slot::Const(value) => add(name, constant(value, name)?)?,
+                                Slot::Parts(media) => {
+                                    parts = Some(name.clone());
+                                    add(name, list_of(parts_of([&**media], layout)?))?;
+                                }
+                            }
+                        }
+                    }
+                    Message::Expand { column } => {
+                        expands = true;
+                        match element(column) {
+                            Some(DataType::Struct(fields)) => {
+                                for field in &fields {
+                                    add(
+                                        field.name(),
+                                        unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null),
+                                    )?;
+                                }
+                            }
+                            Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
+                                add("prompt", unify(&DataType::Null, &strings, layout).unwrap_or(strings))?;
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+        if expands && config.output != Output::PromptList {
+            for keys in meta {
+                for (name, value) in keys {
+                    if &**name == "content" && value.as_str().is_some() {
+                        text(name);
+                    }
+                    add(name, constant(value, name)?)?;
+                }
+            }
+        }
+        out.texts = texts;
+        out.parts = parts;
+        Ok(out)
+    }
+
+    /// Add the fields of messages that come with the data.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming `messages_json` if a key has values that no Arrow type holds together.
+    pub fn add_fields(&mut self, fields: &Fields, layout: Layout) -> Result<()> {
+        for field in fields {
+            let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
+            // Taken out of the table one by one, their contents are texts like the configuration's own.
+            if field.name() == "content" && own == string_type(layout) && !self.texts.iter().any(|t| &**t == "content")
+            {
+                self.texts.push("content".into());
+            }
+            match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
+                None => self.fields.push((field.name().as_str().into(), own)),
+                Some((name, so_far)) => {
+                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Check that nothing of a request gets lost in this type, which was made before the request was known.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming what the type lacks, and `messages_json`.
+    pub fn holds(&self, request: &Request) -> Result<()> {
+        let messages = match request {
+            Request::List(messages) => messages,
+            // Their type is made from the template's parts themselves.
+            Request::Parts(_) => return Ok(()),
+            Request::Text(_) => return Err(lacking("a request that is a text")),
+        };
+        for message in messages {
+            match message {
+                Message::Dict(keys) => {
+                    self.has_all(keys.iter().map(|(name, _)| &**name))?;
+                    let misplaced = keys.iter().find(|(name, slot)| match slot {
+                        Slot::Text(_) => !self.texts.contains(name),
+                        Slot::Parts(_) => self.parts.as_ref() != Some(name),
+                        Slot::Const(_) => false,
+                    });
+                    if let Some((name, _)) = misplaced {
+                        return Err(lacking(&format!("what {name:?} holds")));
+                    }
+                }
+                Message::Bare(_) if !self.texts.iter().any(|name| &**name == "prompt") => {
+                    return Err(lacking("a bare string"));
+                }
+                // What a column brings is looked at where the column is.
+                Message::Bare(_) | Message::Expand { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Check that the type has all these keys.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` naming one that it lacks, and `messages_json`.
+    pub fn has_all<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Result<()> {
+        match names.find(|name| !self.fields.iter().any(|(known, _)| known.as_ref() == *name)) {
+            Some(name) => Err(lacking(&format!("the key {name:?}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The Arrow type of a request.
+    pub fn data_type(&self) -> DataType {
+        list_of(DataType::Struct(self.struct_fields()))
+    }
+
+    /// The fields of a message as Arrow has them.
+    pub fn struct_fields(&self) -> Fields {
+        self.fields.iter().map(|(name, t)| Field::new(&**name, t.clone(), true)).collect()
+    }
+}
+
+fn parts_of<'a>(media: impl IntoIterator<Item = &'a Media>, layout: Layout) -> Result<DataType> {
+    part_type(media, layout).ok_or_else(|| {
+        Error::render("no Arrow type holds the template's parts together; use output=\"messages_json\"").at_row(0)
+    })
+}
+
+fn list_of(item: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(item, true)))
+}
+
+fn lacking(what: &str) -> Error {
+    Error::render(format!("the type of the messages has no place for {what}; use output=\"messages_json\"")).at_row(0)
+}
+
+fn conflict(name: &str, a: &DataType, b: &DataType) -> Error {
+    Error::render(format!(
+        "messages hold both {a} and {b} under {name:?}, which no Arrow type does; use output=\"messages_json\""
+    ))
+    .at_row(0)
+}

@@ -1,0 +1,20 @@
+//! MessageRefs as Arrow arrays, where they are more than texts.
+//!
+//! A `message_type` is decided before the first row. `message_arrays` puts the messages of the configuration, and those
+//! that a list column brings (`expansion`), together as lists of structs, or as JSON (`messages_json`, `text_json`).
+//! `content_views` shows contents where they lie; `slice_cache` keeps what slices of a table have in common.
+
+mod content_views;
+mod expansion;
+mod message_arrays;
+mod message_refs;
+mod message_type;
+mod messages_json;
+mod slice_cache;
+mod text_json;
+
+pub use content_views::ContentViews;
+pub use message_arrays::MessageArrays;
+pub use message_type::MessageType;
+pub use slice_cache::Shared;
+pub use text_json::text_json;

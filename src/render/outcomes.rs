@@ -1,0 +1,171 @@
+//! MessageSource rows to what rendering gives: arrays of prompts, labels and turns, as many as the string layout needs.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+
+use super::compiled::Renderer;
+use super::fragments::{Parts, Shots};
+use super::input::Batch;
+use super::media::Shown;
+use super::memory::{Block, limit};
+use super::messages::{ContentViews, MessageArrays, MessageType, Shared, text_json};
+use super::rows::texts;
+use crate::error::{Error, Result};
+use crate::plan::{Labels, Mode, Output, Plans};
+use crate::role::Request;
+use crate::value::Value;
+
+/// The output columns of some rows, one value a request.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// First row that the requests are of.
+    pub start: usize,
+    /// Number of rows.
+    pub rows: usize,
+    /// The sample of each request, where a sample has none or several (conversations).
+    pub samples: Option<ArrayRef>,
+    /// The turn column of conversations.
+    pub turns: Option<ArrayRef>,
+    /// The label column, in ppl mode.
+    pub labels: Option<ArrayRef>,
+    /// The prompts.
+    pub prompts: ArrayRef,
+}
+
+/// What the outcomes of a batch have in common, and where they go.
+pub(super) struct Emit<'a> {
+    pub(super) message_type: Option<&'a MessageType>,
+    pub(super) labels: &'a [Option<Value>],
+    /// Whether there may be but one outcome.
+    pub(super) whole: bool,
+    /// What all slices of a batch have in common.
+    pub(super) shared: &'a Shared,
+    pub(super) out: &'a mut Vec<Outcome>,
+}
+
+/// Rows to render, and all that goes into them.
+pub(super) struct Rows<'a> {
+    pub(super) batch: &'a RecordBatch,
+    pub(super) values: &'a Batch<'a>,
+    pub(super) plans: &'a Plans,
+    pub(super) shots: &'a Shots,
+    pub(super) parts: &'a Parts,
+    /// The number of the first row among all samples.
+    pub(super) start: usize,
+    /// The media of the samples.
+    pub(super) shown: Option<&'a Shown<'a>>,
+    /// The sample of each request, where it isn't the row.
+    pub(super) samples: Option<Int64Array>,
+    /// The turn of each request.
+    pub(super) turns: Option<Int64Array>,
+}
+
+impl Renderer {
+    /// Render rows and append what they give, in as many pieces as the string layout needs.
+    pub(super) fn emit(&self, rows: &Rows, emit: &mut Emit) -> Result<()> {
+        let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows.batch.num_rows() }]);
+        while let Some(range) = todo.pop() {
+            let Some(prompts) = self.prompts(rows, range.clone(), emit)? else {
+                if emit.whole || range.len() == 1 {
+                    return Err(Error::render(format!(
+                        "the prompts pass the 2 GiB that {:?} can hold; use strings=\"large_string\"{}",
+                        self.config.layout,
+                        if emit.whole { " or smaller batches" } else { "" }
+                    ))
+                    .at_row(range.start));
+                }
+                let middle = range.start + range.len() / 2;
+                todo.push(middle..range.end);
+                todo.push(range.start..middle);
+                continue;
+            };
+            // Prompts go beside their samples by number alone.
+            let requests = range.len() * rows.plans.labels;
+            if prompts.len() != requests {
+                let message = format!("internal error: {} prompts came of {requests} requests", prompts.len());
+                return Err(Error::render(message).at_row(range.start));
+            }
+            let part = |array: &Option<Int64Array>| {
+                array.as_ref().map(|a| Arc::new(a.slice(range.start, range.len())) as ArrayRef)
+            };
+            // Which rows the requests are of: as many as there are requests, but for conversations.
+            let (start, count) = match &rows.samples {
+                None => (rows.start + range.start, range.len()),
+                Some(_) if range.is_empty() => (rows.start, 0),
+                Some(samples) => {
+                    let first = samples.value(range.start) as usize;
+                    (first, samples.value(range.end - 1) as usize + 1 - first)
+                }
+            };
+            let labels = self.label_array(emit.labels, range.len(), rows.batch.schema_ref(), emit.shared);
+            let labels = labels.map_err(|e| match &self.labels {
+                Labels::Column(column) => e.in_column(column),
+                _ => e,
+            })?;
+            let (samples, turns) = (part(&rows.samples), part(&rows.turns));
+            emit.out.push(Outcome { start, rows: count, samples, turns, labels, prompts });
+        }
+        Ok(())
+    }
+
+    /// The prompts of some rows; None where they pass what one array of the string layout can hold.
+    fn prompts(&self, rows: &Rows, range: Range<usize>, emit: &Emit) -> Result<Option<ArrayRef>> {
+        let layout = self.config.layout;
+        let Rows { values, plans, shown, .. } = *rows;
+        if let (Some(of), Some(shown)) = (emit.message_type, shown)
+            && let Some(Request::Parts(media)) = plans.all.first().map(|plan| &plan.request)
+        {
+            return shown.requests(range, media, values, &of.struct_fields());
+        }
+        let json = self.config.output == Output::MessagesJson;
+        let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.config, plans, of);
+        let borrowed = emit.message_type.filter(borrows).and_then(|_| ContentViews::new(plans, values));
+        let rest = borrowed.as_ref().map(|borrowed| borrowed.rest(plans));
+        let written = rest.as_ref().unwrap_or(plans);
+        let texts = texts(values, written, range.clone(), rows.shots, rows.parts, limit(layout))?;
+        let Some(texts) = texts else { return Ok(None) };
+        if let Some(of) = emit.message_type {
+            let schema = rows.batch.schema_ref();
+            let lookup = |name: &str| {
+                let at = schema.index_of(name).ok()?;
+                Some((schema.fields()[at].clone(), rows.batch.column(at).clone()))
+            };
+            let shown = shown.map(|shown| (shown, values));
+            let assembly = MessageArrays::new(&self.config, plans, range, texts, shown, borrowed.as_ref(), &lookup)?;
+            return if json { assembly.json() } else { assembly.array(of, emit.shared) };
+        }
+        if !written.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
+            return Err(Error::render("some requests are messages where texts were foreseen").at_row(range.start));
+        }
+        let block = Block::new(texts);
+        if json {
+            return text_json(&block, layout, |n, out| match shown {
+                Some(shown) if self.empty_is_a_list() => {
+                    let row = range.start + n;
+                    shown.all_json(row, values, out).map_err(|e| e.at_row(row))
+                }
+                _ => {
+                    out.push_str(if self.empty_is_a_list() { "[]" } else { "\"\"" });
+                    Ok(())
+                }
+            });
+        }
+        let several = rows.turns.is_some() || self.config.mode == Mode::Ppl;
+        let parts = |n: usize| shown.is_some_and(|shown| shown.any(range.start + n));
+        if self.empty_is_a_list()
+            && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty() && (several || parts(*n)))
+        {
+            let request = range.start * plans.labels + request;
+            let row = match &rows.samples {
+                Some(samples) => samples.value(request) as usize - rows.start,
+                None => request / plans.labels,
+            };
+            let message = "the request has no text, which makes it a list, and no Arrow type holds one among \
+                           strings; use output=\"messages_json\"";
+            return Err(Error::render(message).at_row(row));
+        }
+        Ok(Some(block.array(layout, None)))
+    }
+}

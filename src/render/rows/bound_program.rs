@@ -1,0 +1,145 @@
+//! A program bound to the texts of one batch: how long each row's text is, and writing it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::error::Result;
+use crate::plan::{Op, Program};
+use crate::pytext::TextColumn;
+use crate::render::copying::{Lookup, Sources, Writer};
+use crate::render::fragments::{Parts, Table, Tables};
+use crate::render::input::Batch;
+
+/// A program with everything that it reads at hand.
+pub struct Ready<'a> {
+    /// What it is made from.
+    pub program: &'a Program,
+    writer: Writer<'a>,
+    lengths: Option<Lengths<'a>>,
+    hazards: Vec<&'a [bool]>,
+    guards: Vec<(&'a TextColumn, &'a [Box<[u8]>])>,
+    /// Whether any example's part could have a field filled into it.
+    dirty: bool,
+}
+
+/// What the length of a row's text is the sum of.
+pub struct Lengths<'a> {
+    literals: usize,
+    fields: Vec<&'a TextColumn>,
+    /// Of the example in each place the lengths of what is shown of it, by example.
+    examples: Vec<(u32, Table)>,
+}
+
+impl<'a> Lengths<'a> {
+    /// None where a row's text is more than the sum of its pieces.
+    fn new(program: &Program, texts: Lookup<'_, 'a>, tables: &Tables) -> Result<Option<Self>> {
+        let mut out = Self { literals: 0, fields: Vec::new(), examples: Vec::new() };
+        let mut shown: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for op in &program.ops {
+            match *op {
+                Op::Field(column) => out.fields.push(texts(column)?),
+                Op::Example(slot, part) => shown.entry(slot).or_default().push(part),
+                Op::Lit(start, end) => out.literals += end - start,
+                Op::LineIf(_) => return Ok(None),
+            }
+        }
+        for (slot, parts) in shown {
+            let Some(table) = tables.of(parts) else { return Ok(None) };
+            out.examples.push((slot, table));
+        }
+        Ok(Some(out))
+    }
+
+    #[inline]
+    fn of(&self, row: usize, shots: &[u32]) -> usize {
+        let fields: usize = self.fields.iter().map(|texts| texts.length(row)).sum();
+        let examples: usize = self.examples.iter().map(|(slot, table)| table[shots[*slot as usize] as usize]).sum();
+        self.literals + fields + examples
+    }
+}
+
+impl<'a> Ready<'a> {
+    /// Bind a program to the columns' texts and the examples' parts. `hazards` says for each column that is scanned which
+    /// of its values could form a placeholder, where any could.
+    ///
+    /// # Errors
+    ///
+    /// As `texts`.
+    pub fn new(
+        program: &'a Program,
+        sources: Sources<'_, 'a>,
+        hazards: Vec<&'a [bool]>,
+        tables: &Tables,
+    ) -> Result<Self> {
+        let texts = sources.texts;
+        let writer = Writer::new(&program.ops, &program.literals, sources)?;
+        let guard = |(column, rests): &'a (usize, Vec<Box<[u8]>>)| Ok((texts(*column)?, &rests[..]));
+        let guards: Vec<_> = program.guards.iter().map(guard).collect::<Result<_>>()?;
+        let lengths = Lengths::new(program, texts, tables)?;
+        let dirty = sources.parts.any_dirty() && !program.examples.is_empty();
+        Ok(Self { program, writer, lengths, hazards, guards, dirty })
+    }
+
+    /// Bind a program to a batch's texts, which are checked and looked through.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn of_batch(program: &'a Program, batch: &'a Batch, sources: Sources<'_, 'a>, tables: &Tables) -> Result<Self> {
+        let mut hazards = Vec::new();
+        for column in &program.scanned {
+            hazards.extend(batch.hazards(*column)?);
+        }
+        Self::new(program, sources, hazards, tables)
+    }
+
+    /// Whether no row of this batch has to be filled column by column.
+    pub fn never_hard(&self) -> bool {
+        !self.program.always && self.hazards.is_empty() && self.guards.is_empty() && !self.dirty
+    }
+
+    /// Whether a row has to be filled column by column.
+    #[inline]
+    pub fn is_hard(&self, row: usize, shots: &[u32], parts: &Parts) -> bool {
+        self.program.always
+            || self.hazards.iter().any(|flags| flags[row])
+            || self.guards.iter().any(|(texts, rests)| {
+                let value = texts.bytes(row);
+                rests.iter().any(|rest| value.starts_with(rest) || rest.starts_with(value))
+            })
+            || self.dirty
+                && self.program.examples.iter().any(|(slot, part)| parts.is_dirty(shots[*slot as usize], *part))
+    }
+
+    /// What the lengths of all rows' texts are the sum of, where every row is a plain copy of literals and fields.
+    pub fn plain(&self) -> Option<&Lengths<'a>> {
+        self.lengths.as_ref().filter(|lengths| self.never_hard() && lengths.examples.is_empty())
+    }
+
+    /// Write a row's text to `own[at..]`; returns where the next one goes.
+    #[inline]
+    pub fn write(&self, own: &mut [u8], at: usize, row: usize, shots: &[u32]) -> usize {
+        self.writer.write(own, at, row, shots)
+    }
+
+    /// The length of a row's text.
+    #[inline]
+    pub fn length(&self, row: usize, shots: &[u32]) -> usize {
+        match &self.lengths {
+            Some(lengths) => lengths.of(row, shots),
+            None => self.writer.length(row, shots),
+        }
+    }
+}
+
+impl Lengths<'_> {
+    /// Add the lengths of plain texts in `rows` to `lengths`, a column at a time.
+    pub fn add(&self, rows: Range<usize>, lengths: &mut [usize]) {
+        for length in lengths.iter_mut() {
+            *length += self.literals;
+        }
+        for texts in &self.fields {
+            texts.add_lengths(rows.clone(), lengths);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The row loop: measure every text, take one buffer of exactly that size, write every text into its place.
+//!
+//! Both passes run over chunks of requests on all threads; the second writes into slices that don't overlap, so it
+//! needs no lock. A text that copying can't render (see [`crate::plan`]'s segments) is rendered while measuring and kept until
+//! it is written.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::bound_program::Ready;
+use super::label_group::{Marks, label_groups};
+use super::plain;
+use super::plain::Attempt;
+use crate::error::Result;
+use crate::plan::{Plan, Plans};
+use crate::render::copying::{Sources, put};
+use crate::render::fragments::{Parts, Runs, Shots, Tables};
+use crate::render::input::Batch;
+use crate::render::memory::{Bytes, Scratch, Texts};
+use crate::render::substitution::Filler;
+use crate::threads;
+
+/// Whether some text that these plans give for some row has to be filled column by column.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn any_hard(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool> {
+    let none = Parts::default();
+    let (tables, runs) = (Tables::new(&none, 0), Runs::default());
+    let lookup = |column: usize| batch.texts(column);
+    let sources = Sources { texts: &lookup, parts: &none, runs: &runs };
+    let programs: Vec<Ready> = plans
+        .iter()
+        .flat_map(|plan| &plan.programs)
+        .map(|p| Ready::of_batch(p, batch, sources, &tables))
+        .collect::<Result<_>>()?;
+    let easy = |rows: Range<usize>| !rows.into_iter().any(|row| programs.iter().any(|p| p.is_hard(row, &[], &none)));
+    Ok(!programs.iter().all(Ready::never_hard) && !threads::all(threads::chunks(0..batch.rows, CHUNK), easy))
+}
+
+/// What one chunk of requests measures.
+struct Measured {
+    requests: Range<usize>,
+    lengths: Vec<usize>,
+    /// Texts rendered already: their numbers in the chunk, ascending, and the texts one after the other.
+    hard: Vec<usize>,
+    texts: Scratch,
+}
+
+/// Requests that one thread takes at a time: enough to forget the cost of taking them, few enough to share.
+const CHUNK: usize = 1024;
+
+/// Render the texts of the requests of rows `rows`, or nothing if they pass `limit` bytes in all.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn texts(
+    batch: &Batch,
+    plans: &Plans,
+    rows: Range<usize>,
+    shots: &Shots,
+    parts: &Parts,
+    limit: usize,
+) -> Result<Option<Texts>> {
+    match plain::texts(batch, plans, rows.clone(), limit)? {
+        Attempt::Texts(texts) => return Ok(Some(texts)),
+        Attempt::TooLong => return Ok(None),
+        Attempt::No => {}
+    }
+    // Columns are checked and looked through side by side; what is wrong with one is said when it is bound.
+    let mut columns: Vec<usize> = plans.all.iter().flat_map(|p| &p.programs).flat_map(|p| p.fields.clone()).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let scanned = |column: &usize| plans.all.iter().flat_map(|p| &p.programs).any(|p| p.scanned.contains(column));
+    threads::map(columns, |column| batch.prepare(column, scanned(&column)));
+    let labels = plans.labels;
+    let tables = Tables::new(parts, rows.len() * labels);
+    let runs = if tables.pays() {
+        Runs::of(plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program), parts)
+    } else {
+        Runs::default()
+    };
+    let lookup = |column: usize| batch.texts(column);
+    let sources = Sources { texts: &lookup, parts, runs: &runs };
+    let bound: Vec<Vec<Ready>> = plans
+        .all
+        .iter()
+        .map(|plan| plan.programs.iter().map(|program| Ready::of_batch(program, batch, sources, &tables)).collect())
+        .collect::<Result<_>>()?;
+    let row_writers = label_groups(plans, sources)?;
+    let never_hard = bound.iter().flatten().all(Ready::never_hard);
+    let measure = |chunk: Range<usize>| -> Result<Measured> {
+        batch.host.check()?;
+        let mut lengths = Vec::with_capacity(chunk.len());
+        let (mut hard, mut texts) = (Vec::new(), Scratch::new());
+        let mut filler = Filler::new(batch, chunk.end / labels.max(1));
+        for request in chunk.clone() {
+            let row = request / labels;
+            let shots = shots.of(row);
+            for one in &bound[plans.of(request)] {
+                if !never_hard && one.is_hard(row, shots, parts) {
+                    let start = texts.0.len();
+                    filler.program(one.program, row, shots, parts, &mut texts.0)?;
+                    hard.push(lengths.len());
+                    lengths.push(texts.0.len() - start);
+                } else {
+                    lengths.push(one.length(row, shots));
+                }
+            }
+        }
+        Ok(Measured { requests: chunk, lengths, hard, texts })
+    };
+    let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
+    let chunks = threads::chunks(rows, (CHUNK / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
+    let measured = threads::try_map(chunks, measure)?;
+
+    let mut offsets = Vec::with_capacity(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1);
+    offsets.push(0);
+    let mut total = 0_usize;
+    for length in measured.iter().flat_map(|m| &m.lengths) {
+        total += length;
+        offsets.push(total);
+    }
+    if total > limit {
+        return Ok(None);
+    }
+    let mut bytes = Bytes::new(total);
+    let mut rest = &mut bytes[..];
+    let mut slices = Vec::with_capacity(measured.len());
+    for chunk in &measured {
+        let (own, after) = rest.split_at_mut(chunk.lengths.iter().sum());
+        slices.push((chunk, own));
+        rest = after;
+    }
+    threads::map(slices, |(chunk, own)| {
+        let (mut at, mut number) = (0, 0);
+        if chunk.hard.is_empty() && !row_writers.is_empty() {
+            let mut marks = Marks::default();
+            for request in chunk.requests.clone().step_by(labels) {
+                let row = request / labels;
+                at = row_writers[plans.of(request) / labels].write(own, at, row, shots.of(row), &mut marks);
+            }
+            return;
+        }
+        if chunk.hard.is_empty() {
+            for request in chunk.requests.clone() {
+                let row = request / labels;
+                let shots = shots.of(row);
+                for one in &bound[plans.of(request)] {
+                    at = one.write(own, at, row, shots);
+                }
+            }
+            return;
+        }
+        // Hard texts alone lie as they are to be written.
+        if chunk.hard.len() == chunk.lengths.len() {
+            own.copy_from_slice(&chunk.texts.0);
+            return;
+        }
+        let mut hard = chunk.hard.iter().peekable();
+        let mut from = 0;
+        for request in chunk.requests.clone() {
+            let row = request / labels;
+            let shots = shots.of(row);
+            for one in &bound[plans.of(request)] {
+                if hard.next_if_eq(&&number).is_some() {
+                    let length = chunk.lengths[number];
+                    at = put(own, at, &chunk.texts.0, from, from + length);
+                    from += length;
+                } else {
+                    at = one.write(own, at, row, shots);
+                }
+                number += 1;
+            }
+        }
+    });
+    Ok(Some(Texts { offsets, bytes }))
+}

@@ -1,0 +1,94 @@
+//! The texts of fragments, rendered a batch at a time.
+
+use std::sync::Arc;
+
+use super::engine;
+use crate::error::Result;
+use crate::plan::{Op, Plan, Plans, Program, Tokens};
+use crate::render::fragments::{Parts, Shots};
+use crate::render::input::Batch;
+use crate::role::{Piece, Request};
+use crate::template::Text;
+use crate::threads;
+
+/// Render the parts of every row of a batch, all of one form that nothing is filled into later. Parts that are a
+/// column as it stands are not copied.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn fragments_of_rows(batch: &Batch, form: &[&Text]) -> Result<Parts> {
+    threads::map((0..batch.columns.names.len()).collect(), |column| batch.prepare(column, true));
+    let mut programs: Vec<Program> =
+        form.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns)).collect();
+    let mut columns = vec![None; programs.len()];
+    for (program, column) in programs.iter_mut().zip(&mut columns) {
+        if let [Op::Field(field)] = program.ops[..]
+            && !program.always
+            && program.guards.is_empty()
+            && program.scanned.iter().all(|scanned| matches!(batch.hazards(*scanned), Ok(None)))
+        {
+            *column = Some(batch.texts(field)?.clone());
+            *program = Program::new(&[], batch.columns);
+        }
+    }
+    if columns.iter().all(Option::is_some) {
+        return Ok(Parts::default().with_columns(batch.rows, columns));
+    }
+    let kinds = std::iter::repeat_n(Some(0), batch.rows);
+    let parts = fragments_of_programs(batch, vec![programs], kinds, &Tokens::default())?;
+    Ok(parts.with_columns(batch.rows, columns))
+}
+
+/// Render the parts of every row of a batch: those of the form `kinds[row]`, none where there is none. `tokens`
+/// are placeholders that are filled in later.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn fragments_of_forms(
+    batch: &Batch,
+    forms: &[Vec<&Text>],
+    kinds: impl Iterator<Item = Option<usize>>,
+    tokens: &Tokens,
+) -> Result<Parts> {
+    let program = |text: &&Text| Program::new(&[Piece::new((*text).clone())], batch.columns);
+    let forms = forms.iter().map(|texts| texts.iter().map(program).collect()).collect();
+    fragments_of_programs(batch, forms, kinds, tokens)
+}
+
+/// [`fragments_of_forms`] of texts that are bound to the batch's columns already.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub fn fragments_of_programs(
+    batch: &Batch,
+    forms: Vec<Vec<Program>>,
+    kinds: impl Iterator<Item = Option<usize>>,
+    tokens: &Tokens,
+) -> Result<Parts> {
+    let plan = |programs: Vec<Program>| {
+        let programs = programs.into_iter().map(Arc::new).collect();
+        Arc::new(Plan { request: Request::List(Vec::new()), programs })
+    };
+    let mut all: Vec<Arc<Plan>> = forms.into_iter().map(plan).collect();
+    all.push(plan(Vec::new()));
+    let none = all.len() - 1;
+    let each: Vec<u32> = kinds.map(|kind| kind.unwrap_or(none) as u32).collect();
+    let mut counts = each.iter().map(|kind| all[*kind as usize].programs.len());
+    let first = counts.next();
+    let even = first.filter(|first| counts.all(|count| count == *first));
+    let mut starts = Vec::with_capacity(each.len());
+    let mut parts = 0;
+    for kind in &each {
+        starts.push(parts);
+        parts += all[*kind as usize].programs.len();
+    }
+    let plans = Plans { all, labels: 1, each: Some(each) };
+    let (shots, empty) = (Shots::default(), Parts::default());
+    let texts = engine::texts(batch, &plans, 0..batch.rows, &shots, &empty, usize::MAX)?.unwrap_or_default();
+    let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
+    let dirty: Vec<bool> = if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
+    Ok(Parts::new(starts, texts, even, dirty))
+}

@@ -1,0 +1,14 @@
+//! The row loop: programs bound to a batch (`bound_program`, `label_group`), and all their texts written into memory of
+//! exactly the right size.
+//!
+//! `engine` is the loop. It leaves batches without anything to decide to `plain`. `fragments` renders by it what other
+//! requests will show.
+
+mod bound_program;
+mod engine;
+mod fragments;
+mod label_group;
+mod plain;
+
+pub use engine::{any_hard, texts};
+pub use fragments::{fragments_of_forms, fragments_of_programs, fragments_of_rows};

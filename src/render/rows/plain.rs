@@ -1,0 +1,200 @@
+//! Rows that are plain copies of literals and fields, as nearly all are: nothing is decided row by row.
+//!
+//! Lengths follow from the columns' offsets, before a byte of a column has been read. So the output is laid out first,
+//! and each column's bytes are then checked, looked through for placeholders and copied while they are near the
+//! processor, be it in the column or in the output: they come from memory once. What is found wrong ends it, and the
+//! rows are rendered as others are, which finds it again and says where it is.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::bound_program::{Lengths, Ready};
+use super::label_group::{Marks, label_groups};
+use crate::error::Result;
+use crate::plan::{Op, Plans, Program, Tokens};
+use crate::pytext::TextColumn;
+use crate::render::copying::Sources;
+use crate::render::fragments::{Parts, Runs, Tables};
+use crate::render::input::Batch;
+use crate::render::memory::{Bytes, Texts};
+use crate::threads;
+
+/// Rows that one thread takes at a time.
+const CHUNK: usize = 1024;
+/// Bytes that stay near while they are looked at twice.
+const NEAR: usize = 24 << 10;
+/// Rows at most whose bytes are looked at together, though they are short.
+const BLOCK: usize = 64;
+
+/// What comes of an attempt.
+pub enum Attempt {
+    /// The rows aren't plain.
+    No,
+    /// The texts pass the limit.
+    TooLong,
+    /// All texts.
+    Texts(Texts),
+}
+
+/// A column whose bytes are looked at only when they are copied.
+struct Column {
+    texts: TextColumn,
+    /// Whether placeholders are looked for in it.
+    scanned: bool,
+}
+
+/// Render the texts of rows `rows` if all of them are plain copies.
+///
+/// # Errors
+///
+/// What the host stops it with.
+pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
+    let programs: Vec<&Program> = plans.all.iter().flat_map(|plan| &plan.programs).map(|p| &**p).collect();
+    let plain = |program: &&Program| !program.always && program.guards.is_empty() && program.examples.is_empty();
+    if plans.each.is_some() || programs.is_empty() || !programs.iter().all(plain) {
+        return Ok(Attempt::No);
+    }
+    let Some(unread) = Unread::new(batch, &programs) else { return Ok(Attempt::No) };
+    let none = Parts::default();
+    let (tables, runs) = (Tables::new(&none, 0), Runs::default());
+    // A column that is read already was looked through too, and nothing was found.
+    let lookup = |column: usize| unread.columns.get(&column).map_or_else(|| batch.texts(column), |own| Ok(&own.texts));
+    let sources = Sources { texts: &lookup, parts: &none, runs: &runs };
+    let ready: Vec<Ready> =
+        programs.iter().map(|p| Ready::new(p, sources, Vec::new(), &tables)).collect::<Result<_>>()?;
+    let Some(lengths) = ready.iter().map(Ready::plain).collect::<Option<Vec<&Lengths>>>() else {
+        return Ok(Attempt::No);
+    };
+
+    let each = ready.len();
+    let offsets = offsets(&lengths, rows.clone());
+    let total = offsets.last().copied().unwrap_or(0);
+    if total > limit {
+        return Ok(Attempt::TooLong);
+    }
+    let mut bytes = Bytes::new(total);
+    let mut rest = &mut bytes[..];
+    let mut slices = Vec::with_capacity(rows.len() / CHUNK + 1);
+    for chunk in threads::chunks(rows.clone(), CHUNK) {
+        let place = |row: usize| offsets[(row - rows.start) * each];
+        let (own, after) = rest.split_at_mut(place(chunk.end) - place(chunk.start));
+        slices.push((chunk, own));
+        rest = after;
+    }
+    // What is written is nearer than what it was copied from; but it may be much more, or hold what is looked for.
+    let read = unread.columns.values().map(|column| column.texts.total_length(rows.clone())).sum::<usize>();
+    let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.find(&p.literals, 0).is_none());
+    let apart = programs.iter().all(|program| fields_are_apart(program));
+    let row_writers = label_groups(plans, sources)?;
+    let block = (NEAR * rows.len() / total.max(1)).clamp(1, BLOCK);
+    let stop = AtomicBool::new(false);
+    let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
+        batch.host.check()?;
+        let (mut at, mut marks) = (0, Marks::default());
+        for block in threads::chunks(rows, block) {
+            let first = at;
+            if let [together] = &row_writers[..] {
+                for row in block.clone() {
+                    at = together.write(own, at, row, &[], &mut marks);
+                }
+            } else {
+                for row in block.clone() {
+                    for one in &ready {
+                        at = one.write(own, at, row, &[]);
+                    }
+                }
+            }
+            let fine = by_output && unread.gave_plain(&own[first..at], apart) || unread.are_plain(block);
+            if !fine || stop.load(Ordering::Relaxed) {
+                stop.store(true, Ordering::Relaxed);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })?;
+    Ok(if fine.into_iter().all(|fine| fine) { Attempt::Texts(Texts { offsets, bytes }) } else { Attempt::No })
+}
+
+/// The columns that are read while they are copied.
+struct Unread<'a> {
+    columns: HashMap<usize, Column>,
+    tokens: &'a Tokens,
+}
+
+impl<'a> Unread<'a> {
+    /// The columns that programs write, but for those that were read already; None if some column isn't plain.
+    fn new(batch: &Batch<'a>, programs: &[&Program]) -> Option<Self> {
+        let mut asked: Vec<usize> = programs.iter().flat_map(|p| p.fields.iter().chain(&p.scanned)).copied().collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let mut columns = HashMap::new();
+        // Side by side, since it goes over all offsets.
+        for (column, texts) in threads::map(asked, |column| (column, batch.unread(column))) {
+            let scanned = programs.iter().any(|program| program.scanned.contains(&column));
+            if let Some(texts) = texts {
+                columns.insert(column, Column { texts, scanned });
+            } else if batch.texts(column).is_err() || scanned && !matches!(batch.hazards(column), Ok(None)) {
+                return None;
+            }
+        }
+        Some(Self { columns, tokens: &batch.columns.tokens })
+    }
+
+    /// Whether bytes that were written show that rows held text, and that no placeholder formed: one that did would stand
+    /// there as a whole, since none of these can share bytes. `apart`: that no two fields meet.
+    fn gave_plain(&self, written: &[u8], apart: bool) -> bool {
+        let text = written.is_ascii() || apart && simdutf8::basic::from_utf8(written).is_ok();
+        text && (!self.columns.values().any(|column| column.scanned) || self.tokens.none_whole_in(written))
+    }
+
+    /// Whether rows hold text, and nothing that a placeholder could form from.
+    fn are_plain(&self, rows: Range<usize>) -> bool {
+        self.columns.values().all(|column| {
+            let Some(bytes) = column.texts.checked(rows.clone()) else { return false };
+            let ends = |at: usize| column.texts.end_around(rows.clone(), at);
+            !column.scanned || self.tokens.none_in_rows(bytes, ends)
+        })
+    }
+}
+
+/// Whether a literal stands before each field, so that the bytes of two never make a character together.
+fn fields_are_apart(program: &Program) -> bool {
+    let is_literal = |op: &Op| matches!(op, Op::Lit(..));
+    program.ops.first().is_none_or(is_literal) && program.ops.windows(2).all(|two| two.iter().any(is_literal))
+}
+
+/// Where each text starts: by row, then by program.
+fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
+    let each = lengths.len();
+    let mut offsets = vec![0_usize; rows.len() * each + 1];
+    let chunk = |n: usize| rows.start + n * CHUNK..(rows.start + (n + 1) * CHUNK).min(rows.end);
+    let totals = threads::map(offsets[1..].chunks_mut(CHUNK * each).enumerate().collect(), |(n, own)| {
+        if let [lengths] = lengths {
+            lengths.add(chunk(n), own);
+        } else {
+            let mut column = vec![0; chunk(n).len()];
+            for (k, lengths) in lengths.iter().enumerate() {
+                column.fill(0);
+                lengths.add(chunk(n), &mut column);
+                for (row, length) in column.iter().enumerate() {
+                    own[row * each + k] = *length;
+                }
+            }
+        }
+        let mut total = 0;
+        for offset in own {
+            total += *offset;
+            *offset = total;
+        }
+        total
+    });
+    let mut before = 0;
+    for (own, total) in offsets[1..].chunks_mut(CHUNK * each).zip(totals) {
+        for offset in own {
+            *offset += before;
+        }
+        before += total;
+    }
+    offsets
+}

@@ -1,0 +1,117 @@
+//! Filling the rows where copying isn't enough: value within value where that is certain, else column by column, as the
+//! harness does.
+
+use super::recursive_fill::Nest;
+use super::replace::whole;
+use crate::error::Result;
+use crate::plan::{Program, Seg, Unit};
+use crate::render::fragments::Parts;
+use crate::render::input::Batch;
+use crate::role::Join;
+use crate::template::{Atom, Text};
+
+/// Bytes of a text that takes long enough to be looked through for a look at signals before.
+const LONG: usize = 1 << 20;
+
+/// Fills texts one after the other, in memory that it keeps.
+pub struct Filler<'a> {
+    batch: &'a Batch<'a>,
+    nest: Nest<'a>,
+    /// The unit at hand.
+    text: Vec<u8>,
+    /// The unit with one column more filled in.
+    next: Vec<u8>,
+}
+
+impl<'a> Filler<'a> {
+    /// For rows of a batch up to `end`.
+    pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
+        Self { batch, nest: Nest::new(batch, end), text: Vec::new(), next: Vec::new() }
+    }
+
+    /// Append the text of a whole program in one row to `out`.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn program(
+        &mut self,
+        program: &Program,
+        row: usize,
+        shots: &[u32],
+        parts: &Parts,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let batch = self.batch;
+        for one in &program.units {
+            let start = out.len();
+            if one.join == Join::Line {
+                out.push(b'\n');
+            }
+            let text = out.len();
+            if !one.is_open(batch.columns) {
+                for seg in &one.segs {
+                    out.extend_from_slice(match seg {
+                        Seg::Lit(s, _) => s.as_bytes(),
+                        Seg::Field(column) => batch.field(*column, row)?,
+                        Seg::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
+                    });
+                }
+            } else if !self.nest.unit(one, row, shots, parts, out)? {
+                self.by_columns(one, row, shots, parts)?;
+                out.extend_from_slice(&self.text);
+            }
+            if out.len() == text {
+                out.truncate(start);
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of a unit into `self.text`, one column after the other.
+    fn by_columns(&mut self, unit: &Unit, row: usize, shots: &[u32], parts: &Parts) -> Result<()> {
+        let (batch, text) = (self.batch, &mut self.text);
+        text.clear();
+        for atom in unit.text.atoms.iter() {
+            text.extend_from_slice(match atom {
+                Atom::Lit(s, _) => s.as_bytes(),
+                Atom::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
+                Atom::Field(name) => batch.named(name, row)?,
+            });
+        }
+        for column in 0..batch.columns.tokens.len() {
+            if batch.columns.tokens.none_in(&self.text) {
+                break;
+            }
+            if self.text.len() > LONG {
+                batch.host.check()?;
+            }
+            self.replace(column, &unit.text, row)?;
+        }
+        Ok(())
+    }
+
+    /// Put the field of a column in for each of its tokens.
+    fn replace(&mut self, column: usize, unit: &Text, row: usize) -> Result<()> {
+        let Self { batch, text, next, .. } = self;
+        let tokens = &batch.columns.tokens;
+        let mut found = whole(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
+        if found.peek().is_none() {
+            return Ok(());
+        }
+        let value = match batch.columns.fixed(column, unit) {
+            Some(by) => by.as_bytes(),
+            None => batch.field(column, row)?,
+        };
+        next.clear();
+        let mut start = 0;
+        for at in found {
+            next.extend_from_slice(&text[start..at]);
+            next.extend_from_slice(value);
+            start = at + tokens.get(column).len();
+        }
+        next.extend_from_slice(&text[start..]);
+        std::mem::swap(text, next);
+        Ok(())
+    }
+}

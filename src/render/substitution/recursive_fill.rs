@@ -1,0 +1,126 @@
+//! Values that bring in values: what a row's fields become when the placeholders in them are filled in turn.
+//!
+//! The harness replaces one column after the other over the whole text. So a value is looked into by the columns behind
+//! its own, and the same comes out if each value is filled once, later columns first, and put in wherever it is asked
+//! for. That holds as long as no placeholder forms where two pieces meet, or is one that came too late. What is formed
+//! so stays in the text that is made here, since tokens that can't share bytes take none of it away: a text without
+//! any token is right, and any other has to be filled column by column.
+
+use std::ops::Range;
+
+use super::placeholder_index::Sites;
+use crate::error::Result;
+use crate::plan::{Seg, Unit};
+use crate::render::copying::Step;
+use crate::render::fragments::Parts;
+use crate::render::input::Batch;
+
+/// Placeholders that are filled in between two looks at signals.
+pub const MANY: usize = 4096;
+
+/// Values within values within values, and so on, that are followed; as many calls lie on the stack.
+const DEPTH: usize = 64;
+
+/// Fills rows, one after the other, and knows where the values of the last one stand among what was written.
+pub struct Nest<'a> {
+    batch: &'a Batch<'a>,
+    /// Where the rows end that are asked about.
+    end: usize,
+    row: Option<usize>,
+    /// Counts rows, and attempts that came to nothing: what was written before is no more.
+    turn: usize,
+    columns: Vec<Option<Box<Column<'a>>>>,
+}
+
+/// A column that some text or value brought in.
+struct Column<'a> {
+    values: Step<'a>,
+    sites: Sites,
+    /// The turn in which its value was written last, filled.
+    turn: usize,
+    /// Where that was.
+    written: Range<usize>,
+}
+
+impl<'a> Nest<'a> {
+    /// For rows of a batch up to `end`.
+    pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
+        let columns = (0..batch.columns.tokens.len()).map(|_| None).collect();
+        Self { batch, end, row: None, turn: 0, columns }
+    }
+
+    /// Append a unit's text in one row to `out`; nothing, and false, if it has to be filled column by column. What was
+    /// appended for a row stays where it is until the next row's first unit.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn unit(&mut self, unit: &Unit, row: usize, shots: &[u32], parts: &Parts, out: &mut Vec<u8>) -> Result<bool> {
+        if !unit.nests {
+            return Ok(false);
+        }
+        if self.row != Some(row) {
+            self.row = Some(row);
+            self.turn += 1;
+        }
+        let start = out.len();
+        let mut fine = true;
+        for seg in &unit.segs {
+            match seg {
+                Seg::Lit(s, _) => out.extend_from_slice(s.as_bytes()),
+                Seg::Example { slot, part } => out.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
+                Seg::Field(column) => fine = self.fill(*column, row, DEPTH, out)?,
+            }
+            if !fine {
+                break;
+            }
+        }
+        fine = fine && self.batch.columns.tokens.find(&out[start..], 0).is_none();
+        if !fine {
+            out.truncate(start);
+            self.turn += 1;
+        }
+        Ok(fine)
+    }
+
+    /// Append a column's value, filled; false if more than `depth` values lie within each other.
+    fn fill(&mut self, number: usize, row: usize, depth: usize, out: &mut Vec<u8>) -> Result<bool> {
+        let known = self.columns[number].take();
+        if let Some(written) = known.as_ref().filter(|column| column.turn == self.turn).map(|c| c.written.clone()) {
+            out.extend_from_within(written);
+            self.columns[number] = known;
+            return Ok(true);
+        }
+        let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
+        let mut column = known.map_or_else(|| Column::new(self.batch, number), Ok)?;
+        let tokens = &self.batch.columns.tokens;
+        let start = out.len();
+        let (bytes, mut copied, end) = column.values.place(row, &[]);
+        for (n, site) in column.sites.of(row, self.end, number, &column.values, tokens).enumerate() {
+            if n % MANY == MANY - 1 {
+                self.batch.host.check()?;
+            }
+            let site = column.sites.get(site);
+            out.extend_from_slice(&bytes[copied..site.at]);
+            // Its own place stays empty until it is back: only later columns are asked for.
+            if !self.fill(site.column, row, depth, out)? {
+                return Ok(false);
+            }
+            copied = site.at + tokens.get(site.column).len();
+        }
+        out.extend_from_slice(&bytes[copied..end]);
+        (column.turn, column.written) = (self.turn, start..out.len());
+        self.columns[number] = Some(column);
+        Ok(true)
+    }
+}
+
+impl<'a> Column<'a> {
+    fn new(batch: &'a Batch<'a>, number: usize) -> Result<Box<Self>> {
+        let values = match batch.columns.mask(number) {
+            Some(by) => Step::Lit(by.as_bytes(), 0, by.len()),
+            None => Step::column(batch.texts(number)?),
+        };
+        Ok(Box::new(Self { values, sites: Sites::default(), turn: 0, written: 0..0 }))
+    }
+}

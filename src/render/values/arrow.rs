@@ -1,0 +1,189 @@
+//! Configuration values as Arrow arrays: the fields of messages that no data decides.
+
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, ListArray, NullArray, StringArray,
+    StringViewArray, StructArray, UInt64Array, new_null_array,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields};
+
+use crate::error::{Error, Result};
+use crate::plan::Layout;
+use crate::render::input::cast;
+use crate::value::Value;
+
+/// The Arrow type of written strings.
+pub fn string_type(layout: Layout) -> DataType {
+    match layout {
+        Layout::String => DataType::Utf8,
+        Layout::LargeString => DataType::LargeUtf8,
+        Layout::StringView => DataType::Utf8View,
+    }
+}
+
+/// The one type that holds all these values; None if there is none.
+pub fn type_of<'a>(values: impl IntoIterator<Item = &'a Value>, layout: Layout) -> Option<DataType> {
+    values.into_iter().try_fold(DataType::Null, |so_far, value| {
+        let own = match value {
+            Value::None => DataType::Null,
+            Value::Bool(_) => DataType::Boolean,
+            Value::Int(_) => DataType::Int64,
+            Value::Float(_) => DataType::Float64,
+            Value::Str(_) => string_type(layout),
+            Value::List(items) => DataType::List(item(type_of(items, layout)?)),
+            Value::Dict(items) => {
+                let field = |(k, v): &(Value, Value)| Some(Field::new(k.as_str()?, type_of([v], layout)?, true));
+                DataType::Struct(items.iter().map(field).collect::<Option<Vec<_>>>()?.into())
+            }
+            Value::Big(_) | Value::Other(_) => return None,
+        };
+        unify(&so_far, &own, layout)
+    })
+}
+
+fn item(data_type: DataType) -> Arc<Field> {
+    Arc::new(Field::new_list_field(data_type, true))
+}
+
+/// The one type that holds values of both; None if there is none. Strings of any layout become the written one.
+pub fn unify(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
+    use DataType as T;
+    let is_string = |t: &T| match t {
+        T::Utf8 | T::LargeUtf8 | T::Utf8View => true,
+        T::Dictionary(_, values) => matches!(**values, T::Utf8 | T::LargeUtf8 | T::Utf8View),
+        _ => false,
+    };
+    Some(match (a, b) {
+        (T::Null, other) | (other, T::Null) if is_string(other) => string_type(layout),
+        (T::Null, other) | (other, T::Null) => other.clone(),
+        (a, b) if is_string(a) && is_string(b) => string_type(layout),
+        (a, b) if a == b => a.clone(),
+        (a, b) if a.is_integer() && b.is_integer() => T::Int64,
+        (a, b) if a.is_numeric() && b.is_numeric() => T::Float64,
+        (T::List(a), T::List(b)) => T::List(item(unify(a.data_type(), b.data_type(), layout)?)),
+        (T::Struct(a), T::Struct(b)) => {
+            let mut fields: Vec<Field> = Vec::new();
+            for field in a {
+                let own = match b.find(field.name()) {
+                    Some((_, other)) => unify(field.data_type(), other.data_type(), layout)?,
+                    None => field.data_type().clone(),
+                };
+                fields.push(Field::new(field.name(), own, true));
+            }
+            let rest = b.iter().filter(|f| a.find(f.name()).is_none());
+            fields.extend(rest.map(|f| Field::new(f.name(), f.data_type().clone(), true)));
+            T::Struct(fields.into())
+        }
+        _ => return None,
+    })
+}
+
+/// Values as an array of `data_type`, which [`type_of`] gave for them and maybe others.
+///
+/// # Errors
+///
+/// `RenderError` for a value that the type can't hold.
+pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
+    use DataType as T;
+    let wrong = |value: &Value| Error::render(format!("{value} doesn't fit the type {data_type}"));
+    macro_rules! primitive {
+        ($array:ty, $($pattern:pat => $value:expr),+) => {
+            Arc::new(values.iter().map(|v| match v {
+                Value::None => Ok(None),
+                $($pattern => Ok(Some($value)),)+
+                other => Err(wrong(other)),
+            }).collect::<Result<$array>>()?)
+        };
+    }
+    Ok(match data_type {
+        T::Null => Arc::new(NullArray::new(values.len())),
+        T::Boolean => primitive!(BooleanArray, Value::Bool(b) => *b),
+        T::Int64 => primitive!(Int64Array, Value::Int(i) => *i),
+        T::UInt64 => {
+            primitive!(UInt64Array, Value::Int(i) => *i as u64, Value::Big(digits) => digits.parse().unwrap_or(u64::MAX))
+        }
+        T::Float64 => primitive!(Float64Array, Value::Float(f) => *f, Value::Int(i) => *i as f64),
+        T::Utf8 => primitive!(StringArray, Value::Str(s) => &**s),
+        T::LargeUtf8 => primitive!(LargeStringArray, Value::Str(s) => &**s),
+        T::Utf8View => primitive!(StringViewArray, Value::Str(s) => &**s),
+        T::List(field) => {
+            let mut lengths = Vec::with_capacity(values.len());
+            let mut flat = Vec::new();
+            for value in values {
+                match value {
+                    Value::List(items) => {
+                        lengths.push(items.len());
+                        flat.extend(items);
+                    }
+                    Value::None => lengths.push(0),
+                    other => return Err(wrong(other)),
+                }
+            }
+            let child = build(&flat, field.data_type())?;
+            Arc::new(ListArray::new(field.clone(), OffsetBuffer::from_lengths(lengths), child, nulls(values)))
+        }
+        T::Struct(fields) => {
+            let fits = |value: &Value| match value {
+                Value::None => true,
+                Value::Dict(items) => {
+                    items.iter().all(|(key, _)| key.as_str().is_some_and(|key| fields.find(key).is_some()))
+                }
+                _ => false,
+            };
+            if let Some(value) = values.iter().find(|value| !fits(value)) {
+                return Err(wrong(value));
+            }
+            let columns = fields
+                .iter()
+                .map(|field| {
+                    let own: Vec<&Value> = values.iter().map(|v| v.get(field.name()).unwrap_or(&Value::None)).collect();
+                    build(&own, field.data_type())
+                })
+                .collect::<Result<Vec<_>>>()?;
+            structs(fields.clone(), columns, nulls(values), values.len())?
+        }
+        other => {
+            // A type that came with the data: what the configuration has for it is made as it is and cast.
+            let own = type_of(values.iter().copied(), Layout::String)
+                .ok_or_else(|| Error::render(format!("the configuration's values don't fit the type {other}")))?;
+            if own == T::Null {
+                return Ok(new_null_array(other, values.len()));
+            }
+            cast(&build(values, &own)?, other)?
+        }
+    })
+}
+
+/// A struct array of columns with one length, which may have no columns.
+///
+/// # Errors
+///
+/// `RenderError` if Arrow refuses the columns.
+pub fn structs(fields: Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, len: usize) -> Result<ArrayRef> {
+    let array = if columns.is_empty() {
+        StructArray::new_empty_fields(len, nulls)
+    } else {
+        StructArray::try_new(fields, columns, nulls).map_err(|e| Error::render(e.to_string()))?
+    };
+    Ok(Arc::new(array) as ArrayRef)
+}
+
+fn nulls(values: &[&Value]) -> Option<NullBuffer> {
+    let valid: Vec<bool> = values.iter().map(|v| !matches!(v, Value::None)).collect();
+    valid.contains(&false).then(|| NullBuffer::from(valid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ints_and_floats_share_a_type_and_strings_and_lists_don_t() {
+        let number = [Value::Int(1), Value::Float(0.5), Value::None];
+        assert_eq!(type_of(&number, Layout::String), Some(DataType::Float64));
+        assert_eq!(type_of(&[Value::from("a"), Value::List(vec![])], Layout::String), None);
+        assert_eq!(build(&number.iter().collect::<Vec<_>>(), &DataType::Float64).unwrap().null_count(), 1);
+    }
+}
