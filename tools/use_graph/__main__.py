@@ -2,10 +2,11 @@
 
 python tools/use_graph [SRC] [--draw mermaid|dot] [--files] [--list FOLDER] [--write PAGE] [--check PAGE]
 
-Without an option the rules are checked: it prints what breaks them, or the circles that are allowed, and exits with 1 or
-0. The rules stand in rules.py, what counts as a use in uses.py. --draw prints a picture instead; --list every use in a
-folder. --write puts the picture of the folders into a page, between `<!-- use-graph -->` and `<!-- /use-graph -->`;
---check, besides the rules, that the page has the picture of today.
+Without an option the rules are checked: what breaks them is printed, or the circles that are allowed, and the exit code
+is 1 or 0 (2: there is source that it can't follow). The rules stand in rules.py, what counts as a use in uses.py.
+--draw prints a picture instead; --list every use in a folder. --write puts the picture of the folders into a page,
+between `<!-- use-graph -->` and `<!-- /use-graph -->`; --check, besides the rules, that the page has the picture of
+today.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from uses import uses
 
 
 def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(prog="use_graph", description="Who uses whom in a crate's source.")
     parser.add_argument("source", nargs="?", type=Path, default=Path("src"), help="folder of lib.rs")
     parser.add_argument("--draw", choices=sorted(DRAWINGS), help="print a picture")
@@ -39,6 +41,7 @@ def main() -> int:
 
 
 def run(house: House, arguments: argparse.Namespace) -> int:
+    """Do what was asked for, and give the exit code."""
     if arguments.draw:
         print(DRAWINGS[arguments.draw](house, files=arguments.files))
         return 0

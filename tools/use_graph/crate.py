@@ -158,7 +158,7 @@ class Crate:
         for one in scope.imports:
             if one.name == name:
                 found.append(self._import(one, scope, module, wants_module, seen))
-        if not any(found):
+        if not any(isinstance(one, Module if wants_module else Item) for one in found):
             for one in scope.imports:
                 if one.name == "*":
                     target = self._import(one, scope, module, True, seen)
@@ -166,8 +166,8 @@ class Crate:
                         found.append(self._lookup(target, target, name, wants_module, seen))
         if not any(found) and isinstance(scope, Module):
             found.append(scope.made.get(name))
-        preferred = Module if wants_module else Item
-        return next((one for one in found if isinstance(one, preferred)), next(filter(None, found), None))
+        found.sort(key=lambda one: isinstance(one, Module) != wants_module)
+        return next((one for one in found if one is not None), None)
 
     def _import(
         self, one: Import, scope: Scope, module: Module, wants_module: bool, seen: set[tuple[Scope, str, bool]]
@@ -188,10 +188,8 @@ class Crate:
             text, after = found[at].text, found[at + 1] if at + 1 < end else found[at]
             if text == "use" and after.text != "<":
                 at = self._use(source, module, at)
-            elif text == "pub" and after.text == "(":
-                end_of_pub = closing(found, at + 1)
-                source.skipped[at] = end_of_pub
-                at = end_of_pub
+            elif text == "pub" and is_restricted(found, at):
+                at = source.skipped.setdefault(at, closing(found, at + 1))
             elif text == "mod" and after.is_name:
                 at = self._module(source, module, folder, at)
             elif text == "macro_rules" and after.text == "!":
@@ -223,10 +221,8 @@ class Crate:
                 open_braces.append(at)
             elif text == "}":
                 open_braces.pop()
-            elif text == "pub" and source.tokens[at + 1].text == "(":
-                end_of_pub = closing(source.tokens, at + 1)
-                source.skipped[at] = end_of_pub
-                at = end_of_pub
+            elif text == "pub" and is_restricted(source.tokens, at):
+                at = source.skipped.setdefault(at, closing(source.tokens, at + 1))
             elif text == "use" and source.tokens[at + 1].text != "<":
                 at = self._use(source, source.blocks.setdefault(open_braces[-1], Scope()), at)
             at += 1
@@ -257,6 +253,11 @@ class Crate:
         child.file = file
         self._read(child, folder / name)
         return at + 2
+
+
+def is_restricted(found: list[Token], at: int) -> bool:
+    """Whether a `pub` is a `pub(crate)` or the like, and not one before a tuple."""
+    return found[at + 1].text == "(" and found[at + 2].text in ("crate", "self", "super", "in")
 
 
 def imports(found: list[Token], prefix: tuple[str, ...], is_public: bool) -> Iterator[Import]:

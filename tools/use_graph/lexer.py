@@ -39,6 +39,7 @@ def tokens(source: str) -> list[Token]:
 
 
 def read(source: str) -> Iterator[Token]:
+    """All tokens of a file."""
     at, line = 0, 1
     while at < len(source):
         raw = RAW.match(source, at)
@@ -63,12 +64,14 @@ def read(source: str) -> Iterator[Token]:
 
 
 def end_of_text(source: str, at: int) -> int:
+    """The place behind a string that has begun before `at`."""
     while source[at] != '"':
         at += 2 if source[at] == "\\" else 1
     return at + 1
 
 
 def end_of_comment(source: str, at: int) -> int:
+    """The place behind a block comment, in which others may lie."""
     depth = 0
     for sign in re.compile(r"/\*|\*/").finditer(source, at):
         depth += 1 if sign[0] == "/*" else -1
@@ -92,6 +95,7 @@ def closing(found: list[Token], at: int) -> int:
 
 
 def without_tests(found: list[Token]) -> list[Token]:
+    """The tokens that are compiled without `cfg(test)` too."""
     out: list[Token] = []
     at = 0
     while at < len(found):
@@ -111,10 +115,12 @@ def without_tests(found: list[Token]) -> list[Token]:
 
 
 def is_attribute(found: list[Token], at: int) -> bool:
+    """Whether an outer attribute begins here."""
     return [token.text for token in found[at : at + 2]] == ["#", "["]
 
 
 def end_of_item(found: list[Token], at: int) -> int:
+    """The place behind an item, a statement, a field, a variant or an arm."""
     while is_attribute(found, at):
         at = closing(found, at + 1) + 1
     if found[at].text == "pub":

@@ -13,14 +13,16 @@ Pairs = set[tuple[str, str]]
 
 def mermaid(house: House, *, files: bool = False) -> str:
     """The picture as a Mermaid flowchart."""
-    return "\n".join(["flowchart TD", *nested(house, (), files, "subgraph {key}[{name}]", "end", '{key}["{name}"]')] +
-                     [f"    {user} --> {used}" for user, used in arrows(house, files)])  # fmt: skip
+    boxes = nested(house, (), ("subgraph {key}[{name}]", "end", '{key}["{name}"]'), files=files)
+    lines = [f"    {user} --> {used}" for user, used in arrows(house, files=files)]
+    return "\n".join(["flowchart TD", *boxes, *lines])
 
 
 def dot(house: House, *, files: bool = False) -> str:
     """The picture in Graphviz's language."""
-    boxes = nested(house, (), files, 'subgraph "cluster_{key}" {{ label="{name}"', "}", '"{key}" [label="{name}"]')
-    lines = [f'    "{user}" -> "{used}"' for user, used in arrows(house, files)]
+    shapes = ('subgraph "cluster_{key}" {{ label="{name}"', "}", '"{key}" [label="{name}"]')
+    boxes = nested(house, (), shapes, files=files)
+    lines = [f'    "{user}" -> "{used}"' for user, used in arrows(house, files=files)]
     return "\n".join(["digraph {", "    node [shape=box]", *boxes, *lines, "}"])
 
 
@@ -39,11 +41,13 @@ def placed(page: str, house: House) -> str:
 
 
 def key(*parts: str) -> str:
+    """A node's name in the picture's language."""
     return "_".join(parts).replace(".", "_") or "crate"
 
 
-def nested(house: House, room: Room, files: bool, opening: str, end: str, box: str) -> Iterator[str]:
+def nested(house: House, room: Room, shapes: tuple[str, str, str], *, files: bool) -> Iterator[str]:
     """The boxes of what stands in a room; a folder with rooms is a frame around them and its own files."""
+    opening, end, box = shapes
     indent = "    " * (len(room) + 1)
     if files:
         for file in house.files:
@@ -56,15 +60,15 @@ def nested(house: House, room: Room, files: bool, opening: str, end: str, box: s
         is_frame = inner in house.heads() if files else any(one[:-1] == inner for one in house.rooms.values())
         if is_frame:
             yield indent + opening.format(key=key("in", *inner), name=inner[-1])
-            yield from nested(house, inner, files, opening, end, box)
+            yield from nested(house, inner, shapes, files=files)
             yield indent + end
         elif files:
-            yield from (line[4:] for line in nested(house, inner, files, opening, end, box))
+            yield from (line[4:] for line in nested(house, inner, shapes, files=files))
         else:
             yield indent + box.format(key=key(*inner), name=inner[-1])
 
 
-def arrows(house: House, files: bool) -> list[tuple[str, str]]:
+def arrows(house: House, *, files: bool) -> list[tuple[str, str]]:
     """Who uses whom; what follows from other arrows is left out, unless there are circles."""
     pairs: Pairs = set()
     for use in house.uses:

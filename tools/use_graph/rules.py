@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TypeVar
 
 from crate import ROOTS, UnreadableError
 from uses import Use
 
-Node = TypeVar("Node", bound=Hashable)
 Room = tuple[str, ...]
+Node = TypeVar("Node", Path, Room, str)
 ORDER = re.compile(r"`(\w+(?: · \w+)+)`")
 HONEST = re.compile(r"^Honest recursion: (`[^`]+`(?:(?:, and|,| and) `[^`]+`)*): \S", re.MULTILINE)
 
@@ -132,12 +132,15 @@ class House:
                     named.remove(frozenset(circle))
                     continue
                 names = " and ".join(self.relative(file) for file in circle)
-                way = self.way_round(self.between_files(room), circle)
-                yield "\n".join([f"files use each other in a circle: {names}", *way])
+                lines = [f"files use each other in a circle: {names}"]
+                lines += self.way_round(self.between_files(room), circle)
+                if head is not None:
+                    line = f"//! Honest recursion: {listed(circle)}: ..."
+                    lines.append(f"  if that is honest, {self.relative(head)} has to say why: {line}")
+                yield "\n".join(lines)
         for head, left in honest.items():
-            for files in left:
-                names = ", ".join(sorted(file.name for file in files))
-                yield f"{self.relative(head)} names as honest recursion what is no such circle: {names}"
+            for gone in left:
+                yield f"{self.relative(head)} names as honest recursion what is no such circle: {listed(sorted(gone))}"
 
     def heads(self) -> dict[Room, Path]:
         """The file of each folder that declares the others."""
@@ -178,12 +181,19 @@ class House:
         """A shortest way round a circle, a use for each step."""
         inside = {pair for pair in uses if set(pair) <= set(circle)}
         way = min((shortest(inside, one) for one in circle), key=len)
-        for pair in zip(way, way[1:], strict=False):
+        for pair in pairwise(way):
             yield f"  {self.shown(uses[pair][0])}{and_more(uses[pair])}"
 
 
 def and_more(uses: list[Use]) -> str:
+    """How many uses there are beside the first."""
     return f", and {len(uses) - 1} more" if len(uses) > 1 else ""
+
+
+def listed(files: list[Path]) -> str:
+    """Names of files, as a room's head names them."""
+    names = [f"`{file.name}`" for file in files]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def docs(file: Path) -> str:

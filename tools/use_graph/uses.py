@@ -67,6 +67,8 @@ def uses(crate: Crate) -> list[Use]:
 
 @dataclass(frozen=True)
 class Impl:
+    """An `impl` block of one of the crate's types, by the places of its braces."""
+
     item: Item
     start: int
     end: int
@@ -133,6 +135,7 @@ class Walk:
         return head[: head.index("where")] if "where" in head else head, at
 
     def functions(self, start: int, end: int) -> Iterator[str]:
+        """The names of an `impl` block's own functions."""
         depth = 0
         for at in range(start, end):
             text = self.tokens[at].text
@@ -143,12 +146,14 @@ class Walk:
     def resolve(
         self, path: tuple[str, ...], module: Module, blocks: list[Scope], line: int
     ) -> tuple[Target, tuple[str, ...]]:
+        """Follow a path, which has to lead somewhere if it stays in the crate."""
         target, rest = self.crate.resolve(path, module, blocks)
         if target is None and path[0] in ("crate", "self", "super"):
             raise UnreadableError(f"{self.source.file}:{line}: {'::'.join(path)} leads nowhere")
         return target, rest
 
     def uses(self) -> Iterator[Use]:
+        """All uses of this file, itself included."""
         yield from self.imported()
         impls = list(self.impls(inherent=False))
         receivers = dict(self.receivers())
@@ -166,8 +171,9 @@ class Walk:
 
     def imported(self) -> Iterator[Use]:
         """What imports name; a re-export is no use by itself."""
-        scopes = [(self.source.module, self.source.module), *((m, m) for m in self.source.modules.values())]
-        for at, module, blocks in self.places():
+        inner = self.source.modules.values()
+        scopes: list[tuple[Scope, Module]] = [(module, module) for module in (self.source.module, *inner)]
+        for at, module, _ in self.places():
             if at in self.source.blocks:
                 scopes.append((self.source.blocks[at], module))
         for scope, module in scopes:
@@ -201,6 +207,7 @@ class Walk:
         return any(one.name == "*" or (one.name == name and one.is_public) for s in scopes for one in s.imports)
 
     def method(self, owner: Item, name: Token) -> Iterator[Use]:
+        """The use of a method that stands in another file than its type."""
         for file in self.methods.away(owner, name.text):
             yield Use(self.source.file, file, name.line, f"{owner.name}::{name.text}")
 
