@@ -36,7 +36,7 @@ def main() -> int:
         house = House(crate.folder, crate.sources, uses(crate))
         return run(house, arguments)
     except UnreadableError as error:
-        print(error, file=sys.stderr)
+        print(str(error).replace(f"{Path.cwd()}/", ""), file=sys.stderr)
         return 2
 
 

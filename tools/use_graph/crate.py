@@ -14,6 +14,7 @@ from pathlib import Path
 from lexer import OPEN, Token, closing, tokens
 
 NAMED = {"fn", "struct", "enum", "union", "trait", "type", "const", "static"}
+INSIDE = ("crate", "self", "super")
 ROOTS = ("lib.rs", "main.rs")
 
 
@@ -73,7 +74,12 @@ class Source:
     skipped: dict[int, int] = field(default_factory=dict)
 
 
-Target = Item | Module | None
+@dataclass(frozen=True)
+class Outside:
+    """What another crate defines, under a name of this one."""
+
+
+Target = Item | Module | Outside | None
 
 
 class Crate:
@@ -104,7 +110,7 @@ class Crate:
             blocks: The blocks with imports around it, innermost last.
 
         Returns:
-            What it leads to, None if that isn't in the crate; and the names that are left behind an item.
+            What it leads to, None if the crate knows no such name; and the names that are left behind an item.
         """
         return self._follow(path, module, blocks, wants_module=False, seen=set())
 
@@ -123,10 +129,10 @@ class Crate:
         seen: set[tuple[Scope, str, bool]],
     ) -> tuple[Target, tuple[str, ...]]:
         at: Target
-        if path[0] in ("crate", "self", "super"):
+        if path[0] in INSIDE:
             at, rest = (self.root if path[0] == "crate" else module), path[1:]
             steps = [*path[: len(path) - len(rest)], *rest]
-            while steps and steps[0] in ("crate", "self", "super"):
+            while steps and steps[0] in INSIDE:
                 if steps.pop(0) == "super":
                     if at.parent is None:
                         raise UnreadableError(f"{module.file}: {'::'.join(path)} leads out of the crate")
@@ -141,8 +147,10 @@ class Crate:
                     break
             rest = path[1:]
         while rest and isinstance(at, Module):
-            at = self._lookup(at, at, rest[0], len(rest) > 1 or wants_module, seen)
-            rest = rest[1:]
+            found = self._lookup(at, at, rest[0], len(rest) > 1 or wants_module, seen)
+            # Nobody here knows what a glob of another crate brings.
+            brings = any(one.name == "*" and one.path[0] not in INSIDE for one in at.imports)
+            at, rest = found or (Outside() if brings else None), rest[1:]
         return at, rest
 
     def _lookup(
@@ -157,7 +165,8 @@ class Crate:
             found += [scope.children.get(name), scope.items.get(name)]
         for one in scope.imports:
             if one.name == name:
-                found.append(self._import(one, scope, module, wants_module, seen))
+                target = self._import(one, scope, module, wants_module, seen)
+                found.append(Outside() if target is None and one.path[0] not in INSIDE else target)
         if not any(isinstance(one, Module if wants_module else Item) for one in found):
             for one in scope.imports:
                 if one.name == "*":
@@ -166,7 +175,7 @@ class Crate:
                         found.append(self._lookup(target, target, name, wants_module, seen))
         if not any(found) and isinstance(scope, Module):
             found.append(scope.made.get(name))
-        found.sort(key=lambda one: isinstance(one, Module) != wants_module)
+        found.sort(key=lambda one: (isinstance(one, Outside), isinstance(one, Module) != wants_module))
         return next((one for one in found if one is not None), None)
 
     def _import(
