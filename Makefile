@@ -29,13 +29,13 @@ endef
 
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
-CHECKED := python tests benches examples startup
+CHECKED := python tests benches examples startup tools
 
 # pyo3 looks for the interpreter on each build; one for all spares building it anew.
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint conformance bench bench-long build \
+.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long build \
         clean
 
 help: ## what there is to make
@@ -75,6 +75,9 @@ lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, and the stub against the binary
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml promptpress._core
+
+house: $(REQUIREMENTS) ## who uses whom in src/: no circle between folders, nothing uses what is above it
+	$(BIN)/python tools/use_graph
 
 bench: $(BENCH_BUILT) ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
