@@ -12,7 +12,7 @@ use super::engine::Shots;
 use super::examples::Parts;
 use super::planner::{Plan, Plans};
 use super::renderer::Renderer;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, InferMode};
 
 /// The requests to make: which conversation, which turn, which plan, and the texts that stand in it.
@@ -74,7 +74,7 @@ impl Renderer {
         let none = Columns::new([], None, self.config.substitution)?;
         let options = RecordBatchOptions::new().with_row_count(Some(asked.samples.len()));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
-            .map_err(|e| Error::render(e.to_string()))?;
+            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
         let plans = Plans { all: plans, labels: 1, each: Some(asked.plans) };
         let turns = (self.config.infer_mode != InferMode::Whole).then(|| Int64Array::from(asked.turns));
         let rows = Rows {

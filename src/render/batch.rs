@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef};
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::Columns;
 use crate::pytext::{NONE, TextColumn};
 use crate::threads;
@@ -26,7 +26,8 @@ pub trait Host: Sync {
     ///
     /// `RenderError` for a value that can't be converted.
     fn values(&self, field: &Field, _: &ArrayRef) -> Result<Vec<Value>> {
-        Err(Error::render(format!("the type {} has no values here", field.data_type())).in_column(field.name()))
+        Err(Error::render(Code::UnsupportedColumnType, format!("the type {} has no values here", field.data_type()))
+            .in_column(field.name()))
     }
 
     /// Called between slices of long work.
@@ -42,7 +43,8 @@ pub struct NoHost;
 
 impl Host for NoHost {
     fn lower(&self, field: &Field, _: &ArrayRef) -> Result<ArrayRef> {
-        Err(Error::render(format!("the type {} has no text here", field.data_type())).in_column(field.name()))
+        Err(Error::render(Code::UnsupportedColumnType, format!("the type {} has no text here", field.data_type()))
+            .in_column(field.name()))
     }
 
     fn check(&self) -> Result<()> {
@@ -111,7 +113,7 @@ impl<'a> Batch<'a> {
                 // Whoever answers counts for itself; a text too few or too many would stand in another row.
                 if texts.len() != array.len() {
                     let message = format!("{} texts came for {} values", texts.len(), array.len());
-                    return Err(Error::render(message));
+                    return Err(Error::render(Code::InternalError, message));
                 }
                 TextColumn::new(&texts)
             }

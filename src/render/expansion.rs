@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field};
 
 use super::message_type::element_type;
 use super::scalar::cast;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// A list column that messages are expanded from.
 pub struct Expansion {
@@ -35,7 +35,10 @@ impl Expansion {
         };
         let Some(element) = element_type(plain.data_type()) else {
             return match plain.data_type() {
-                DataType::Map(..) => Err(Error::render("expected lists of messages, found a map").in_column(&**column)),
+                DataType::Map(..) => {
+                    Err(Error::render(Code::WrongColumnType, "expected lists of messages, found a map")
+                        .in_column(&**column))
+                }
                 _ => Ok(None),
             };
         };

@@ -14,7 +14,7 @@ use super::message_type::MessageType;
 use super::outcome::Outcome;
 use super::planner::Plan;
 use super::shared::Shared;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 use crate::plan::{Choice, Columns, Config, Draws, ExampleForm, IceForm, Labels, Mode, Substitution, labels, recipe};
 use crate::role::Request;
@@ -75,6 +75,7 @@ impl Renderer {
             (Some(ice), Some(table)) if needs => Some(Examples::new(table, ids.clone(), ice, &config, host)?),
             (Some(_), None) if needs => {
                 return Err(Error::template(
+                    Code::MissingExamples,
                     "examples",
                     "the retriever chooses examples; give the table that it chooses from",
                 ));
@@ -240,11 +241,14 @@ impl Renderer {
             && schema.index_of(column).is_err()
         {
             let fields = schema.fields().iter().map(|f| f.name().as_str());
-            return Err(Error::render(format!(
-                "the table has no such column, which retriever.column names; it has {}{}",
-                names(schema).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "),
-                did_you_mean(column, fields)
-            ))
+            return Err(Error::render(
+                Code::MissingColumn,
+                format!(
+                    "the table has no such column, which retriever.column names; it has {}{}",
+                    names(schema).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "),
+                    did_you_mean(column, fields)
+                ),
+            )
             .in_column(column));
         }
         let masked = self.config.masked().map(|name| (name, self.config.gen_field_replace_token.clone()));
@@ -286,7 +290,7 @@ impl Renderer {
             Template::Chat(chat) => self.chats(chat, batch, 0, replies, &mut emit, host)?,
             _ => {
                 let message = "replies need a MultiTurnPromptTemplate or a ChatInferencer";
-                return Err(Error::template("prompt_template", message));
+                return Err(Error::template(Code::UnsupportedMode, "prompt_template", message));
             }
         }
         Ok(out)
@@ -391,7 +395,7 @@ impl Renderer {
 fn without_form() -> Error {
     let message = "the retriever chooses examples, but there is no ICE template to render them; \
                    give one, or use ZeroRetriever";
-    Error::template("ice_template", message)
+    Error::template(Code::MissingIceTemplate, "ice_template", message)
 }
 
 /// Columns that a template reads in any case.
@@ -402,7 +406,7 @@ pub(super) fn present<'n>(schema: &Schema, mut wanted: impl Iterator<Item = &'n 
             let known: Vec<String> = names(schema).map(|n| format!("{n:?}")).collect();
             let hint = did_you_mean(name, schema.fields().iter().map(|f| f.name().as_str()));
             let message = format!("the template needs this column, and the table has only {}{hint}", known.join(", "));
-            Err(Error::render(message).in_column(name))
+            Err(Error::render(Code::MissingColumn, message).in_column(name))
         }
     }
 }
@@ -417,7 +421,11 @@ fn resolve(ids: &[i64], total: usize, config: &Config) -> Result<Vec<usize>> {
                 return Ok(row as usize);
             }
             let path = format!("retriever.fix_id_list[{n}]");
-            Err(Error::template(path, format!("example {id} is out of range: there are {total} examples")))
+            Err(Error::template(
+                Code::ExampleIndexOutOfRange,
+                path,
+                format!("example {id} is out of range: there are {total} examples"),
+            ))
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::message_type::element_type;
 use super::scalar::{cast, lists_in_bounds, sound};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// The elements of a batch's lists: one row a place in them.
 pub(super) struct Zipped {
@@ -58,7 +58,7 @@ impl Zipped {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
         let options = RecordBatchOptions::new().with_row_count(starts.last().copied());
         let table = RecordBatch::try_new_with_options(schema, columns, &options);
-        Ok(Self { table: table.map_err(|e| Error::render(e.to_string()))?, starts })
+        Ok(Self { table: table.map_err(|e| Error::render(Code::InternalError, e.to_string()))?, starts })
     }
 
     /// The sample that a row of the table is of.
@@ -73,7 +73,8 @@ fn take(list: &LargeListArray, rows: Vec<u64>) -> Result<ArrayRef> {
         return Ok(list.values().slice(start, rows.len()));
     }
     sound(list.values())?;
-    arrow_select::take::take(list.values(), &UInt64Array::from(rows), None).map_err(|e| Error::render(e.to_string()))
+    arrow_select::take::take(list.values(), &UInt64Array::from(rows), None)
+        .map_err(|e| Error::render(Code::InternalError, e.to_string()))
 }
 
 /// A list column of any layout as one of 64-bit offsets.
