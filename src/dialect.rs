@@ -1,6 +1,6 @@
 //! Whose rules decide where the harnesses differ. Every bug-compatible switch stands here, and nowhere else.
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 
 /// The harness whose behaviour is followed.
@@ -33,6 +33,7 @@ impl Dialect {
             "openicl" => Ok(Self::OpenIcl),
             "meta_prompt_design" => Ok(Self::MetaPromptDesign),
             _ => Err(Error::template(
+                Code::UnknownName,
                 "dialect",
                 format!(
                     "{} is not one of {}{}",

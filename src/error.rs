@@ -3,7 +3,11 @@
 //! Two kinds reach users: a fault of the configuration ([`Kind::Template`]) and a fault of the data
 //! ([`Kind::Render`]). Both name a place, what was found there, and what would be right.
 
+mod code;
+
 use std::fmt;
+
+pub use code::Code;
 
 /// Whose fault it is; decides the Python exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Inner {
     kind: Kind,
+    code: Code,
     message: String,
     place: Place,
 }
@@ -43,19 +48,21 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A fault of the configuration at `path`.
-    pub fn template(path: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn template(code: Code, path: impl Into<String>, message: impl Into<String>) -> Self {
         let place = Place { path: Some(path.into()), ..Place::default() };
-        Self(Box::new(Inner { kind: Kind::Template, message: message.into(), place }))
+        Self(Box::new(Inner { kind: Kind::Template, code, message: message.into(), place }))
     }
 
     /// A fault of the data.
-    pub fn render(message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind: Kind::Render, message: message.into(), place: Place::default() }))
+    pub fn render(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind: Kind::Render, code, message: message.into(), place: Place::default() }))
     }
 
     /// The work was stopped by the caller, who knows why.
     pub fn stopped() -> Self {
-        Self(Box::new(Inner { kind: Kind::Stopped, message: "stopped".into(), place: Place::default() }))
+        // The caller's own exception is raised; should there be none, that is a bug.
+        let code = Code::InternalError;
+        Self(Box::new(Inner { kind: Kind::Stopped, code, message: "stopped".into(), place: Place::default() }))
     }
 
     /// The same error at row `row` (rows count from 0).
@@ -93,6 +100,11 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> Kind {
         self.0.kind
+    }
+
+    /// What kind of fault it is.
+    pub fn code(&self) -> Code {
+        self.0.code
     }
 
     /// Where it is.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::config::{Config, Output};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::role::{
     Message, MetaTemplate, Piece, Request, Rounds, Said, Slot, api_roles, chat_messages, chat_text, check_chat,
 };
@@ -17,9 +17,11 @@ fn rounds(config: &Config) -> Result<Option<&Rounds>> {
     match &config.meta {
         None => Ok(None),
         Some(MetaTemplate::Rounds(rounds)) => Ok(Some(rounds)),
-        Some(MetaTemplate::Messages(_)) => {
-            Err(Error::template("meta_template", "the list form is for raw messages; a chat needs a dict with a round"))
-        }
+        Some(MetaTemplate::Messages(_)) => Err(Error::template(
+            Code::WrongMetaTemplateForm,
+            "meta_template",
+            "the list form is for raw messages; a chat needs a dict with a round",
+        )),
     }
 }
 
@@ -68,9 +70,10 @@ pub fn chat_request(config: &Config, history: &[(&Value, bool)]) -> Result<Reque
             Ok(Request::List(said.into_iter().map(message).collect()))
         }
         // The harness's parser gives an empty list, which a text model can't take and a string column can't hold.
-        Output::Text if said.is_empty() => {
-            Err(Error::render("the chat begins with the assistant, so there is no message to make a text of"))
-        }
+        Output::Text if said.is_empty() => Err(Error::render(
+            Code::NoMessages,
+            "the chat begins with the assistant, so there is no message to make a text of",
+        )),
         Output::Text => Ok(Request::Text(chat_text(said, rounds(config)?)?)),
         Output::Messages | Output::MessagesJson => Ok(Request::List(chat_messages(said, rounds(config)?)?)),
     }

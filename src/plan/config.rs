@@ -8,7 +8,7 @@ use super::retriever::Retriever;
 use super::segment::Substitution;
 use super::turns::InferMode;
 use crate::dialect::Dialect;
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
 use crate::role::{MetaTemplate, Tokens};
 use crate::template::{Chat, Source, Template, family_name};
@@ -148,7 +148,11 @@ impl Config {
             prompt = Some(Template::Columns(reader.input_columns.clone()));
         }
         if prompt.is_none() && ice.is_none() && !inferencer.chats {
-            return Err(Error::template("prompt_template", "a prompt template, or an ICE template alone, is required"));
+            return Err(Error::template(
+                Code::MissingTemplate,
+                "prompt_template",
+                "a prompt template, or an ICE template alone, is required",
+            ));
         }
         let retriever = Retriever::parse(&s.retriever, dialect)?;
         // A chat takes neither examples nor an ICE template in the prompt template's place.
@@ -187,22 +191,26 @@ impl Config {
             && roles.iter().any(|role| role.as_str().is_some())
         {
             let message = "a chat has no place for a str without a role";
-            return Err(Error::template("meta_template.reserved_roles", message));
+            return Err(Error::template(Code::StringWithoutRole, "meta_template.reserved_roles", message));
         }
         if !dialect.raw_messages() {
             let raw = |t: &Option<Template>| matches!(t, Some(Template::Raw(_)));
             let place =
                 if raw(&prompt) { Some("prompt_template.type") } else { raw(&ice).then_some("ice_template.type") };
             if let Some(place) = place {
-                return Err(Error::template(place, "this dialect has no RawPromptTemplate"));
+                return Err(Error::template(Code::UnsupportedClass, place, "this dialect has no RawPromptTemplate"));
             }
             if matches!(meta, Some(MetaTemplate::Messages(_))) {
-                return Err(Error::template("meta_template", "expected a dict with a round, found a list"));
+                return Err(Error::template(
+                    Code::WrongMetaTemplateForm,
+                    "meta_template",
+                    "expected a dict with a round, found a list",
+                ));
             }
         }
         if matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Media(_))) && !dialect.speaks_parts() {
             let message = "only AISBench has MMPromptTemplate; give dialect=\"aisbench\"";
-            return Err(Error::template("prompt_template.type", message));
+            return Err(Error::template(Code::UnsupportedClass, "prompt_template.type", message));
         }
         let labels = match &s.labels {
             Value::None => inferencer.labels,
@@ -261,14 +269,14 @@ fn not_one_of(path: &str, found: &str, known: &[&str]) -> Error {
         let _ = write!(message, "{}{name:?}", if n > 0 { ", " } else { "" });
     }
     message.push_str(&did_you_mean(found, known.iter().copied()));
-    Error::template(path, message)
+    Error::template(Code::UnknownName, path, message)
 }
 
 fn word<'a>(value: &'a Value, path: &str, default: &'a str) -> Result<&'a str> {
     match value {
         Value::None => Ok(default),
         Value::Str(s) => Ok(s),
-        other => Err(Error::template(path, format!("expected a str, found {}", other.type_name()))),
+        other => Err(Error::template(Code::WrongType, path, format!("expected a str, found {}", other.type_name()))),
     }
 }
 
@@ -293,11 +301,17 @@ fn strings(value: &Value, path: &str) -> Result<Vec<String>> {
             .enumerate()
             .map(|(n, v)| {
                 v.as_str().map(str::to_owned).ok_or_else(|| {
-                    Error::template(format!("{path}[{n}]"), format!("expected a column name, found {}", v.type_name()))
+                    Error::template(
+                        Code::WrongType,
+                        format!("{path}[{n}]"),
+                        format!("expected a column name, found {}", v.type_name()),
+                    )
                 })
             })
             .collect(),
-        other => Err(Error::template(path, format!("expected column names, found {}", other.type_name()))),
+        other => {
+            Err(Error::template(Code::WrongType, path, format!("expected column names, found {}", other.type_name())))
+        }
     }
 }
 
@@ -325,22 +339,29 @@ fn reader(value: &Value) -> Result<Reader> {
                 Some(Value::Str(s)) => Some(s.to_string()),
                 Some(other) => {
                     return Err(Error::template(
+                        Code::WrongType,
                         "reader.output_column",
                         format!("expected a column name or None, found {}", other.type_name()),
                     ));
                 }
             },
         }),
-        other => Err(Error::template("reader", format!("expected a dict, found {}", other.type_name()))),
+        other => {
+            Err(Error::template(Code::WrongType, "reader", format!("expected a dict, found {}", other.type_name())))
+        }
     }
 }
 
 fn chat(prompt: Option<Template>, reader: &Reader, s: &Settings, dialect: Dialect) -> Result<Template> {
     if !dialect.chats() {
-        return Err(Error::template("inferencer.type", "this dialect has no ChatInferencer"));
+        return Err(Error::template(Code::UnsupportedClass, "inferencer.type", "this dialect has no ChatInferencer"));
     }
     if matches!(s.reader.get("input_columns"), None | Some(Value::None)) {
-        return Err(Error::template("reader.input_columns", "a chat is made of the input columns; name them"));
+        return Err(Error::template(
+            Code::MissingKey,
+            "reader.input_columns",
+            "a chat is made of the input columns; name them",
+        ));
     }
     Ok(Template::Chat(Chat::new(prompt, reader.input_columns.clone(), reader.output_column.clone())?))
 }
@@ -363,7 +384,11 @@ impl Inferencer {
                 None => String::new(),
             },
             other => {
-                return Err(Error::template("inferencer", format!("expected a dict, found {}", other.type_name())));
+                return Err(Error::template(
+                    Code::WrongType,
+                    "inferencer",
+                    format!("expected a dict, found {}", other.type_name()),
+                ));
             }
         };
         let refused = match family.as_str() {
@@ -372,7 +397,11 @@ impl Inferencer {
             _ => None,
         };
         if let Some(why) = refused {
-            return Err(Error::template("inferencer.type", format!("{family} is not supported: {why}")));
+            return Err(Error::template(
+                Code::UnsupportedClass,
+                "inferencer.type",
+                format!("{family} is not supported: {why}"),
+            ));
         }
         let gen_field_replace_token = match value.get("gen_field_replace_token") {
             None => "".into(),
@@ -416,11 +445,16 @@ fn infer_mode(family: &str, value: Option<&Value>) -> Result<InferMode> {
 
 fn label_list(value: &Value, path: &str) -> Result<Vec<Value>> {
     let Value::List(items) = value else {
-        return Err(Error::template(path, format!("expected a list of labels, found {}", value.type_name())));
+        return Err(Error::template(
+            Code::WrongType,
+            path,
+            format!("expected a list of labels, found {}", value.type_name()),
+        ));
     };
     for (n, item) in items.iter().enumerate() {
         if matches!(item, Value::List(_) | Value::Dict(_) | Value::Other(_)) {
             return Err(Error::template(
+                Code::WrongType,
                 format!("{path}[{n}]"),
                 format!("a label is None, a str, an int, a float or a bool; found {}", item.type_name()),
             ));
@@ -436,7 +470,7 @@ fn names(value: &Value) -> Result<Names> {
         Value::Dict(items) => {
             for (key, name) in items {
                 let (Some(key), Some(name)) = (key.as_str(), name.as_str()) else {
-                    return Err(Error::template("names", "expected a dict of names, str to str"));
+                    return Err(Error::template(Code::WrongType, "names", "expected a dict of names, str to str"));
                 };
                 match key {
                     "prompt" => name.clone_into(&mut names.prompt),
@@ -446,10 +480,16 @@ fn names(value: &Value) -> Result<Names> {
                 }
             }
         }
-        other => return Err(Error::template("names", format!("expected a dict, found {}", other.type_name()))),
+        other => {
+            return Err(Error::template(
+                Code::WrongType,
+                "names",
+                format!("expected a dict, found {}", other.type_name()),
+            ));
+        }
     }
     if names.prompt == names.label || names.prompt == names.turn || names.label == names.turn {
-        return Err(Error::template("names", "two output columns have the same name"));
+        return Err(Error::template(Code::DuplicateOutputColumn, "names", "two output columns have the same name"));
     }
     Ok(names)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::template::{Atom, Body, Entry, Item, Origin, RawItem, Shape, Source, Template, Text, Turn};
 use crate::value::Value;
 
@@ -130,11 +130,15 @@ impl IceForm {
             },
             Template::Turns(_) | Template::Chat(_) => {
                 let path = "ice_template".to_owned();
-                let refused = Error::template(&path, "a conversation can't be an example");
+                let refused = Error::template(Code::IncompatibleExamples, &path, "a conversation can't be an example");
                 Self { kinds: vec![(None, Err(refused))], path }
             }
             Template::Media(media) => {
-                let refused = Error::template(&media.path, "a dialogue with media can't be an example");
+                let refused = Error::template(
+                    Code::IncompatibleExamples,
+                    &media.path,
+                    "a dialogue with media can't be an example",
+                );
                 Self { kinds: vec![(None, Err(refused))], path: media.path.clone() }
             }
             Template::Columns(names) => Self::of_columns(names.iter()),
@@ -177,6 +181,7 @@ impl IceForm {
         let at = at.ok_or_else(|| {
             let known: Vec<String> = self.kinds.iter().filter_map(|(k, _)| Some(k.as_ref()?.to_string())).collect();
             Error::template(
+                Code::LabelNotInMap,
                 &self.path,
                 format!("an example has the label {label}, which the label map lacks; it has {}", known.join(", ")),
             )

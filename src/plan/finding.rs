@@ -1,6 +1,6 @@
 //! What a user may want to know about samples, and may have refused.
 
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
 use crate::value::Value;
 
@@ -50,11 +50,15 @@ impl Finding {
                         let found = item.as_str().unwrap_or_default();
                         let hint = did_you_mean(found, Self::ALL.iter().map(|f| f.name()));
                         let message = format!("{} is not one of {}{hint}", excerpt(&item.to_string()), known());
-                        Error::template(format!("refuse[{n}]"), message)
+                        Error::template(Code::UnknownName, format!("refuse[{n}]"), message)
                     })
                 })
                 .collect(),
-            other => Err(Error::template("refuse", format!("expected a list of {}, found {other}", known()))),
+            other => Err(Error::template(
+                Code::WrongType,
+                "refuse",
+                format!("expected a list of {}, found {other}", known()),
+            )),
         }
     }
 }

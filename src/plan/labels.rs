@@ -1,7 +1,7 @@
 //! The labels of ppl: what each sample is rendered with.
 
 use super::config::{Config, Mode};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::template::Template;
 use crate::value::Value;
 
@@ -34,10 +34,15 @@ pub fn labels(config: &Config) -> Result<Labels> {
         _ => None,
     };
     if let Some(message) = only_gen {
-        return Err(Error::template("mode", message));
+        return Err(Error::template(Code::UnsupportedMode, "mode", message));
     }
-    let unknown =
-        |path: &str| Error::template(path, "raw messages have no labels to take in ppl mode; give them by labels=");
+    let unknown = |path: &str| {
+        Error::template(
+            Code::MissingLabels,
+            path,
+            "raw messages have no labels to take in ppl mode; give them by labels=",
+        )
+    };
     if let Some(given) = &config.labels {
         return Ok(Labels::Given(given.clone()));
     }
@@ -61,6 +66,10 @@ pub fn labels(config: &Config) -> Result<Labels> {
     }
     match &config.reader.output_column {
         Some(column) => Ok(Labels::Column(column.clone())),
-        None => Err(Error::template("labels", "ppl mode needs labels: give labels=, a label map, or an output column")),
+        None => Err(Error::template(
+            Code::MissingLabels,
+            "labels",
+            "ppl mode needs labels: give labels=, a label map, or an output column",
+        )),
     }
 }

@@ -11,7 +11,7 @@ use super::example::{ExampleForm, columns_text};
 use super::retriever::Choice;
 use super::segment::Substitution;
 use super::turns::{InferMode, turn_recipe};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::meant_as;
 use crate::role::{
     Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, alone, joined, joined_parts, merge_raw, meta_content,
@@ -91,7 +91,7 @@ fn columns_request(config: &Config, names: &[String], label: Option<&Value>, ice
 
 /// An ICE template next to the prompt template wants an ICE token there, even without examples.
 fn check_ice_token(config: &Config) -> Result<()> {
-    let missing = |path: &str, message: &str| Err(Error::template(path, message));
+    let missing = |path: &str, message: &str| Err(Error::template(Code::MissingIceToken, path, message));
     match (&config.prompt, &config.ice) {
         (Some(prompt), Some(_)) if prompt.ice_token().is_none() && config.dialect.ice_needs_token() => {
             // A dict with a misspelt key is taken for a label map.
@@ -116,6 +116,7 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
     match &config.ice {
         None if !shots.is_empty() && !config.dialect.renders_without_template() => {
             return Err(Error::template(
+                Code::MissingIceTemplate,
                 "ice_template",
                 "the retriever chooses examples, but there is no ICE template to render them; \
                  give one, or use ZeroRetriever",
@@ -167,6 +168,7 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
     for (n, shot) in shots.iter().enumerate() {
         let ExampleForm::Str(text) = shot else {
             return Err(Error::template(
+                Code::IncompatibleExamples,
                 "ice_template",
                 "the first example is a string and a later one a dialogue; they can't be joined",
             ));
@@ -184,9 +186,11 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
 fn between(value: &Value, key: &str) -> Result<Text> {
     match value {
         Value::Str(s) => Ok(Text::lit(s.clone(), Origin { source: Source::Separator, ..Origin::default() })),
-        other => {
-            Err(Error::template(format!("retriever.{key}"), format!("expected a str, found {}", other.type_name())))
-        }
+        other => Err(Error::template(
+            Code::WrongType,
+            format!("retriever.{key}"),
+            format!("expected a str, found {}", other.type_name()),
+        )),
     }
 }
 
@@ -199,6 +203,7 @@ fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value
     };
     if !generation && prompt.ice_token.is_none() && config.dialect.ppl_needs_ice_token() {
         return Err(Error::template(
+            Code::MissingIceToken,
             format!("{}.ice_token", prompt.path.strip_suffix(".template").unwrap_or(&prompt.path)),
             "OpenICL's ppl mode needs an ice_token in every prompt template",
         ));
@@ -273,6 +278,7 @@ fn sections(dialogue: &Dialogue) -> Vec<Item> {
 
 fn not_into_string(path: &str) -> Error {
     Error::template(
+        Code::IncompatibleExamples,
         path,
         "examples of a dialogue or of raw messages can't be spliced into a string; \
          give the ICE template as a string, or the prompt template as a dialogue",
@@ -295,7 +301,11 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
             (Item::Str(text), Ice::Str(by)) => out.push(Item::Str(put(config, &text, token, by))),
             (Item::Str(text), Ice::Items(by)) => {
                 if token.is_empty() {
-                    return Err(Error::template("prompt_template.ice_token", "an empty token can't be split at"));
+                    return Err(Error::template(
+                        Code::InvalidToken,
+                        "prompt_template.ice_token",
+                        "an empty token can't be split at",
+                    ));
                 }
                 for (n, part) in text.split(token).into_iter().enumerate() {
                     if n > 0 {
@@ -348,6 +358,7 @@ pub(super) fn dialogue_request(config: &Config, items: Vec<Item>, generation: bo
             Ok(Request::List(to_messages(&items, meta, generation, config.dialect)?))
         }
         (_, Some(MetaTemplate::Messages(_))) => Err(Error::template(
+            Code::WrongMetaTemplateForm,
             "meta_template",
             "the list form is for raw messages; a dialogue needs a dict with a round",
         )),
@@ -423,12 +434,14 @@ fn raw_request(config: &Config, raw: &RawTemplate, ice: &Ice) -> Result<Request>
     // An empty list goes through the language model's parser; messages of a column may be none.
     if config.output == Output::Text && messages.iter().any(|m| !matches!(m, Message::Expand { .. })) {
         return Err(Error::template(
+            Code::NoTextForm,
             "output",
             "raw messages have no text form: a language model's parser refuses them; use output=\"messages\"",
         ));
     }
     if sections {
         return Err(Error::template(
+            Code::IncompatibleExamples,
             "ice_template",
             "examples of a dialogue can't stand among raw messages; give the ICE template as a RawPromptTemplate",
         ));
@@ -436,7 +449,7 @@ fn raw_request(config: &Config, raw: &RawTemplate, ice: &Ice) -> Result<Request>
     for message in &messages {
         let complete = message.get("role").is_some() && message.get("content").is_some();
         if !complete && !matches!(message, Message::Expand { .. }) {
-            return Err(Error::template("prompt_template", "a message lacks role or content"));
+            return Err(Error::template(Code::IncompleteMessage, "prompt_template", "a message lacks role or content"));
         }
     }
     // With expanded columns the roles come with the rows: merged when they are known.
@@ -499,6 +512,7 @@ fn prefixed(message: Message, content: &str) -> Result<Message> {
                 other => {
                     let found = if let Slot::Const(value) = other { value.type_name() } else { "a list of parts" };
                     return Err(Error::template(
+                        Code::UnmergeableContent,
                         "prompt_template",
                         format!("the content to merge with the meta template's must be a str, found {found}"),
                     ));

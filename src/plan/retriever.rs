@@ -3,7 +3,7 @@
 use rand_mt::Mt;
 
 use crate::dialect::Dialect;
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::near::{did_you_mean, meant_as};
 use crate::template::family_name;
 use crate::value::Value;
@@ -62,13 +62,23 @@ impl Retriever {
                 return Ok(Self { choice: Choice::Zero, ice_separator, ice_eos_token, prompt_eos_token: empty });
             }
             Value::Dict(items) => items,
-            other => return Err(Error::template(PATH, format!("expected a dict, found {}", other.type_name()))),
+            other => {
+                return Err(Error::template(
+                    Code::WrongType,
+                    PATH,
+                    format!("expected a dict, found {}", other.type_name()),
+                ));
+            }
         };
         let family = match value.get("type") {
             Some(t) => family_name(t, "retriever.type")?,
             None => {
                 let hint = meant_as("type", value.names(), &[]);
-                return Err(Error::template(PATH, format!("the key \"type\" is required, and missing{hint}")));
+                return Err(Error::template(
+                    Code::MissingKey,
+                    PATH,
+                    format!("the key \"type\" is required, and missing{hint}"),
+                ));
             }
         };
         let newline = Value::from("\n");
@@ -80,6 +90,7 @@ impl Retriever {
             "IndexColumn" => (&["column"], &newline),
             other => {
                 return Err(Error::template(
+                    Code::UnsupportedClass,
                     "retriever.type",
                     format!(
                         "{} is not computed here; give its choice as a list column: \
@@ -104,7 +115,11 @@ impl Retriever {
                 let takes = [&common[1..], own, last].concat();
                 let hint = did_you_mean(key.as_str().unwrap_or_default(), takes.iter().copied());
                 let takes = takes.join(", ");
-                return Err(Error::template(PATH, format!("{family} takes no {key}; it takes {takes}{hint}")));
+                return Err(Error::template(
+                    Code::UnknownKey,
+                    PATH,
+                    format!("{family} takes no {key}; it takes {takes}{hint}"),
+                ));
             }
         }
         let choice = match family.as_str() {
@@ -117,6 +132,7 @@ impl Retriever {
                     Some(Value::Int(seed)) if u32::try_from(*seed).is_ok() => *seed as u32,
                     Some(other) => {
                         return Err(Error::template(
+                            Code::InvalidNumber,
                             "retriever.seed",
                             format!(
                                 "expected an int from 0 to 4294967295, found {other}; a run without seed can't be reproduced"
@@ -128,7 +144,13 @@ impl Retriever {
             "SlidingWindowRetriever" => Choice::Window { k: count(value, "k", None)? },
             _ => match value.get("column").and_then(Value::as_str) {
                 Some(column) => Choice::Column(column.to_owned()),
-                None => return Err(Error::template("retriever.column", "expected the name of a list column")),
+                None => {
+                    return Err(Error::template(
+                        Code::WrongType,
+                        "retriever.column",
+                        "expected the name of a list column",
+                    ));
+                }
             },
         };
         let token = |key: &str| value.get(key).unwrap_or(default).clone();
@@ -141,13 +163,15 @@ impl Retriever {
 fn fix_id_list(value: Option<&Value>) -> Result<Vec<i64>> {
     let path = "retriever.fix_id_list";
     let Some(Value::List(items)) = value else {
-        return Err(Error::template(path, "expected a list of row numbers of the examples"));
+        return Err(Error::template(Code::WrongType, path, "expected a list of row numbers of the examples"));
     };
     let id = |(n, v): (usize, &Value)| match v {
         Value::Int(id) => Ok(*id),
-        other => {
-            Err(Error::template(format!("{path}[{n}]"), format!("expected a row number, found {}", other.type_name())))
-        }
+        other => Err(Error::template(
+            Code::WrongType,
+            format!("{path}[{n}]"),
+            format!("expected a row number, found {}", other.type_name()),
+        )),
     };
     items.iter().enumerate().map(id).collect()
 }
@@ -157,6 +181,7 @@ fn count(value: &Value, key: &str, default: Option<usize>) -> Result<usize> {
         (None, Some(default)) => Ok(default),
         (Some(Value::Int(n)), _) if *n >= 0 => Ok(*n as usize),
         (found, _) => Err(Error::template(
+            Code::InvalidNumber,
             format!("{PATH}.{key}"),
             format!("expected a number of examples, found {}", found.unwrap_or(&Value::None)),
         )),
@@ -195,6 +220,7 @@ impl Choice {
             Self::Random { count: shots, seed } => {
                 if *shots > examples {
                     return Err(Error::template(
+                        Code::TooFewExamples,
                         "retriever.ice_num",
                         format!("{shots} examples are asked for, but there are {examples}"),
                     ));

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use super::tokens::Tokens;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::role::{Join, Piece};
 use crate::template::{Atom, Cuts, Origin, Source, Text};
 
@@ -58,7 +58,8 @@ impl Columns {
         let mut names: Vec<Arc<str>> = names.into_iter().collect();
         let mut seen = std::collections::HashSet::new();
         if let Some(twice) = names.iter().find(|name| !seen.insert((*name).clone())) {
-            return Err(Error::render("the table has two columns of this name; rename one").in_column(&**twice));
+            return Err(Error::render(Code::DuplicateColumn, "the table has two columns of this name; rename one")
+                .in_column(&**twice));
         }
         let masked = masked.map(|(name, by)| {
             let at = names.iter().position(|n| &**n == name).unwrap_or_else(|| {

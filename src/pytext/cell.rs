@@ -9,7 +9,7 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use super::column::NONE;
 use super::slices::Slices;
 use super::{decimal, nested, number, quote, time};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// Which of Python's two printed forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +176,7 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Cell + '_>> {
 }
 
 fn unprintable(data_type: &DataType) -> Error {
-    Error::render(format!("values of the Arrow type {data_type} have no text"))
+    Error::render(Code::UnsupportedColumnType, format!("values of the Arrow type {data_type} have no text"))
 }
 
 fn slices(array: &dyn Array) -> Result<Slices> {

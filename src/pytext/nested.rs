@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 
 use super::cell::{Cell, Form, is_none, printer};
 use super::quote;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// A child of a nested array.
 type Child<'a> = Box<dyn Cell + 'a>;
@@ -25,7 +25,10 @@ type Child<'a> = Box<dyn Cell + 'a>;
 /// If they aren't all among the child's `len`.
 fn span(start: i64, end: i64, len: usize) -> Result<Range<usize>> {
     if start < 0 || end < start || end as usize > len {
-        return Err(Error::render("the list's offsets lead outside its items: the Arrow array is malformed"));
+        return Err(Error::render(
+            Code::MalformedArray,
+            "the list's offsets lead outside its items: the Arrow array is malformed",
+        ));
     }
     Ok(start as usize..end as usize)
 }
@@ -106,7 +109,10 @@ impl<'a> Dict<'a> {
         let mut fields = Vec::with_capacity(array.num_columns());
         for (field, column) in array.fields().iter().zip(array.columns()) {
             if column.len() < array.len() {
-                return Err(Error::render("the struct has a field with fewer rows: the Arrow array is malformed"));
+                return Err(Error::render(
+                    Code::MalformedArray,
+                    "the struct has a field with fewer rows: the Arrow array is malformed",
+                ));
             }
             let mut before = if fields.is_empty() { b"{".to_vec() } else { b", ".to_vec() };
             quote::string(field.name(), &mut before);
@@ -220,7 +226,10 @@ impl Cell for Picked<'_> {
 
 /// A key that none of `len` values has.
 pub(super) fn no_such_value(len: usize) -> Error {
-    Error::render(format!("the dictionary key is outside its {len} values: the Arrow array is malformed"))
+    Error::render(
+        Code::MalformedArray,
+        format!("the dictionary key is outside its {len} values: the Arrow array is malformed"),
+    )
 }
 
 /// A pick that no array of values has.
@@ -266,7 +275,7 @@ pub(super) fn run_picks(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
             }
             if run >= ends.len().min(runs.values().len()) {
                 let message = "the runs end before the rows do: the Arrow array is malformed";
-                return Err(Error::render(message).at_row(row));
+                return Err(Error::render(Code::MalformedArray, message).at_row(row));
             }
             picks.push(u32::try_from(run).unwrap_or(NOWHERE));
         }

@@ -13,7 +13,7 @@ use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::threads;
 
 /// A view's bytes stand in the view itself up to this length.
@@ -117,7 +117,7 @@ impl Slices {
         simdutf8::compat::from_utf8(bytes).map_err(|error| {
             let at = error.valid_up_to();
             let value = excerpt(&String::from_utf8_lossy(bytes));
-            Error::render(format!("invalid UTF-8 at byte {at} of the value {value}"))
+            Error::render(Code::InvalidUtf8, format!("invalid UTF-8 at byte {at} of the value {value}"))
         })
     }
 
@@ -129,7 +129,10 @@ impl Slices {
     pub(super) fn binary(&self, row: usize) -> Result<&[u8]> {
         self.checked(row).ok_or_else(|| {
             let what = if matches!(self, Self::Views { .. }) { "view points" } else { "offsets lead" };
-            Error::render(format!("the value's {what} outside its data: the Arrow array is malformed"))
+            Error::render(
+                Code::MalformedArray,
+                format!("the value's {what} outside its data: the Arrow array is malformed"),
+            )
         })
     }
 

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use arrow_schema::TimeUnit;
 
 use super::cell::Form;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 const DAY: i128 = 86_400_000_000;
 /// Days from 1970-01-01 to 0001-01-01 and to 9999-12-31.
@@ -84,7 +84,10 @@ pub(super) fn duration(value: i64, unit: TimeUnit, form: Form, out: &mut Vec<u8>
     let micros = microseconds(value, unit)?;
     let days = micros.div_euclid(DAY);
     if days.abs() > DELTA {
-        return Err(Error::render(format!("the duration {value} {} is longer than {DELTA} days", name(unit))));
+        return Err(Error::render(
+            Code::UnconvertibleValue,
+            format!("the duration {value} {} is longer than {DELTA} days", name(unit)),
+        ));
     }
     let clock = Clock::of(micros);
     match form {
@@ -221,14 +224,18 @@ fn microseconds(value: i64, unit: TimeUnit) -> Result<i128> {
         TimeUnit::Millisecond => Ok(wide * 1000),
         TimeUnit::Microsecond => Ok(wide),
         TimeUnit::Nanosecond if value % 1000 == 0 => Ok(wide / 1000),
-        TimeUnit::Nanosecond => Err(Error::render(format!(
-            "{value} nanoseconds are no whole microseconds, which is all that Python's datetime holds"
-        ))),
+        TimeUnit::Nanosecond => Err(Error::render(
+            Code::UnconvertibleValue,
+            format!("{value} nanoseconds are no whole microseconds, which is all that Python's datetime holds"),
+        )),
     }
 }
 
 fn out_of_years(value: i64, unit: &str) -> Error {
-    Error::render(format!("{value} {unit} from 1970-01-01 lie outside the years 1 to 9999 of Python's datetime"))
+    Error::render(
+        Code::UnconvertibleValue,
+        format!("{value} {unit} from 1970-01-01 lie outside the years 1 to 9999 of Python's datetime"),
+    )
 }
 
 fn name(unit: TimeUnit) -> &'static str {

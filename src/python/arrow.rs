@@ -13,7 +13,7 @@ use pyo3_arrow::{PyArray, PyTable};
 use super::errors::to_python;
 use super::guard::{Imported, caught, raise};
 use super::value;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::render::Host;
 use crate::value::Value;
 
@@ -35,7 +35,7 @@ pub(super) fn one_batch(py: Python<'_>, table: Imported<PyTable>) -> PyResult<Re
     }
     let schema = batches[0].schema();
     let joined = caught(|| arrow_select::concat::concat_batches(&schema, &batches)).map_err(|panic| raise(&panic))?;
-    joined.map_err(|e| to_python(py, &Error::render(e.to_string()), None))
+    joined.map_err(|e| to_python(py, &Error::render(Code::OffsetOverflow, e.to_string()), None))
 }
 
 /// An array for pyarrow.
@@ -108,7 +108,9 @@ impl Interpreter<'_> {
     fn lower_of(&self, field: &Field) -> Result<&Py<PyAny>> {
         let of_examples = field.metadata().get(TABLE).is_some_and(|of| of == "examples");
         let lower = if of_examples { self.examples } else { self.samples.as_ref() };
-        lower.ok_or_else(|| Error::render("the column's values are not at hand").in_column(field.name()))
+        lower.ok_or_else(|| {
+            Error::render(Code::InternalError, "the column's values are not at hand").in_column(field.name())
+        })
     }
 }
 

@@ -2,8 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::error::{Error, Kind};
+use crate::error::{Code, Error, Kind};
 
 pyo3::create_exception!(
     promptpress,
@@ -29,8 +30,18 @@ pub(super) fn to_python(py: Python<'_>, error: &Error, stopped: Option<PyErr>) -
     let place = error.place();
     let value = out.value(py);
     // A plain exception object takes any attribute; if it ever doesn't, the message still says it all.
+    let _ = value.setattr("code", error.code().as_str());
     let _ = value.setattr("path", place.path.as_deref());
     let _ = value.setattr("row", place.row);
     let _ = value.setattr("column", place.column.as_deref());
     out
+}
+
+/// All codes of errors and what they mean, for Python.
+pub(super) fn codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let codes = PyDict::new(py);
+    for code in Code::ALL {
+        codes.set_item(code.as_str(), code.meaning())?;
+    }
+    Ok(codes)
 }

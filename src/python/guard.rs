@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PySchema, PyTable};
 
 use super::detach::detached_rows;
-use super::errors::RenderError;
+use super::errors::to_python;
+use crate::error::{Code, Error};
 
 thread_local! {
     /// Where this thread panicked last.
@@ -45,11 +46,11 @@ pub(super) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
 /// The exception for a panic.
 pub(super) fn raise(panic: &Panic) -> PyErr {
     let Panic(what) = panic;
-    RenderError::new_err(format!(
-        "internal error: {}. This is a bug of promptpress, which gave up on these rows; please report it with the \
-         configuration and, if you can, the data",
-        what.replace('\0', "\\x00")
-    ))
+    let message = format!(
+        "internal error: {what}. This is a bug of promptpress, which gave up on these rows; please report it with the \
+         configuration and, if you can, the data"
+    );
+    Python::attach(|py| to_python(py, &Error::render(Code::InternalError, message), None))
 }
 
 /// Panic on purpose, on the thread that asks or on one of the pool's: the guard's own test.
@@ -72,7 +73,8 @@ macro_rules! imported {
 
             fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
                 caught(|| object.extract::<$kind>()).map_err(|panic| raise(&panic))?.map(Self).map_err(|error| {
-                    let fault = RenderError::new_err(format!("the Arrow data can't be taken over: {error}"));
+                    let message = format!("the Arrow data can't be taken over: {error}");
+                    let fault = to_python(object.py(), &Error::render(Code::MalformedArray, message), None);
                     fault.set_cause(object.py(), Some(error));
                     fault
                 })

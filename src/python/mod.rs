@@ -30,8 +30,11 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
         for place in ["path", "row", "column"] {
             error.setattr(place, py.None())?;
         }
+        // Whoever makes one of their own says what kind it is.
+        error.setattr("code", "")?;
         module.add(name, error)?;
     }
+    module.add("ERROR_CODES", errors::codes(py)?)?;
     module.add_class::<renderer::Renderer>()?;
     module.add_class::<renderer::Position>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;

@@ -15,7 +15,7 @@ use super::detach::{detached, detached_rows};
 use super::errors::to_python;
 use super::guard::{Imported, caught, raise};
 use super::value;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};
 use crate::render;
 use crate::value::Value;
@@ -352,7 +352,7 @@ impl Renderer {
             ("example", ints(|s| s.origin.example.map(i64::from)), true),
             ("role", strings(|s| s.origin.role.as_deref()), true),
         ]);
-        let batch = plain(py, batch.map_err(|e| Error::render(e.to_string())))?;
+        let batch = plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?;
         PyRecordBatch::new(batch).into_pyarrow(py)
     }
 
@@ -378,7 +378,8 @@ impl Renderer {
             ("finding", strings(|one| one.finding.name()), true),
             ("excerpt", strings(|one| &one.excerpt), true),
         ]);
-        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(e.to_string())))?).into_pyarrow(py)
+        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?)
+            .into_pyarrow(py)
     }
 
     /// Rows in which the two ways of substituting differ, as a record batch.
@@ -407,6 +408,7 @@ impl Renderer {
             ("row", Arc::new(rows.finish()) as ArrayRef, true),
             ("columns", Arc::new(columns.finish()) as ArrayRef, true),
         ]);
-        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(e.to_string())))?).into_pyarrow(py)
+        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?)
+            .into_pyarrow(py)
     }
 }

@@ -14,7 +14,7 @@ use super::media::Shown;
 use super::messages::{MessageType, Shared};
 use super::outcomes::{Emit, Outcome, Rows};
 use super::substitution::Culprits;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 use crate::plan::{
     Choice, Columns, Config, Draws, ExampleForm, IceForm, InferMode, Labels, Mode, Plans, Substitution, labels, recipe,
@@ -68,6 +68,7 @@ impl Renderer {
             (Some(ice), Some(table)) if needs => Some(Examples::new(table, ids.clone(), ice, &config, host)?),
             (Some(_), None) if needs => {
                 return Err(Error::template(
+                    Code::MissingExamples,
                     "examples",
                     "the retriever chooses examples; give the table that it chooses from",
                 ));
@@ -233,11 +234,14 @@ impl Renderer {
             && schema.index_of(column).is_err()
         {
             let fields = schema.fields().iter().map(|f| f.name().as_str());
-            return Err(Error::render(format!(
-                "the table has no such column, which retriever.column names; it has {}{}",
-                names(schema).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "),
-                did_you_mean(column, fields)
-            ))
+            return Err(Error::render(
+                Code::MissingColumn,
+                format!(
+                    "the table has no such column, which retriever.column names; it has {}{}",
+                    names(schema).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "),
+                    did_you_mean(column, fields)
+                ),
+            )
             .in_column(column));
         }
         let masked = self.config.masked().map(|name| (name, self.config.gen_field_replace_token.clone()));
@@ -276,7 +280,7 @@ impl Renderer {
         let replies = Some(Replies { turn, lists: replies });
         let Some(conversations) = self.conversations(batch, 0, replies, host)? else {
             let message = "replies need a MultiTurnPromptTemplate or a ChatInferencer";
-            return Err(Error::template("prompt_template", message));
+            return Err(Error::template(Code::UnsupportedMode, "prompt_template", message));
         };
         self.emit_conversations(conversations, 0, &mut emit, host)?;
         Ok(out)
@@ -374,7 +378,7 @@ impl Renderer {
         let none = Columns::new([], None, self.config.substitution)?;
         let options = RecordBatchOptions::new().with_row_count(Some(samples.len()));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
-            .map_err(|e| Error::render(e.to_string()))?;
+            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
         let rows = Rows {
             batch: &empty,
             values: &Batch::new(&none, &empty, host),
@@ -421,7 +425,7 @@ impl Renderer {
 fn without_form() -> Error {
     let message = "the retriever chooses examples, but there is no ICE template to render them; \
                    give one, or use ZeroRetriever";
-    Error::template("ice_template", message)
+    Error::template(Code::MissingIceTemplate, "ice_template", message)
 }
 
 fn resolve(ids: &[i64], total: usize, config: &Config) -> Result<Vec<usize>> {
@@ -434,7 +438,11 @@ fn resolve(ids: &[i64], total: usize, config: &Config) -> Result<Vec<usize>> {
                 return Ok(row as usize);
             }
             let path = format!("retriever.fix_id_list[{n}]");
-            Err(Error::template(path, format!("example {id} is out of range: there are {total} examples")))
+            Err(Error::template(
+                Code::ExampleIndexOutOfRange,
+                path,
+                format!("example {id} is out of range: there are {total} examples"),
+            ))
         })
         .collect()
 }

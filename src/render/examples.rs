@@ -9,7 +9,7 @@ use super::input::{Batch, Host, names, present, readable, sound};
 use super::rows::fragments_of_forms;
 use super::substitution::{Culprits, Traced, traced};
 use super::values::{keys_of, value_at};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, ExampleForm, IceForm, Substitution, Tokens, messages_of};
 use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
 use crate::value::Value;
@@ -49,7 +49,7 @@ impl Examples {
                 }
                 let picked = UInt32Array::from_iter_values(ids.iter().map(|id| *id as u32));
                 arrow_select::take::take_record_batch(table, &picked)
-                    .map_err(|e| Error::render(format!("examples: {e}")))?
+                    .map_err(|e| Error::render(Code::OffsetOverflow, format!("examples: {e}")))?
             }
             None => table.clone(),
         };
@@ -83,6 +83,11 @@ impl Examples {
             .map(|row| match &labels {
                 Some(labels) => ice.kind(&labels[row]),
                 None => Err(Error::template(
+                    if output_column.is_none_or(str::is_empty) {
+                        Code::MissingOutputColumn
+                    } else {
+                        Code::MissingColumn
+                    },
                     "reader.output_column",
                     match output_column {
                         Some(name) => format!("the examples have no column {name:?}; they have {}", listed(&columns)),
@@ -112,14 +117,17 @@ impl Examples {
                 .iter()
                 .position(|i| *i == row)
                 .map(|at| at as u32)
-                .ok_or_else(|| Error::render(format!("example {id} was not kept"))),
+                .ok_or_else(|| Error::render(Code::ExampleIndexOutOfRange, format!("example {id} was not kept"))),
             None => Ok(row as u32),
         }
     }
 
     #[cold]
     fn out_of_range(&self, id: i64) -> Error {
-        Error::render(format!("example {id} is out of range: there are {} examples", self.total))
+        Error::render(
+            Code::ExampleIndexOutOfRange,
+            format!("example {id} is out of range: there are {} examples", self.total),
+        )
     }
 
     /// The kind of an example: which form of a label map it has.

@@ -10,7 +10,7 @@ use super::media::Shown;
 use super::output_schema::label_text;
 use super::substitution::{Culprits, Traced, traced};
 use super::values::value_at;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Choice, Columns, ExampleForm, Mode, Output, merge_meta, message, messages_of, recipe};
 use crate::role::{Join, Message, Piece, Request, Slot};
 use crate::template::{Media, Origin, RawItem, Source, Template};
@@ -55,7 +55,9 @@ impl Renderer {
         });
         let Some(batch) = found else {
             let total: usize = samples.iter().map(RecordBatch::num_rows).sum();
-            return Err(Error::render(format!("there is no such row: the table has {total}")).at_row(row));
+            return Err(
+                Error::render(Code::RowOutOfRange, format!("there is no such row: the table has {total}")).at_row(row)
+            );
         };
         let label = self.label(labels, label)?;
         let columns = self.columns(batch.schema_ref(), self.config.substitution)?;
@@ -84,7 +86,8 @@ impl Renderer {
         }
         let Some(wanted) = wanted else {
             let none = labels.iter().find(|label| matches!(label, Some(Value::None)));
-            let found = none.or(labels.first()).ok_or_else(|| Error::render("there are no labels"))?;
+            let found =
+                none.or(labels.first()).ok_or_else(|| Error::render(Code::UnknownLabel, "there are no labels"))?;
             return Ok(found.as_ref());
         };
         let find = |is: &dyn Fn(&Value) -> bool| labels.iter().flatten().find(|label| is(label));
@@ -93,15 +96,16 @@ impl Renderer {
             .or_else(|| find(&|label| label.equals(wanted)))
             .or_else(|| find(&|label| label_text(label) == text))
             .map(Some)
-            .ok_or_else(|| Error::render(format!("there is no label {wanted}; {}", known(labels))))
+            .ok_or_else(|| Error::render(Code::UnknownLabel, format!("there is no label {wanted}; {}", known(labels))))
     }
 
     /// Conversations are rendered by pairs, which these two don't follow.
     pub(super) fn refuse_turns(&self, what: &str) -> Result<()> {
         match self.config.main() {
-            Template::Turns(_) | Template::Chat(_) => {
-                Err(Error::render(format!("{what} doesn't cover conversations; look at their requests")))
-            }
+            Template::Turns(_) | Template::Chat(_) => Err(Error::render(
+                Code::UnsupportedMode,
+                format!("{what} doesn't cover conversations; look at their requests"),
+            )),
             _ => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use super::media::Shown;
 use super::memory::{Block, limit};
 use super::messages::{ContentViews, MessageArrays, MessageType, Shared, text_json};
 use super::rows::texts;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Labels, Mode, Output, Plans};
 use crate::role::Request;
 use crate::value::Value;
@@ -69,11 +69,14 @@ impl Renderer {
         while let Some(range) = todo.pop() {
             let Some(prompts) = self.prompts(rows, range.clone(), emit)? else {
                 if emit.whole || range.len() == 1 {
-                    return Err(Error::render(format!(
-                        "the prompts pass the 2 GiB that {:?} can hold; use strings=\"large_string\"{}",
-                        self.config.layout,
-                        if emit.whole { " or smaller batches" } else { "" }
-                    ))
+                    return Err(Error::render(
+                        Code::OffsetOverflow,
+                        format!(
+                            "the prompts pass the 2 GiB that {:?} can hold; use strings=\"large_string\"{}",
+                            self.config.layout,
+                            if emit.whole { " or smaller batches" } else { "" }
+                        ),
+                    )
                     .at_row(range.start));
                 }
                 let middle = range.start + range.len() / 2;
@@ -85,7 +88,7 @@ impl Renderer {
             let requests = range.len() * rows.plans.labels;
             if prompts.len() != requests {
                 let message = format!("internal error: {} prompts came of {requests} requests", prompts.len());
-                return Err(Error::render(message).at_row(range.start));
+                return Err(Error::render(Code::InternalError, message).at_row(range.start));
             }
             let part = |array: &Option<Int64Array>| {
                 array.as_ref().map(|a| Arc::new(a.slice(range.start, range.len())) as ArrayRef)
@@ -137,7 +140,8 @@ impl Renderer {
             return if json { assembly.json() } else { assembly.array(of, emit.shared) };
         }
         if !written.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
-            return Err(Error::render("some requests are messages where texts were foreseen").at_row(range.start));
+            return Err(Error::render(Code::InternalError, "some requests are messages where texts were foreseen")
+                .at_row(range.start));
         }
         let block = Block::new(texts);
         if json {
@@ -164,7 +168,7 @@ impl Renderer {
             };
             let message = "the request has no text, which makes it a list, and no Arrow type holds one among \
                            strings; use output=\"messages_json\"";
-            return Err(Error::render(message).at_row(row));
+            return Err(Error::render(Code::NoArrowType, message).at_row(row));
         }
         Ok(Some(block.array(layout, None)))
     }

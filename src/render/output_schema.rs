@@ -10,7 +10,7 @@ use super::compiled::Renderer;
 use super::input::{element_type, is_row_numbers, readable};
 use super::messages::{MessageType, Shared};
 use super::values::{build, distinct, string_type, type_of};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{InferMode, Labels, Mode, Output, recipe, turn_shapes};
 use crate::pytext::float_text;
 use crate::role::Request;
@@ -40,14 +40,20 @@ impl Renderer {
                     .iter()
                     .map(|batch| {
                         batch.column_by_name(column).cloned().ok_or_else(|| {
-                            Error::render("the labels are this column's values, and the table lacks it; give labels=")
-                                .in_column(column)
+                            Error::render(
+                                Code::MissingColumn,
+                                "the labels are this column's values, and the table lacks it; give labels=",
+                            )
+                            .in_column(column)
                         })
                     })
                     .collect::<Result<Vec<ArrayRef>>>()?;
                 for (batch, array) in samples.iter().zip(&arrays) {
                     readable(
-                        batch.schema_ref().field_with_name(column).map_err(|e| Error::render(e.to_string()))?,
+                        batch
+                            .schema_ref()
+                            .field_with_name(column)
+                            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?,
                         array,
                     )?;
                 }
@@ -88,8 +94,11 @@ impl Renderer {
             },
             Labels::Column(column) => {
                 let field = schema.field_with_name(column).map_err(|_| {
-                    Error::render("the labels are this column's values, and the table lacks it; give labels=")
-                        .in_column(column)
+                    Error::render(
+                        Code::MissingColumn,
+                        "the labels are this column's values, and the table lacks it; give labels=",
+                    )
+                    .in_column(column)
                 })?;
                 if is_row_numbers(field) {
                     return Ok(text);
@@ -103,7 +112,7 @@ impl Renderer {
                     nested if nested.is_nested() => {
                         let message =
                             format!("its values would be the labels, which can't be of type {nested}; give labels=");
-                        return Err(Error::render(message).in_column(column));
+                        return Err(Error::render(Code::WrongColumnType, message).in_column(column));
                     }
                     DataType::Boolean => DataType::Boolean,
                     // What a sign leaves no place for is a label too.
@@ -139,7 +148,8 @@ impl Renderer {
             build(&texts.iter().collect::<Vec<_>>(), &data_type)
         })?;
         let index = arrow_array::UInt32Array::from((0..given.len() as u32).collect::<Vec<_>>().repeat(rows));
-        let all = arrow_select::take::take(&one, &index, None).map_err(|e| Error::render(e.to_string()))?;
+        let all = arrow_select::take::take(&one, &index, None)
+            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
         shared.labels.replace(Some(all.clone()));
         Ok(Some(all))
     }
@@ -175,6 +185,7 @@ impl Renderer {
             }
             if lists < requests.len() && self.config.output != Output::MessagesJson {
                 return Err(Error::render(
+                    Code::NoArrowType,
                     "some requests are texts and others messages, which no Arrow type holds together; \
                      use output=\"messages_json\"",
                 )

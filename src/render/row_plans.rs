@@ -13,7 +13,7 @@ use super::fragments::{Parts, Shots};
 use super::input::{Host, cast, element_type, is_list, lists_in_bounds, present};
 use super::substitution::Culprits;
 use super::values::keys_of;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Choice, Draws, Key, Mode, Plan, Plans, plan_rows, recipe};
 use crate::role::Request;
 use crate::template::Template;
@@ -96,13 +96,14 @@ impl Renderer {
             let (body, ids) = key.split_at(usize::from(bodies.is_some()));
             for (slot, id) in ids.iter().enumerate() {
                 let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
-                    return Err(Error::template("ice_template", "examples need an ICE template"));
+                    return Err(Error::template(Code::InternalError, "ice_template", "examples need an ICE template"));
                 };
                 forms.push(if by_texts {
                     examples.concrete(ice, *id, slot as u32, &mut Culprits::new(), host)?
                 } else {
-                    ice.open(*id as usize, slot as u32)
-                        .ok_or_else(|| Error::template("ice_template", "an example's template can't be used"))?
+                    ice.open(*id as usize, slot as u32).ok_or_else(|| {
+                        Error::template(Code::InternalError, "ice_template", "an example's template can't be used")
+                    })?
                 });
             }
             let body = body.first().and_then(|body| self.body(*body));
@@ -143,13 +144,16 @@ impl Renderer {
             }
             None => {
                 let Choice::Column(name) = &self.config.retriever.choice else { return Ok(Shots::default()) };
-                let fault = |message: String| Error::render(message).in_column(name);
+                let fault = |code: Code, message: String| Error::render(code, message).in_column(name);
                 let Some(column) = batch.column_by_name(name) else {
-                    return Err(fault("the table has no such column".into()));
+                    return Err(fault(Code::MissingColumn, "the table has no such column".into()));
                 };
                 let element = element_type(column.data_type()).filter(|t| t.is_integer() || *t == DataType::Null);
                 if !is_list(column.data_type()) || element.is_none() {
-                    return Err(fault(format!("expected lists of integers, found {}", column.data_type())));
+                    return Err(fault(
+                        Code::WrongColumnType,
+                        format!("expected lists of integers, found {}", column.data_type()),
+                    ));
                 }
                 let target = DataType::LargeList(Arc::new(Field::new_list_field(DataType::Int64, true)));
                 lists_in_bounds(column).map_err(|e| e.in_column(name))?;
@@ -158,11 +162,15 @@ impl Renderer {
                 let ids = lists.values().as_primitive::<Int64Type>();
                 for (row, ends) in lists.offsets().windows(2).enumerate() {
                     if lists.is_null(row) {
-                        return Err(fault("the list of examples is null; an empty list means none".into()).at_row(row));
+                        return Err(fault(
+                            Code::NullValue,
+                            "the list of examples is null; an empty list means none".into(),
+                        )
+                        .at_row(row));
                     }
                     let own = ends[0] as usize..ends[1] as usize;
                     if ids.null_count() > 0 && own.clone().any(|at| ids.is_null(at)) {
-                        return Err(fault("a null stands among the examples".into()).at_row(row));
+                        return Err(fault(Code::NullValue, "a null stands among the examples".into()).at_row(row));
                     }
                     let own = ids.values()[own].iter().copied();
                     push(&mut shots, row, own, place).map_err(|e| e.in_column(name))?;

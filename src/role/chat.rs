@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::meta::{RoundItem, Rounds};
 use super::request::{Message, Piece, Slot};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Source, Text, Turn};
 use crate::value::Value;
 
@@ -34,10 +34,15 @@ fn voice<'a>(meta: &'a Rounds, role: &Value) -> Option<&'a Turn> {
 /// no text.
 pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
     if meta.round.iter().any(|item| matches!(item, RoundItem::Str(_))) {
-        return Err(Error::template("meta_template.round", "a chat has no place for a str without a role"));
+        return Err(Error::template(
+            Code::StringWithoutRole,
+            "meta_template.round",
+            "a chat has no place for a str without a role",
+        ));
     }
     if for_text && !meta.roles.is_empty() && voice(meta, &"assistant".into()).is_none() {
         return Err(Error::template(
+            Code::MissingRole,
             "meta_template",
             format!("a chat ends with the assistant's begin, so it needs the role 'BOT'; it has {}", meta.names()),
         ));
@@ -83,6 +88,7 @@ fn around(voice: Option<&Turn>, key: &str, source: Source, role: &Value) -> Resu
         Some((_, Entry::Const(Value::Str(s)))) => s.clone(),
         Some((turn, Entry::Const(other))) if other.truthy() => {
             return Err(Error::template(
+                Code::WrongType,
                 format!("{}.{key}", turn.place),
                 format!("expected a str for {key:?}, found {}", other.type_name()),
             ));
@@ -117,10 +123,9 @@ fn api_role(role: &Value, meta: Option<&Rounds>) -> Result<Value> {
     };
     match voice(meta, role) {
         None => Ok(role.clone()),
-        Some(own) => own
-            .constant("api_role")
-            .cloned()
-            .ok_or_else(|| Error::template(&*own.place, "the role needs an api_role for messages")),
+        Some(own) => own.constant("api_role").cloned().ok_or_else(|| {
+            Error::template(Code::MissingApiRole, &*own.place, "the role needs an api_role for messages")
+        }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::request::{Join, Message, Piece, Request, Slot};
 use super::rounds::string;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Item, Source, Turn};
 use crate::value::Value;
 
@@ -90,7 +90,11 @@ pub fn joined_parts(items: &[Item]) -> Result<Option<Request>> {
 fn listed(turn: &Turn, value: &Value) -> Result<Vec<Message>> {
     let wrong = |value: &Value| {
         let place = format!("{}.prompt_mm", turn.place);
-        Error::template(place, format!("expected a list of parts (dicts), found {}", value.type_name()))
+        Error::template(
+            Code::WrongType,
+            place,
+            format!("expected a list of parts (dicts), found {}", value.type_name()),
+        )
     };
     let Value::List(parts) = value else { return Err(wrong(value)) };
     let part = |part: &Value| match part {

@@ -8,7 +8,7 @@ use super::request::{Message, Piece, Slot};
 use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
 use super::text::prompt;
 use crate::dialect::Dialect;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Item, Source, Turn};
 use crate::value::Value;
 
@@ -34,6 +34,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
             Some(Mark::Closes(section)) => {
                 let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
                     return Err(Error::template(
+                        Code::InvalidSection,
                         "prompt_template",
                         format!("section {section:?} ends but never began"),
                     ));
@@ -69,6 +70,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                         };
                         if generation && generates(&role) {
                             return Err(Error::template(
+                                Code::GenerationOutsideRound,
                                 &*turn.place,
                                 "a role that generates can't speak outside the rounds of messages; \
                                  move the turn into round",
@@ -77,7 +79,13 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                         spoken.push(speak(&role, dialect)?);
                     }
                     Some(_) => {}
-                    None => return Err(Error::template(&*turn.place, "the turn stands outside every section")),
+                    None => {
+                        return Err(Error::template(
+                            Code::InvalidSection,
+                            &*turn.place,
+                            "the turn stands outside every section",
+                        ));
+                    }
                 },
                 Item::Bad(error) => return Err(error.clone()),
                 Item::Str(_) | Item::Marker { .. } => {}
@@ -97,14 +105,14 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                         "two messages of the role {role} follow each other, and parts can't be joined to what stands \
                          before or after them; let another role speak between them"
                     );
-                    return Err(Error::template("prompt_template", message));
+                    return Err(Error::template(Code::UnjoinableParts, "prompt_template", message));
                 }
             },
             _ => out.push((role, said)),
         }
     }
     if out.is_empty() {
-        return Err(Error::template("prompt_template", "the dialogue gives no message at all"));
+        return Err(Error::template(Code::NoMessages, "prompt_template", "the dialogue gives no message at all"));
     }
     let mut messages = Vec::with_capacity(out.len() + 1);
     match &meta.begin {
@@ -136,6 +144,7 @@ fn verbatim(begin: &Value) -> Result<Message> {
                 .collect(),
         )),
         other => Err(Error::template(
+            Code::WrongType,
             "meta_template.begin",
             format!("expected a str or a turn among messages, found {}", other.type_name()),
         )),
@@ -160,6 +169,7 @@ fn one_round(
         match item {
             RoundItem::Str(_) => {
                 return Err(Error::template(
+                    Code::StringWithoutRole,
                     "meta_template.round",
                     "a str without a role can't stand among messages; give it a role",
                 ));
@@ -178,7 +188,7 @@ fn one_round(
 
 fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     let Some(api_role) = role.constant("api_role") else {
-        return Err(Error::template(&*role.place, "the role needs an api_role for messages"));
+        return Err(Error::template(Code::MissingApiRole, &*role.place, "the role needs an api_role for messages"));
     };
     if role.get("prompt").is_none()
         && dialect.speaks_parts()
@@ -193,6 +203,7 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     }
     if role.get("prompt").is_none() && !dialect.empty_messages() {
         return Err(Error::template(
+            Code::RoleWithoutPrompt,
             &*role.place,
             "the role has no prompt, and no turn of the dialogue gives it one; AISBench refuses such a message",
         ));

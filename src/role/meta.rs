@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::{did_you_mean, meant_as};
 use crate::template::{Entry, Turn};
 use crate::value::Value;
@@ -99,11 +99,16 @@ impl MetaTemplate {
         match value {
             Value::List(items) if for_messages => Ok(Some(Self::Messages(messages(items)?))),
             Value::List(_) => Err(Error::template(
+                Code::WrongMetaTemplateForm,
                 PATH,
                 "a list is for messages; text needs a dict with a round, or output=\"messages\"",
             )),
             Value::Dict(_) => Ok(Some(Self::Rounds(rounds(value, dialect, tokens)?))),
-            other => Err(Error::template(PATH, format!("expected a dict with a round, found {}", other.type_name()))),
+            other => Err(Error::template(
+                Code::WrongType,
+                PATH,
+                format!("expected a dict with a round, found {}", other.type_name()),
+            )),
         }
     }
 }
@@ -112,13 +117,18 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
     let read = |(n, item): (usize, &Value)| {
         let path = format!("{PATH}[{n}]");
         let Value::Dict(keys) = item else {
-            return Err(Error::template(path, format!("expected a message (a dict), found {}", item.type_name())));
+            return Err(Error::template(
+                Code::WrongType,
+                path,
+                format!("expected a message (a dict), found {}", item.type_name()),
+            ));
         };
         match item.get("role").and_then(Value::as_str) {
             Some(role) if RAW_ROLES.contains(&role) => {}
             _ => {
                 let found = item.get("role").unwrap_or(&Value::None);
                 return Err(Error::template(
+                    Code::InvalidRole,
                     format!("{path}.role"),
                     format!(
                         "role {found} is not one of 'system', 'user', 'assistant'{}{}",
@@ -136,12 +146,14 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
 fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
     let section = |key: &str| match value.get(key) {
         Some(Value::List(items)) => Ok(items),
-        Some(other) => {
-            Err(Error::template(format!("{PATH}.{key}"), format!("expected a list, found {}", other.type_name())))
-        }
+        Some(other) => Err(Error::template(
+            Code::WrongType,
+            format!("{PATH}.{key}"),
+            format!("expected a list, found {}", other.type_name()),
+        )),
         None => {
             let hint = meant_as(key, value.names(), META_KEYS);
-            Err(Error::template(PATH, format!("the key {key:?} is required, and missing{hint}")))
+            Err(Error::template(Code::MissingKey, PATH, format!("the key {key:?} is required, and missing{hint}")))
         }
     };
     let mut out = Rounds {
@@ -160,16 +172,21 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
                 Value::Dict(keys) => {
                     let name = item.get("role").ok_or_else(|| {
                         let hint = meant_as("role", item.names(), ROLE_KEYS);
-                        Error::template(&path, format!("a role needs the key \"role\"{hint}"))
+                        Error::template(Code::MissingKey, &path, format!("a role needs the key \"role\"{hint}"))
                     })?;
                     if out.role(name).is_some() {
-                        return Err(Error::template(path, format!("role {name} is there twice; roles must be unique")));
+                        return Err(Error::template(
+                            Code::DuplicateRole,
+                            path,
+                            format!("role {name} is there twice; roles must be unique"),
+                        ));
                     }
                     out.roles.push((name.clone(), role(keys, &path, tokens)?));
                     RoundItem::Role(out.roles.len() - 1)
                 }
                 other => {
                     return Err(Error::template(
+                        Code::WrongType,
                         path,
                         format!("expected a role (a dict) or a str, found {}", other.type_name()),
                     ));
@@ -210,14 +227,19 @@ fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
 fn joined(parts: &[Value], path: &str, tokens: Tokens) -> Result<Entry> {
     let mut text = String::new();
     for (n, part) in parts.iter().enumerate() {
-        let bad = |message: String| Ok(Entry::Bad(Error::template(format!("{path}[{n}]"), message)));
+        let bad = |code: Code, message: String| Ok(Entry::Bad(Error::template(code, format!("{path}[{n}]"), message)));
         match part {
             Value::Str(s) => text.push_str(s),
             Value::Int(id) => match tokens(*id)? {
                 Some(own) => text.push_str(&own),
-                None => return bad(format!("token id {id} has no text; give it by tokens={{{id}: ...}}")),
+                None => {
+                    return bad(
+                        Code::TokenWithoutText,
+                        format!("token id {id} has no text; give it by tokens={{{id}: ...}}"),
+                    );
+                }
             },
-            other => return bad(format!("expected a str or a token id, found {}", other.type_name())),
+            other => return bad(Code::WrongType, format!("expected a str or a token id, found {}", other.type_name())),
         }
     }
     Ok(Entry::Const(Value::Str(text.into())))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::request::{Message, Piece, Slot};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::template::Source;
 use crate::value::Value;
 
@@ -69,6 +69,7 @@ pub fn meta_content(keys: &[(Arc<str>, Value)], number: usize) -> Result<&str> {
     match keys.iter().find(|(k, _)| &**k == "content") {
         Some((_, Value::Str(s))) => Ok(s),
         _ => Err(Error::template(
+            Code::UnmergeableContent,
             format!("meta_template[{number}].content"),
             "a str is needed to merge it with the dataset's message",
         )),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::meta::Rounds;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 use crate::template::{Entry, Item, Turn};
 use crate::value::Value;
@@ -31,7 +31,11 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
             match word("pos") {
                 "end" => Ok(Some(Mark::Closes(section))),
                 "begin" if ["begin", "round", "end", "ice"].contains(&section) => Ok(Some(Mark::Opens(section))),
-                _ => Err(Error::template(&*turn.place, "not a section marker that a harness knows")),
+                _ => Err(Error::template(
+                    Code::InvalidSection,
+                    &*turn.place,
+                    "not a section marker that a harness knows",
+                )),
             }
         }
         _ => Ok(None),
@@ -56,7 +60,7 @@ pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
             "role {role} is only in reserved_roles, so it has no place in round; \
              give it a fallback_role of the round, or move it into begin or end"
         );
-        return Error::template(&*turn.place, message);
+        return Error::template(Code::UnknownRole, &*turn.place, message);
     }
     let fallback = match turn.constant("fallback_role") {
         Some(f) if f.truthy() => format!("and its fallback_role {f} can't take its place"),
@@ -65,7 +69,7 @@ pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
     let known = meta.roles.iter().filter_map(|(name, _)| name.as_str());
     let hint = did_you_mean(role.as_str().unwrap_or_default(), known);
     let message = format!("role {role} is not in the meta template (it has {}) {fallback}{hint}", meta.names());
-    Error::template(&*turn.place, message)
+    Error::template(Code::UnknownRole, &*turn.place, message)
 }
 
 /// The place of the role that speaks for a turn: its own, else its fallback's.
@@ -111,6 +115,7 @@ pub(super) fn split(items: &[Item], place: impl Fn(&Turn) -> Result<Place>) -> R
             }
             Item::Marker { .. } => {
                 return Err(Error::template(
+                    Code::IncompatibleExamples,
                     "prompt_template.round",
                     "examples of a dialogue ICE template can't stand inside round when there is a meta template; \
                      put the ice_token into begin",
@@ -148,6 +153,7 @@ pub(super) fn string(role: &Turn, key: &str) -> Result<Arc<str>> {
         None => Ok(Arc::default()),
         Some(Entry::Const(Value::Str(s))) => Ok(s.clone()),
         Some(Entry::Const(other)) => Err(Error::template(
+            Code::WrongType,
             format!("{}.{key}", role.place),
             format!("expected a str for {key:?}, found {}", other.type_name()),
         )),

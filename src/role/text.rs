@@ -3,7 +3,7 @@
 use super::meta::{RoundItem, Rounds};
 use super::request::Piece;
 use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Item, Source, Text, Turn};
 use crate::value::Value;
 
@@ -29,6 +29,7 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
             Some(Mark::Closes(section)) => {
                 let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
                     return Err(Error::template(
+                        Code::InvalidSection,
                         "prompt_template",
                         format!("section {section:?} ends but never began"),
                     ));
@@ -58,7 +59,13 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
                         speak(&role, false, &mut out)?;
                     }
                     Some(_) => {}
-                    None => return Err(Error::template(&*turn.place, "the turn stands outside every section")),
+                    None => {
+                        return Err(Error::template(
+                            Code::InvalidSection,
+                            &*turn.place,
+                            "the turn stands outside every section",
+                        ));
+                    }
                 },
                 Item::Bad(error) => return Err(error.clone()),
                 Item::Marker { .. } => {}
@@ -76,6 +83,7 @@ fn section_string(value: Option<&Value>, key: &str, source: Source) -> Result<Pi
         None => Ok(Piece::fixed("", source, None)),
         Some(Value::Str(s)) => Ok(Piece::fixed(s.clone(), source, None)),
         Some(other) => Err(Error::template(
+            Code::WrongType,
             format!("meta_template.{key}"),
             format!("expected a str for a text prompt, found {}", other.type_name()),
         )),

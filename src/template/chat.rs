@@ -4,7 +4,7 @@ use super::Template;
 use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::Text;
 use super::turn::{Item, Turn};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 use crate::value::Value;
 
@@ -47,6 +47,7 @@ impl Chat {
         match &chat.lines {
             Some(Err(error)) if !may_hold_the_chat => Err(error.clone()),
             None if !may_hold_the_chat => Err(Error::template(
+                Code::WrongInputColumns,
                 "prompt_template",
                 format!(
                     "without a template a chat needs one input column (or one named {DIALOGUE:?}); there are {}",
@@ -71,7 +72,7 @@ impl Chat {
 fn lines(template: Template) -> Result<Vec<Line>> {
     let Template::Prompt(prompt) = template else {
         let message = "a chat's template is a PromptTemplate: the harness drops the messages of any other";
-        return Err(Error::template("prompt_template", message));
+        return Err(Error::template(Code::WrongTemplateForm, "prompt_template", message));
     };
     let lines = match prompt.first()? {
         Body::Bad(error) => return Err(error.clone()),
@@ -85,7 +86,7 @@ fn lines(template: Template) -> Result<Vec<Line>> {
             "it gives no message: only the roles 'SYSTEM', 'HUMAN' and 'BOT' speak in a chat{}",
             hint.unwrap_or_default()
         );
-        return Err(Error::template(&prompt.path, message));
+        return Err(Error::template(Code::NoMessages, &prompt.path, message));
     }
     Ok(lines)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::value::Value;
 
 /// The tokens of a template's columns, in the order in which they are replaced.
@@ -35,23 +35,28 @@ impl ColumnTokens {
         let Some(map) = dict.get("column_token_map") else { return Ok(None) };
         let place = format!("{path}.column_token_map");
         let Value::Dict(items) = map else {
-            return Err(Error::template(place, format!("expected a dict, column to token, found {}", map.type_name())));
+            return Err(Error::template(
+                Code::WrongType,
+                place,
+                format!("expected a dict, column to token, found {}", map.type_name()),
+            ));
         };
         let mut columns: Vec<(Arc<str>, String)> = Vec::with_capacity(items.len());
         for (column, token) in items {
             let (Value::Str(column), Value::Str(token)) = (column, token) else {
                 return Err(Error::template(
+                    Code::WrongType,
                     place,
                     format!("expected column names and tokens, found {column}: {token}"),
                 ));
             };
             if let Some((other, _)) = columns.iter().find(|(_, known)| **known == **token) {
                 let message = format!("columns {other:?} and {column:?} have the same token {}", excerpt(token));
-                return Err(Error::template(place, message));
+                return Err(Error::template(Code::InvalidToken, place, message));
             }
             if ice_token == Some(&**token) {
                 let message = format!("column {column:?} has the ice_token {} as its token", excerpt(token));
-                return Err(Error::template(place, message));
+                return Err(Error::template(Code::InvalidToken, place, message));
             }
             columns.push((column.clone(), token.to_string()));
         }
@@ -62,10 +67,18 @@ impl ColumnTokens {
                 Some(Selected { column: name.clone(), texts: map.clone() })
             }
             (Some(Value::Str(_)), None) => {
-                return Err(Error::template(path, "selected_column_name needs a selected_column_map"));
+                return Err(Error::template(
+                    Code::MissingKey,
+                    path,
+                    "selected_column_name needs a selected_column_map",
+                ));
             }
             (None, Some(Value::Dict(_))) => {
-                return Err(Error::template(path, "selected_column_map needs a selected_column_name"));
+                return Err(Error::template(
+                    Code::MissingKey,
+                    path,
+                    "selected_column_map needs a selected_column_name",
+                ));
             }
             (name, map) => {
                 let found = |v: Option<&Value>| v.map_or_else(|| "None".to_owned(), |v| v.type_name().to_owned());
@@ -74,7 +87,7 @@ impl ColumnTokens {
                     found(name),
                     found(map)
                 );
-                return Err(Error::template(path, message));
+                return Err(Error::template(Code::WrongType, path, message));
             }
         };
         Ok(Some(Self { columns, selected }))
@@ -93,6 +106,7 @@ impl ColumnTokens {
         let Some((_, text)) = map.iter().find(|(key, _)| key.equals(label)) else {
             let known: Vec<String> = map.iter().map(|(key, _)| key.to_string()).collect();
             return Err(Error::template(
+                Code::LabelNotInMap,
                 format!("{path}.selected_column_map"),
                 format!("there is no label {label}; it has {}", known.join(", ")),
             ));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Item};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::meant_as;
 use crate::value::Value;
 
@@ -159,6 +159,7 @@ fn tagged(value: &Value, modality: Modality, place: &str, origin: &Origin) -> Re
     let name = modality.name();
     let Value::Dict(entries) = value else {
         return Err(Error::template(
+            Code::WrongType,
             place,
             format!("expected a dict with an entry a modality, found {}", value.type_name()),
         ));
@@ -168,16 +169,20 @@ fn tagged(value: &Value, modality: Modality, place: &str, origin: &Origin) -> Re
         let hint = meant_as(name, value.names(), &Modality::ALL.map(Modality::name));
         let message =
             format!("the sample shows {name}, and there is no entry {name:?}; it has {}{hint}", known.join(", "));
-        return Err(Error::template(place, message));
+        return Err(Error::template(Code::MissingModality, place, message));
     };
     let place = format!("{place}.{name}");
     let Value::Dict(keys) = entry else {
-        return Err(Error::template(place, format!("expected a dict, found {}", entry.type_name())));
+        return Err(Error::template(Code::WrongType, place, format!("expected a dict, found {}", entry.type_name())));
     };
     let holder = modality.holder();
     let mut text = None;
     let wrong = |place: String, found: &Value| {
-        Error::template(place, format!("expected a str to fill the payload into, found {}", found.type_name()))
+        Error::template(
+            Code::WrongType,
+            place,
+            format!("expected a str to fill the payload into, found {}", found.type_name()),
+        )
     };
     let mut out = Vec::with_capacity(keys.len());
     for (key, value) in keys {
@@ -210,7 +215,7 @@ fn tagged(value: &Value, modality: Modality, place: &str, origin: &Origin) -> Re
     let missing = if entry.get(holder).is_some() { format!("{holder}.url") } else { holder.to_owned() };
     let text = text.ok_or_else(|| {
         let hint = meant_as(holder, entry.names(), &["type"]);
-        Error::template(place, format!("the key {missing:?} is required, and missing{hint}"))
+        Error::template(Code::MissingKey, place, format!("the key {missing:?} is required, and missing{hint}"))
     })?;
     Ok(Part { keys: out, text, placeholder: modality.placeholder().into() })
 }
@@ -274,11 +279,16 @@ impl MediaTemplate {
             Some(Body::Dialogue(dialogue)) => dialogue,
             Some(Body::Bad(error)) => return Err(error),
             _ => {
-                return Err(Error::template(&template.path, "media need a dialogue template with a round"));
+                return Err(Error::template(
+                    Code::WrongTemplateForm,
+                    &template.path,
+                    "media need a dialogue template with a round",
+                ));
             }
         };
         if dialogue.round.iter().any(|item| matches!(item, Item::Str(_))) {
             return Err(Error::template(
+                Code::StringWithoutRole,
                 format!("{}.round", template.path),
                 "a round with media is made of turns (dicts with a role); a bare str has no place in it",
             ));
@@ -287,6 +297,7 @@ impl MediaTemplate {
         let outside = dialogue.begin.iter().chain(&dialogue.end).flatten();
         if outside.clone().any(|item| matches!(item, Item::Str(text) if text.contains("prompt_mm"))) {
             return Err(Error::template(
+                Code::StringWithoutRole,
                 &template.path,
                 "AISBench can't have a bare str with the word \"prompt_mm\" beside parts; make it a turn with a role",
             ));

@@ -23,7 +23,7 @@ pub use turn::{Entry, Item, TURN_KEYS, Turn};
 pub use turns::Turns;
 
 use crate::dialect::Dialect;
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::near::{did_you_mean, meant_as};
 use crate::value::Value;
 
@@ -53,7 +53,11 @@ impl Template {
     pub fn parse(value: &Value, path: &str, source: Source, dialect: Dialect) -> Result<Self> {
         let bare = |value: &Value| {
             if dialect.needs_column_tokens() {
-                return Err(Error::template(path, "the template needs a column_token_map; give it as a dict"));
+                return Err(Error::template(
+                    Code::MissingKey,
+                    path,
+                    "the template needs a column_token_map; give it as a dict",
+                ));
             }
             Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source, dialect)?))
         };
@@ -61,7 +65,11 @@ impl Template {
             return match value {
                 Value::Str(_) => bare(value),
                 Value::List(_) => Ok(Self::Raw(RawTemplate::parse(value, path, true, "</E>", source)?)),
-                _ => Err(Error::template(path, format!("expected a template, found {}", value.type_name()))),
+                _ => Err(Error::template(
+                    Code::WrongType,
+                    path,
+                    format!("expected a template, found {}", value.type_name()),
+                )),
             };
         };
         let keys: Vec<&str> = items.iter().filter_map(|(k, _)| k.as_str()).collect();
@@ -75,14 +83,18 @@ impl Template {
         let required = |key: &str| {
             value.get(key).ok_or_else(|| {
                 let hint = meant_as(key, value.names(), &[]);
-                Error::template(path, format!("{family} needs the key {key:?}, which is missing{hint}"))
+                Error::template(
+                    Code::MissingKey,
+                    path,
+                    format!("{family} needs the key {key:?}, which is missing{hint}"),
+                )
             })
         };
         match family.as_str() {
             "PromptTemplate" | "MultiTurnPromptTemplate" | "MMPromptTemplate" => {
                 if dialect.column_tokens() && family != "PromptTemplate" {
                     let message = format!("this dialect has no {family}; it has PromptTemplate");
-                    return Err(Error::template(format!("{path}.type"), message));
+                    return Err(Error::template(Code::UnsupportedClass, format!("{path}.type"), message));
                 }
                 check_keys(items, prompt_keys(dialect), path, &family)?;
                 let token = |key| optional_string(value, key, path);
@@ -115,6 +127,7 @@ impl Template {
                 Ok(Self::Raw(raw))
             }
             _ => Err(Error::template(
+                Code::UnsupportedClass,
                 format!("{path}.type"),
                 format!(
                     "{} is not supported; supported are PromptTemplate, RawPromptTemplate, MultiTurnPromptTemplate and \
@@ -176,6 +189,7 @@ fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str, family: &s
     for (key, _) in items {
         if !key.as_str().is_some_and(|k| allowed.contains(&k)) {
             return Err(Error::template(
+                Code::UnknownKey,
                 path,
                 format!(
                     "{family} takes no {key}; it takes {}{}",
@@ -196,7 +210,11 @@ fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str, family: &s
 pub fn family_name(value: &Value, path: &str) -> Result<String> {
     match value.as_str() {
         Some(s) => Ok(s.rsplit('.').next().unwrap_or(s).to_owned()),
-        None => Err(Error::template(path, format!("expected a class or its name, found {}", value.type_name()))),
+        None => Err(Error::template(
+            Code::WrongType,
+            path,
+            format!("expected a class or its name, found {}", value.type_name()),
+        )),
     }
 }
 
@@ -210,6 +228,7 @@ pub fn optional_string(dict: &Value, key: &str, path: &str) -> Result<Option<Str
         None | Some(Value::None) => Ok(None),
         Some(Value::Str(s)) => Ok(Some(s.to_string())),
         Some(other) => Err(Error::template(
+            Code::WrongType,
             format!("{path}.{key}"),
             format!("expected a str or None, found {}", other.type_name()),
         )),

@@ -6,7 +6,7 @@ use super::column_tokens::ColumnTokens;
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Item, Turn};
 use crate::dialect::Dialect;
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::near::{did_you_mean, meant_as, near};
 use crate::value::Value;
 
@@ -93,6 +93,7 @@ impl PromptTemplate {
     ) -> Result<Self> {
         let missing = |text: &str, place: String| match &ice_token {
             Some(token) if !text.contains(token.as_str()) => Err(Error::template(
+                Code::IceTokenNotInTemplate,
                 place,
                 format!("the ice_token {} of {owner} does not occur in {}", excerpt(token), excerpt(text)),
             )),
@@ -114,6 +115,7 @@ impl PromptTemplate {
                         Value::List(_) | Value::Dict(_) if dialect.dialogues() => {}
                         other => {
                             return Err(Error::template(
+                                Code::WrongType,
                                 place,
                                 format!(
                                     "expected a str{}, found {}",
@@ -137,6 +139,7 @@ impl PromptTemplate {
             }
             other => {
                 return Err(Error::template(
+                    Code::WrongType,
                     path,
                     format!("expected a str or a dict as template, found {}", other.type_name()),
                 ));
@@ -158,6 +161,7 @@ impl PromptTemplate {
                 items.iter().find(|(k, _)| k.equals(label)).map(|(_, body)| body).ok_or_else(|| {
                     let known: Vec<String> = items.iter().map(|(k, _)| k.to_string()).collect();
                     Error::template(
+                        Code::LabelNotInMap,
                         &self.path,
                         format!(
                             "the label map has no label {label}; it has {}{}",
@@ -183,7 +187,7 @@ impl PromptTemplate {
             Shape::One(body) => Ok(body),
             Shape::Labels(items) => match items.first() {
                 Some((_, body)) => Ok(body),
-                None => Err(Error::template(&self.path, "the label map is empty")),
+                None => Err(Error::template(Code::EmptyLabelMap, &self.path, "the label map is empty")),
             },
         }
     }
@@ -256,6 +260,7 @@ fn misspelt(label: &Value, map: &Value) -> String {
 fn dialogue(value: &Value, path: &str, source: Source, hint: &str) -> Body {
     if !matches!(value, Value::Dict(_)) {
         return Body::Bad(Error::template(
+            Code::WrongType,
             path,
             format!("expected a str or a dict with a round, found {}{hint}", value.type_name()),
         ));
@@ -277,6 +282,7 @@ fn dialogue(value: &Value, path: &str, source: Source, hint: &str) -> Body {
         None => {
             let hint = meant_as("round", value.names(), SECTIONS);
             return Body::Bad(Error::template(
+                Code::MissingKey,
                 path,
                 format!("a dialogue template needs a round, which is missing{hint}"),
             ));
@@ -287,7 +293,11 @@ fn dialogue(value: &Value, path: &str, source: Source, hint: &str) -> Body {
         Some(v @ Value::Str(_)) => vec![Item::parse(v, place, source)],
         Some(Value::Dict(items)) => items.iter().map(|(k, _)| Item::parse(k, place.clone(), source)).collect(),
         Some(other) => {
-            return Body::Bad(Error::template(place, format!("expected a list of turns, found {}", other.type_name())));
+            return Body::Bad(Error::template(
+                Code::WrongType,
+                place,
+                format!("expected a list of turns, found {}", other.type_name()),
+            ));
         }
     };
     Body::Dialogue(Dialogue { begin: section("begin"), round, end: section("end") })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Turn};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::{did_you_mean, meant_as};
 use crate::value::Value;
 
@@ -38,7 +38,11 @@ impl RawTemplate {
     /// `TemplateError` for what the harness refuses: no list, a message without role or content, an unknown role.
     pub(super) fn parse(value: &Value, path: &str, format: bool, ice_token: &str, source: Source) -> Result<Self> {
         let Value::List(list) = value else {
-            return Err(Error::template(path, format!("expected a list of messages, found {}", value.type_name())));
+            return Err(Error::template(
+                Code::WrongType,
+                path,
+                format!("expected a list of messages, found {}", value.type_name()),
+            ));
         };
         let mut items = Vec::with_capacity(list.len());
         for (n, message) in list.iter().enumerate() {
@@ -52,6 +56,7 @@ impl RawTemplate {
                 Value::Dict(keys) => RawItem::Message(read(message, keys, place, format, source)?),
                 other => {
                     return Err(Error::template(
+                        Code::WrongType,
                         place,
                         format!("expected a message (a dict) or a str, found {}", other.type_name()),
                     ));
@@ -80,13 +85,18 @@ fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, s
     for key in ["role", "content"] {
         if message.get(key).is_none() {
             let hint = meant_as(key, message.names(), &["role", "content"]);
-            return Err(Error::template(place, format!("the message needs the key {key:?}, which is missing{hint}")));
+            return Err(Error::template(
+                Code::MissingKey,
+                place,
+                format!("the message needs the key {key:?}, which is missing{hint}"),
+            ));
         }
     }
     let role = message.get("role").and_then(Value::as_str);
     if !role.is_some_and(|r| ROLES.contains(&r)) {
         let found = message.get("role").unwrap_or(&Value::None);
         return Err(Error::template(
+            Code::InvalidRole,
             format!("{place}.role"),
             format!(
                 "role {found} is not one of {}{}",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::media::Media;
 use super::text::{Origin, Source, Text};
-use crate::error::{Error, excerpt};
+use crate::error::{Code, Error, excerpt};
 use crate::near::meant_as;
 use crate::value::Value;
 
@@ -68,7 +68,11 @@ impl Turn {
     /// The error for a key that it needs.
     pub fn lacks(&self, key: &str) -> Error {
         let hint = meant_as(key, self.keys.iter().map(|(name, _)| &**name), TURN_KEYS);
-        Error::template(&*self.place, format!("the turn needs the key {key:?}, which is missing{hint}"))
+        Error::template(
+            Code::MissingKey,
+            &*self.place,
+            format!("the turn needs the key {key:?}, which is missing{hint}"),
+        )
     }
 
     /// Whether it is nothing but a section marker, as harnesses put them around sections.
@@ -110,6 +114,7 @@ impl Item {
                         ("prompt", Value::Str(s)) => Entry::Text(Text::lit(s.clone(), origin(value.get("role")))),
                         ("prompt", other) => {
                             return Self::Bad(Error::template(
+                                Code::WrongType,
                                 format!("{place}.prompt"),
                                 format!("expected a str, found {}", other.type_name()),
                             ));
@@ -121,6 +126,7 @@ impl Item {
                 Self::Turn(Turn { place: place.into(), keys })
             }
             other => Self::Bad(Error::template(
+                Code::WrongType,
                 place,
                 format!("expected a turn (a dict with a role) or a str, found {}", excerpt(&other.to_string())),
             )),

@@ -3,7 +3,7 @@
 use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::Text;
 use super::turn::Item;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::value::Value;
 
 /// A conversation's dialogue template.
@@ -29,7 +29,13 @@ impl Turns {
         let dialogue = match template.sections {
             Some(Body::Dialogue(dialogue)) => dialogue,
             Some(Body::Bad(error)) => return Err(error),
-            _ => return Err(Error::template(&template.path, "a conversation needs a dialogue template with a round")),
+            _ => {
+                return Err(Error::template(
+                    Code::WrongTemplateForm,
+                    &template.path,
+                    "a conversation needs a dialogue template with a round",
+                ));
+            }
         };
         let sections =
             [("begin", dialogue.begin.as_deref()), ("round", Some(&*dialogue.round)), ("end", dialogue.end.as_deref())];
@@ -39,6 +45,7 @@ impl Turns {
                     Item::Bad(error) => return Err(error.clone()),
                     Item::Str(_) => {
                         return Err(Error::template(
+                            Code::StringWithoutRole,
                             format!("{}.{name}", template.path),
                             "a conversation is made of turns (dicts with a role); a bare str has no place in it",
                         ));

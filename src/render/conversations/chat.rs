@@ -12,7 +12,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, Substitution, Tokens, chat_request};
 use crate::pytext::TextColumn;
 use crate::render::fragments::Parts;
@@ -98,7 +98,7 @@ pub fn chat_requests(
         let turns: Vec<usize> = (first..end).filter(|n| chats.voices[*n].0 == ASSISTANT).collect();
         if turns.is_empty() && config.infer_mode == InferMode::Last {
             let message = "the chat has no message of the role 'assistant', which is the one to write";
-            return Err(Error::render(message).at_row(sample));
+            return Err(Error::render(Code::NoAssistantMessage, message).at_row(sample));
         }
         for turn in requested_turns(config.infer_mode, turns.len(), replies.map(|replies| replies.turn)) {
             let history = first..turns[turn];
@@ -141,14 +141,18 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
         lines.iter().map(|line| Program::new(&[Piece::new(line.text.clone())], &fields)).collect();
     if chat.lines.is_none() {
         let [question] = &*chat.input_columns else {
-            return Err(Error::render(format!(
-                "without a prompt template one input column asks, and there are {}; \
+            return Err(Error::render(
+                Code::WrongInputColumns,
+                format!(
+                    "without a prompt template one input column asks, and there are {}; \
                  or a column {DIALOGUE:?} holds lists of messages, and here it doesn't",
-                chat.input_columns.len()
-            )));
+                    chat.input_columns.len()
+                ),
+            ));
         };
         programs.push(Program::field(place(question).ok_or_else(|| {
-            Error::render("the table has no such column, which reader.input_columns names").in_column(question)
+            Error::render(Code::MissingColumn, "the table has no such column, which reader.input_columns names")
+                .in_column(question)
         })?));
     }
     let answer = chat.output_column.as_deref().and_then(place);
@@ -174,7 +178,7 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
                 _ if chats.texts.len() == before => {
                     let message = "the template gives no message for this row: \
                                    its strings are empty or hold the word \"section\"";
-                    return Err(Error::render(message).at_row(sample));
+                    return Err(Error::render(Code::NoMessages, message).at_row(sample));
                 }
                 Some((ASSISTANT, _)) => {}
                 _ => chats.say(ASSISTANT, first + gold),
@@ -199,7 +203,10 @@ fn columns<'b>(chat: &'b Chat, batch: &'b RecordBatch) -> impl Iterator<Item = &
 
 fn own_columns(chat: &Chat, batch: &RecordBatch) -> Result<RecordBatch> {
     let places = columns(chat, batch).map(|name| batch.schema_ref().index_of(name));
-    places.collect::<Result<Vec<_>, _>>().and_then(|p| batch.project(&p)).map_err(|e| Error::render(e.to_string()))
+    places
+        .collect::<Result<Vec<_>, _>>()
+        .and_then(|p| batch.project(&p))
+        .map_err(|e| Error::render(Code::InternalError, e.to_string()))
 }
 
 fn is_text(data_type: &DataType) -> bool {
@@ -237,14 +244,17 @@ fn shape(chat: &Chat, batch: &RecordBatch) -> Result<Shape> {
         }
         let found = found.map_or_else(|| "no such column".to_owned(), |f| described(f));
         let message = format!("expected a list of messages (structs of role and content), found {found}");
-        return Err(Error::render(message).in_column(DIALOGUE));
+        return Err(Error::render(Code::WrongColumnType, message).in_column(DIALOGUE));
     }
     let found: Vec<String> = fields.iter().map(|f| format!("{:?} is {}", f.name(), described(f))).collect();
-    Err(Error::render(format!(
-        "no chat can be made of these columns: {}; a chat needs strings in all of them, lists of strings in all of \
+    Err(Error::render(
+        Code::WrongColumnType,
+        format!(
+            "no chat can be made of these columns: {}; a chat needs strings in all of them, lists of strings in all of \
          them, or one input column of lists of messages (structs of role and content)",
-        found.join(", ")
-    )))
+            found.join(", ")
+        ),
+    ))
 }
 
 fn described(field: &Field) -> String {
@@ -260,7 +270,7 @@ fn present(column: Option<&ArrayRef>, name: &str) -> Result<()> {
     match nulls.and_then(|nulls| (0..nulls.len()).find(|row| nulls.is_null(*row))) {
         Some(row) => {
             let message = "the value is null, and a chat is made of strings; fill it, or leave the row out";
-            Err(Error::render(message).at_row(row).in_column(name))
+            Err(Error::render(Code::NullValue, message).at_row(row).in_column(name))
         }
         None => Ok(()),
     }
@@ -268,7 +278,7 @@ fn present(column: Option<&ArrayRef>, name: &str) -> Result<()> {
 
 /// A list column, checked, as one of 64-bit offsets.
 fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
-    let fault = |e: String| Error::render(e).in_column(name);
+    let fault = |e: String| Error::render(Code::MissingColumn, e).in_column(name);
     let schema = batch.schema_ref();
     let at = schema.index_of(name).map_err(|e| fault(e.to_string()))?;
     let column = batch.column(at);
@@ -304,7 +314,7 @@ fn zipped(chat: &Chat, batch: &RecordBatch) -> Result<Zipped> {
                 }
                 "a null stands in the list, and a chat is made of strings; fill it, or leave the row out"
             };
-            return Err(Error::render(message).at_row(row).in_column(*name));
+            return Err(Error::render(Code::NullValue, message).at_row(row).in_column(*name));
         }
     }
     Zipped::new(&columns, batch.num_rows())
@@ -314,15 +324,18 @@ fn zipped(chat: &Chat, batch: &RecordBatch) -> Result<Zipped> {
 fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     let lists = lists(batch, name)?;
     if let Some(row) = (0..lists.len()).find(|row| lists.is_null(*row)) {
-        return Err(Error::render("the chat is null; an empty list means no messages").at_row(row).in_column(name));
+        return Err(Error::render(Code::NullValue, "the chat is null; an empty list means no messages")
+            .at_row(row)
+            .in_column(name));
     }
     let offsets = lists.value_offsets();
     let (first, last) = (offsets[0] as usize, offsets[lists.len()] as usize);
     let values = lists.values().slice(first, last - first);
     let at = |message: usize| offsets.partition_point(|start| *start as usize <= first + message) - 1;
-    let fault = |message: usize, what: String| Error::render(what).at_row(at(message)).in_column(name);
+    let fault =
+        |code: Code, message: usize, what: String| Error::render(code, what).at_row(at(message)).in_column(name);
     if let Some(null) = values.logical_nulls().and_then(|nulls| (0..nulls.len()).find(|n| nulls.is_null(*n))) {
-        return Err(fault(null, "a null stands among the messages".into()));
+        return Err(fault(Code::NullValue, null, "a null stands among the messages".into()));
     }
     let Some(structs) = values.as_struct_opt() else {
         // Lists of nothing at all: every chat is empty.
@@ -334,7 +347,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     let (role, content) = (child("role")?, child("content")?);
     if !is_text(role.data_type()) {
         let message = format!("the role of a message is a string; here it is {}", role.data_type());
-        return Err(Error::render(message).in_column(name));
+        return Err(Error::render(Code::WrongColumnType, message).in_column(name));
     }
     let silent = content.logical_nulls();
     let speaks = |n: usize| silent.as_ref().is_none_or(|nulls| nulls.is_valid(n));
@@ -343,7 +356,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
         let schema = Schema::new(vec![Field::new("content", content.data_type().clone(), true)]);
         let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
         let table = RecordBatch::try_new_with_options(Arc::new(schema), vec![content.clone()], &options)
-            .map_err(|e| Error::render(e.to_string()))?;
+            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
         let batch = Batch::new(&columns, &table, host);
         let kinds = std::iter::repeat_n(Some(0), values.len());
         fragments_of_programs(&batch, vec![vec![Program::field(0)]], kinds, &Tokens::default())
@@ -354,7 +367,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
              form here: join their texts first",
             content.data_type()
         );
-        return Err(fault(other, message));
+        return Err(fault(Code::WrongColumnType, other, message));
     } else {
         Parts::default()
     };
@@ -384,6 +397,9 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
 
 fn child<'s>(structs: &'s StructArray, key: &str) -> Result<&'s ArrayRef> {
     structs.column_by_name(key).ok_or_else(|| {
-        Error::render(format!("a message needs role and content; these have {}", structs.column_names().join(", ")))
+        Error::render(
+            Code::IncompleteMessage,
+            format!("a message needs role and content; these have {}", structs.column_names().join(", ")),
+        )
     })
 }

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, InferMode, Plan, Planner, turn_recipe};
 use crate::render::input::{Batch, Host, is_list, large_lists};
 use crate::render::rows::fragments_of_rows;
@@ -22,23 +22,25 @@ fn pairs(batch: &RecordBatch) -> Result<Zipped> {
     let whole = columns.iter().all(|(_, list)| list.null_count() == 0);
     for row in if whole { 0..0 } else { 0..batch.num_rows() } {
         if let Some((name, _)) = columns.iter().find(|(_, list)| list.is_null(row)) {
-            return Err(Error::render("the list is null; an empty list means no turns").at_row(row).in_column(*name));
+            return Err(Error::render(Code::NullValue, "the list is null; an empty list means no turns")
+                .at_row(row)
+                .in_column(*name));
         }
     }
     Zipped::new(&columns, batch.num_rows())
 }
 
 fn lists(batch: &RecordBatch, name: &str) -> Result<LargeListArray> {
-    let fault = |message: String| Error::render(message).in_column(name);
+    let fault = |code: Code, message: String| Error::render(code, message).in_column(name);
     let Some(column) = batch.column_by_name(name) else {
-        return Err(fault("a conversation needs this list column, which the table lacks".into()));
+        return Err(fault(Code::MissingColumn, "a conversation needs this list column, which the table lacks".into()));
     };
     if matches!(column.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
         // Python pairs strings too: character by character.
         return characters(column).map_err(|e| e.in_column(name));
     }
     if !is_list(column.data_type()) {
-        return Err(fault(format!("expected a list of turns, found {}", column.data_type())));
+        return Err(fault(Code::WrongColumnType, format!("expected a list of turns, found {}", column.data_type())));
     }
     large_lists(column).map_err(|e| e.in_column(name))
 }

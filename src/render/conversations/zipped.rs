@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_schema::{Field, Schema};
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::render::input::sound;
 
 /// The elements of a batch's lists: one row a place in them.
@@ -56,7 +56,7 @@ impl Zipped {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
         let options = RecordBatchOptions::new().with_row_count(starts.last().copied());
         let table = RecordBatch::try_new_with_options(schema, columns, &options);
-        Ok(Self { table: table.map_err(|e| Error::render(e.to_string()))?, starts })
+        Ok(Self { table: table.map_err(|e| Error::render(Code::InternalError, e.to_string()))?, starts })
     }
 
     /// The sample that a row of the table is of.
@@ -71,5 +71,6 @@ fn take(list: &LargeListArray, rows: Vec<u64>) -> Result<ArrayRef> {
         return Ok(list.values().slice(start, rows.len()));
     }
     sound(list.values())?;
-    arrow_select::take::take(list.values(), &UInt64Array::from(rows), None).map_err(|e| Error::render(e.to_string()))
+    arrow_select::take::take(list.values(), &UInt64Array::from(rows), None)
+        .map_err(|e| Error::render(Code::InternalError, e.to_string()))
 }

@@ -6,7 +6,7 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
 
 use super::host::is_row_numbers;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// Check a column whose values are read one by one: whatever came in by Arrow's C interface was not checked before.
 ///
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 ///
 /// `RenderError` for invalid UTF-8 or offsets, and for a type whose values only Python has.
 pub fn readable(field: &Field, array: &ArrayRef) -> Result<()> {
-    let fault = |message: String| Error::render(message).in_column(field.name());
+    let fault = |message: String| Error::render(Code::WrongColumnType, message).in_column(field.name());
     if is_row_numbers(field) {
         return Err(fault(
             "values of this type can't be read as labels or messages, only as text; cast the column first".into(),
@@ -37,7 +37,7 @@ pub fn lists_in_bounds(array: &dyn Array) -> Result<()> {
             None => Ok(()),
             Some(row) => {
                 let message = "the list's offsets lead outside its items: the Arrow array is malformed";
-                Err(Error::render(message).at_row(row))
+                Err(Error::render(Code::MalformedArray, message).at_row(row))
             }
         }
     }
@@ -63,7 +63,7 @@ pub fn lists_in_bounds(array: &dyn Array) -> Result<()> {
 /// `RenderError` for such a value, or types that have nothing in common.
 pub fn cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
     let exact = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, to, &exact).map_err(|e| Error::render(e.to_string()))
+    cast_with_options(array, to, &exact).map_err(|e| Error::render(Code::UnconvertibleValue, e.to_string()))
 }
 
 /// Check an array whole, down to each value, before Arrow's kernels copy it: they believe what it says of itself.
@@ -72,5 +72,8 @@ pub fn cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
 ///
 /// `RenderError` with what is wrong.
 pub fn sound(array: &dyn Array) -> Result<()> {
-    array.to_data().validate_full().map_err(|e| Error::render(format!("the Arrow array is malformed: {e}")))
+    array
+        .to_data()
+        .validate_full()
+        .map_err(|e| Error::render(Code::MalformedArray, format!("the Arrow array is malformed: {e}")))
 }

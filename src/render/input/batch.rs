@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, FieldRef};
 
 use super::host::{Host, is_row_numbers};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::Columns;
 use crate::pytext::{NONE, TextColumn};
 use crate::threads;
@@ -72,7 +72,7 @@ impl<'a> Batch<'a> {
                 // Whoever answers counts for itself; a text too few or too many would stand in another row.
                 if texts.len() != array.len() {
                     let message = format!("{} texts came for {} values", texts.len(), array.len());
-                    return Err(Error::render(message));
+                    return Err(Error::render(Code::InternalError, message));
                 }
                 TextColumn::new(&texts)
             }

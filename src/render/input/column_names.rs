@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 
 /// The names of a schema's columns as they are used everywhere.
@@ -20,7 +20,7 @@ pub fn present<'n>(schema: &Schema, mut wanted: impl Iterator<Item = &'n str>) -
             let known: Vec<String> = names(schema).map(|n| format!("{n:?}")).collect();
             let hint = did_you_mean(name, schema.fields().iter().map(|f| f.name().as_str()));
             let message = format!("the template needs this column, and the table has only {}{hint}", known.join(", "));
-            Err(Error::render(message).in_column(name))
+            Err(Error::render(Code::MissingColumn, message).in_column(name))
         }
     }
 }

@@ -3,7 +3,7 @@
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::value::Value;
 
 /// What rendering asks of whoever runs it.
@@ -21,7 +21,8 @@ pub trait Host: Sync {
     ///
     /// `RenderError` for a value that can't be converted.
     fn values(&self, field: &Field, _: &ArrayRef) -> Result<Vec<Value>> {
-        Err(Error::render(format!("the type {} has no values here", field.data_type())).in_column(field.name()))
+        Err(Error::render(Code::UnsupportedColumnType, format!("the type {} has no values here", field.data_type()))
+            .in_column(field.name()))
     }
 
     /// Called between slices of long work.
@@ -37,7 +38,8 @@ pub struct NoHost;
 
 impl Host for NoHost {
     fn lower(&self, field: &Field, _: &ArrayRef) -> Result<ArrayRef> {
-        Err(Error::render(format!("the type {} has no text here", field.data_type())).in_column(field.name()))
+        Err(Error::render(Code::UnsupportedColumnType, format!("the type {} has no text here", field.data_type()))
+            .in_column(field.name()))
     }
 
     fn check(&self) -> Result<()> {

@@ -11,7 +11,7 @@ use super::found::Found;
 use super::part_type::PartBlock;
 use super::sources::{CONTENT, Sources, of_type};
 use super::tagged::Content;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, Op, Output, Plan, Plans, Seg, Substitution};
 use crate::pytext::{Span, TextColumn};
 use crate::render::fragments::{Parts, Shots};
@@ -131,7 +131,7 @@ impl<'a> Shown<'a> {
             for (finding, excerpt) in &content.findings {
                 let column = &sources.names[base];
                 if self.config.refuse.contains(finding) {
-                    return Err(Error::render(format!("{}: {excerpt}", finding.explained()))
+                    return Err(Error::render(Code::RefusedFinding, format!("{}: {excerpt}", finding.explained()))
                         .at_row(row)
                         .in_column(&**column));
                 }
@@ -156,7 +156,7 @@ impl<'a> Shown<'a> {
                 if media.form != Form::Tagged {
                     let message = "the sample's tagged text needs an entry a modality, such as \
                                    {\"text\": {\"type\": \"text\", \"text\": \"{question}\"}}";
-                    return fault(&Error::template(&media.place, message));
+                    return fault(&Error::template(Code::MissingModality, &media.place, message));
                 }
                 let part = stretch.modality as usize;
                 if let Err(error) = &media.parts[part] {
@@ -406,7 +406,7 @@ impl<'a> Shown<'a> {
         let parts = block.array(&DataType::Struct(fields.clone()))?;
         let item = Arc::new(Field::new_list_field(DataType::Struct(fields.clone()), true));
         let list = ListArray::try_new(item, OffsetBuffer::from_lengths(counts), parts, None);
-        Ok(Some(Arc::new(list.map_err(|e| Error::render(e.to_string()))?)))
+        Ok(Some(Arc::new(list.map_err(|e| Error::render(Code::InternalError, e.to_string()))?)))
     }
 
     /// Every part of a row in order, as a JSON list: the request of a dialogue without a meta template whose texts are

@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::Layout;
 use crate::render::memory::Block;
 use crate::render::values::{build, string_type, structs, type_of, unify};
@@ -65,7 +65,7 @@ impl PartBlock<'_> {
     ///
     /// `RenderError` if Arrow refuses them.
     pub fn array(&self, of: &DataType) -> Result<ArrayRef> {
-        let DataType::Struct(fields) = of else { return Err(Error::render("parts are structs")) };
+        let DataType::Struct(fields) = of else { return Err(Error::render(Code::InternalError, "parts are structs")) };
         let column = |field: &Arc<Field>| {
             let cells: Vec<Cell> = self
                 .parts
@@ -83,7 +83,7 @@ impl PartBlock<'_> {
     }
 
     fn column(&self, data_type: &DataType, cells: &[Cell]) -> Result<ArrayRef> {
-        let fault = |e: arrow_schema::ArrowError| Error::render(e.to_string());
+        let fault = |e: arrow_schema::ArrowError| Error::render(Code::InternalError, e.to_string());
         if let (DataType::Struct(fields), true) = (data_type, cells.iter().any(|c| matches!(c, Cell::Object(_)))) {
             let inner = |field: &Arc<Field>| {
                 let name = field.name().as_str();

@@ -6,7 +6,7 @@ use arrow_array::{Array, LargeListArray, RecordBatch};
 use arrow_schema::DataType;
 
 use super::tagged::{Content, cut, has_tag};
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::pytext::{Span, TextColumn, list_of_strings};
 use crate::render::input::{Batch, element_type, is_list, large_lists};
 use crate::template::{END_TAG, Modality, Part};
@@ -18,17 +18,20 @@ pub(super) const CONTENT: &str = "content";
 pub(super) fn of_type(values: &Batch, row: usize) -> Result<Modality> {
     let names = &values.columns.names;
     let Some(at) = names.iter().position(|name| &**name == "type") else {
-        return Err(Error::render("mm_url needs this column, which says image, video or audio; the table lacks it")
-            .at_row(row)
-            .in_column("type"));
+        return Err(Error::render(
+            Code::MissingColumn,
+            "mm_url needs this column, which says image, video or audio; the table lacks it",
+        )
+        .at_row(row)
+        .in_column("type"));
     };
     let found = String::from_utf8_lossy(values.texts(at)?.bytes(row)).into_owned();
     match Modality::of(&found) {
         Some(modality) if modality != Modality::Text => Ok(modality),
-        _ => Err(Error::render(format!(
-            "{} is no modality that mm_url can show; it is one of image, video, audio",
-            excerpt(&found)
-        ))
+        _ => Err(Error::render(
+            Code::UnknownModality,
+            format!("{} is no modality that mm_url can show; it is one of image, video, audio", excerpt(&found)),
+        )
         .at_row(row)
         .in_column("type")),
     }
@@ -53,9 +56,12 @@ impl Sources {
         if let Some(at) = content {
             let found = data_type(CONTENT);
             if !is_string(&found) && found != DataType::Null && batch.num_rows() > 0 {
-                return Err(Error::render(format!("expected a tagged text, found a value of type {found}"))
-                    .at_row(0)
-                    .in_column(CONTENT));
+                return Err(Error::render(
+                    Code::WrongColumnType,
+                    format!("expected a tagged text, found a value of type {found}"),
+                )
+                .at_row(0)
+                .in_column(CONTENT));
             }
             // One base, in the place of its column.
             let empty = TextColumn::spans(Arc::from([]), Vec::new());
@@ -95,7 +101,9 @@ impl Sources {
         if self.content {
             let at = self.tagged[0];
             if self.bases[at].is_null(row) {
-                return Err(Error::render("expected a tagged text, found None").at_row(row).in_column(CONTENT));
+                return Err(Error::render(Code::NullValue, "expected a tagged text, found None")
+                    .at_row(row)
+                    .in_column(CONTENT));
             }
             return Ok((at, cut(self.bases[at].bytes(row))));
         }
@@ -106,7 +114,7 @@ impl Sources {
                 continue;
             }
             if let Some((other, _)) = &found {
-                return Err(Error::render(format!(
+                return Err(Error::render(Code::AmbiguousTaggedText, format!(
                     "two columns hold tagged text, this and {:?}; one of them, or a column {CONTENT:?}, is the sample's",
                     self.names[*other]
                 ))
@@ -116,9 +124,12 @@ impl Sources {
             found = Some((*at, cut(bytes)));
         }
         found.ok_or_else(|| {
-            Error::render(format!("no column holds tagged text, such as {}…{}", Modality::Text.tag(), END_TAG))
-                .at_row(row)
-                .in_column(CONTENT)
+            Error::render(
+                Code::NoTaggedText,
+                format!("no column holds tagged text, such as {}…{}", Modality::Text.tag(), END_TAG),
+            )
+            .at_row(row)
+            .in_column(CONTENT)
         })
     }
 
@@ -129,33 +140,33 @@ impl Sources {
     /// The payloads that a row gives for a part of a compact form.
     pub(super) fn payloads(&self, part: &Part, row: usize) -> Result<Vec<Span>> {
         let Some(at) = self.column(part) else { return Ok(vec![Span::Own("".into())]) };
-        let fault = |message: String| Error::render(message).at_row(row).in_column(&*self.names[at]);
+        let fault = |code: Code, message: String| Error::render(code, message).at_row(row).in_column(&*self.names[at]);
         if let Some((base, lists)) = &self.lists[at] {
             let base = *base;
             if lists.is_null(row) {
-                return Err(fault("the list is null; an empty list means no media".into()));
+                return Err(fault(Code::NullValue, "the list is null; an empty list means no media".into()));
             }
             let offsets = lists.value_offsets();
             return (offsets[row] as usize..offsets[row + 1] as usize)
                 .map(|n| {
                     if self.bases[base].is_null(n) {
-                        return Err(fault("a null stands among the media".into()));
+                        return Err(fault(Code::NullValue, "a null stands among the media".into()));
                     }
                     Ok(Span::Of { base, row: n, range: 0..self.bases[base].bytes(n).len() })
                 })
                 .collect();
         }
         if self.bases[at].is_empty() {
-            return Err(fault("expected a URL, a payload or a list of them".into()));
+            return Err(fault(Code::InvalidMedia, "expected a URL, a payload or a list of them".into()));
         }
         if self.bases[at].is_null(row) {
-            return Err(fault("expected a URL, a payload or a list of them, found None".into()));
+            return Err(fault(Code::NullValue, "expected a URL, a payload or a list of them, found None".into()));
         }
         let text = String::from_utf8_lossy(self.bases[at].bytes(row));
         if text.starts_with('[') && text.ends_with(']') {
             return match list_of_strings(&text) {
                 Some(urls) => Ok(urls.into_iter().map(|url| Span::Own(url.into())).collect()),
-                None => Err(fault(format!("expected a list of strings, found {}", excerpt(&text)))),
+                None => Err(fault(Code::InvalidMedia, format!("expected a list of strings, found {}", excerpt(&text)))),
             };
         }
         Ok(vec![Span::Of { base: at, row, range: 0..text.len() }])

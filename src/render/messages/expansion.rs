@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, LargeListArray};
 use arrow_schema::{DataType, Field};
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::render::input::{cast, element_type};
 
 /// A list column that messages are expanded from.
@@ -34,7 +34,10 @@ impl Expansion {
         };
         let Some(element) = element_type(plain.data_type()) else {
             return match plain.data_type() {
-                DataType::Map(..) => Err(Error::render("expected lists of messages, found a map").in_column(&**column)),
+                DataType::Map(..) => {
+                    Err(Error::render(Code::WrongColumnType, "expected lists of messages, found a map")
+                        .in_column(&**column))
+                }
                 _ => Ok(None),
             };
         };

@@ -13,7 +13,7 @@ use super::expansion::Expansion;
 use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
 use super::message_type::MessageType;
 use super::slice_cache::Shared;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Output, Plan, Plans};
 use crate::render::input::{Batch, cast, readable};
 use crate::render::media::Shown;
@@ -257,7 +257,7 @@ impl<'a> MessageArrays<'a> {
         let nulls = valid.contains(&false).then(|| NullBuffer::from(valid));
         let parts = block.array(item.data_type())?;
         let list = ListArray::try_new(item.clone(), OffsetBuffer::from_lengths(counts), parts, nulls);
-        Ok(Some(Arc::new(list.map_err(|e| Error::render(e.to_string()))?)))
+        Ok(Some(Arc::new(list.map_err(|e| Error::render(Code::InternalError, e.to_string()))?)))
     }
 
     /// The messages of every request: how many, and where each comes from.
@@ -311,16 +311,16 @@ impl<'a> MessageArrays<'a> {
         }
         let offsets = expansion.lists.value_offsets();
         for n in offsets[row]..offsets[row + 1] {
-            let fault = |message: &str| Err(Error::render(message).at_row(row).in_column(column));
+            let fault = |code: Code, message: &str| Err(Error::render(code, message).at_row(row).in_column(column));
             let values = expansion.lists.values();
             if values.is_null(n as usize) || *values.data_type() == DataType::Null {
-                return fault("a null stands among the messages");
+                return fault(Code::NullValue, "a null stands among the messages");
             }
             if self.config.output == Output::Text {
-                return fault("raw messages have no text form; use output=\"messages\"");
+                return fault(Code::NoTextForm, "raw messages have no text form; use output=\"messages\"");
             }
             if !expansion.complete && self.config.output != Output::PromptList {
-                return fault("its messages need role and content");
+                return fault(Code::IncompleteMessage, "its messages need role and content");
             }
             refs.push(MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data });
         }
@@ -349,10 +349,13 @@ impl<'a> MessageArrays<'a> {
                         TextSource::Data => match self.data(own[at], "content") {
                             Value::Str(s) => s.to_string(),
                             other => {
-                                return Err(Error::render(format!(
-                                    "the content to merge with the meta template's must be a str, found {}",
-                                    other.type_name()
-                                )));
+                                return Err(Error::render(
+                                    Code::UnmergeableContent,
+                                    format!(
+                                        "the content to merge with the meta template's must be a str, found {}",
+                                        other.type_name()
+                                    ),
+                                ));
                             }
                         },
                     };
@@ -406,7 +409,7 @@ impl<'a> MessageArrays<'a> {
     fn constants(&self, name: &str, data_type: &DataType, ids: &UInt32Array) -> Result<Option<ArrayRef>> {
         match arrow_select::take::take(&self.known(name, data_type)?, ids, None) {
             Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
-            taken => taken.map(Some).map_err(|e| Error::render(e.to_string())),
+            taken => taken.map(Some).map_err(|e| Error::render(Code::InternalError, e.to_string())),
         }
     }
 
@@ -426,7 +429,7 @@ impl<'a> MessageArrays<'a> {
         let consts = self.known(name, data_type)?;
         let typed = |array: &ArrayRef| {
             if array.data_type() == data_type { Ok(array.clone()) } else { cast(array, data_type) }
-                .map_err(|e| Error::render(format!("{name:?} of a message: {}", e.message())))
+                .map_err(|e| Error::render(Code::NoArrowType, format!("{name:?} of a message: {}", e.message())))
         };
         let mut arrays = vec![new_null_array(data_type, 1), consts];
         if is_text {
@@ -471,13 +474,13 @@ impl<'a> MessageArrays<'a> {
         let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
         match arrow_select::interleave::interleave(&arrays, &indices) {
             Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
-            woven => woven.map(Some).map_err(|e| Error::render(e.to_string())),
+            woven => woven.map(Some).map_err(|e| Error::render(Code::InternalError, e.to_string())),
         }
     }
 }
 
 fn too_many(messages: usize) -> Error {
-    Error::render(format!("{messages} messages don't fit one batch; render fewer rows at once"))
+    Error::render(Code::OffsetOverflow, format!("{messages} messages don't fit one batch; render fewer rows at once"))
 }
 
 /// Messages of these fields, as many as `lengths` say in each list.
@@ -491,5 +494,5 @@ fn lists(
     let messages = structs(fields.clone(), columns, None, total)?;
     let item = Arc::new(Field::new_list_field(DataType::Struct(fields), true));
     let list = ListArray::try_new(item, OffsetBuffer::from_lengths(lengths), messages, None);
-    Ok(Arc::new(list.map_err(|e| Error::render(e.to_string()))?))
+    Ok(Arc::new(list.map_err(|e| Error::render(Code::InternalError, e.to_string()))?))
 }

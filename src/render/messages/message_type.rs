@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Output};
 use crate::render::media::part_type;
 use crate::render::values::{string_type, type_of, unify};
@@ -57,8 +57,11 @@ impl MessageType {
         };
         let constant = |value: &Value, name: &str| {
             type_of([value], layout).ok_or_else(|| {
-                Error::render(format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\""))
-                    .at_row(0)
+                Error::render(
+                    Code::NoArrowType,
+                    format!("no Arrow type holds {value} under {name:?}; use output=\"messages_json\""),
+                )
+                .at_row(0)
             })
         };
         let mut parts = None;
@@ -215,7 +218,11 @@ impl MessageType {
 
 fn parts_of<'a>(media: impl IntoIterator<Item = &'a Media>, layout: Layout) -> Result<DataType> {
     part_type(media, layout).ok_or_else(|| {
-        Error::render("no Arrow type holds the template's parts together; use output=\"messages_json\"").at_row(0)
+        Error::render(
+            Code::NoArrowType,
+            "no Arrow type holds the template's parts together; use output=\"messages_json\"",
+        )
+        .at_row(0)
     })
 }
 
@@ -224,12 +231,19 @@ fn list_of(item: DataType) -> DataType {
 }
 
 fn lacking(what: &str) -> Error {
-    Error::render(format!("the type of the messages has no place for {what}; use output=\"messages_json\"")).at_row(0)
+    Error::render(
+        Code::NoArrowType,
+        format!("the type of the messages has no place for {what}; use output=\"messages_json\""),
+    )
+    .at_row(0)
 }
 
 fn conflict(name: &str, a: &DataType, b: &DataType) -> Error {
-    Error::render(format!(
-        "messages hold both {a} and {b} under {name:?}, which no Arrow type does; use output=\"messages_json\""
-    ))
+    Error::render(
+        Code::NoArrowType,
+        format!(
+            "messages hold both {a} and {b} under {name:?}, which no Arrow type does; use output=\"messages_json\""
+        ),
+    )
     .at_row(0)
 }

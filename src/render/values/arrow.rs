@@ -9,7 +9,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::plan::Layout;
 use crate::render::input::cast;
 use crate::value::Value;
@@ -87,7 +87,7 @@ pub fn unify(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
 /// `RenderError` for a value that the type can't hold.
 pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
     use DataType as T;
-    let wrong = |value: &Value| Error::render(format!("{value} doesn't fit the type {data_type}"));
+    let wrong = |value: &Value| Error::render(Code::NoArrowType, format!("{value} doesn't fit the type {data_type}"));
     macro_rules! primitive {
         ($array:ty, $($pattern:pat => $value:expr),+) => {
             Arc::new(values.iter().map(|v| match v {
@@ -146,8 +146,9 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
         }
         other => {
             // A type that came with the data: what the configuration has for it is made as it is and cast.
-            let own = type_of(values.iter().copied(), Layout::String)
-                .ok_or_else(|| Error::render(format!("the configuration's values don't fit the type {other}")))?;
+            let own = type_of(values.iter().copied(), Layout::String).ok_or_else(|| {
+                Error::render(Code::NoArrowType, format!("the configuration's values don't fit the type {other}"))
+            })?;
             if own == T::Null {
                 return Ok(new_null_array(other, values.len()));
             }
@@ -165,7 +166,7 @@ pub fn structs(fields: Fields, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>
     let array = if columns.is_empty() {
         StructArray::new_empty_fields(len, nulls)
     } else {
-        StructArray::try_new(fields, columns, nulls).map_err(|e| Error::render(e.to_string()))?
+        StructArray::try_new(fields, columns, nulls).map_err(|e| Error::render(Code::InternalError, e.to_string()))?
     };
     Ok(Arc::new(array) as ArrayRef)
 }

@@ -9,7 +9,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RunArray};
 use arrow_schema::{DataType, Field};
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::pytext::TextColumn;
 use crate::render::input::{Host, is_row_numbers, readable};
 use crate::value::Value;
@@ -23,7 +23,7 @@ use crate::value::Value;
 pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<Value>> {
     let fault = |found: &str| {
         let message = format!("its values choose among labels, which {found} can't");
-        Error::render(message).at_row(0).in_column(field.name())
+        Error::render(Code::WrongColumnType, message).at_row(0).in_column(field.name())
     };
     if is_row_numbers(field) {
         let values = host.values(field, array)?;

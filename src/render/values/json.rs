@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::error::{Error, Result, excerpt};
+use crate::error::{Code, Error, Result, excerpt};
 use crate::pytext::float_text;
 use crate::value::Value;
 
@@ -46,7 +46,7 @@ pub fn escape(text: &str, out: &mut String) {
 /// `RenderError` for what Python's `json.dumps` refuses too: dates, decimals, bytes, objects.
 pub fn check(value: &Value) -> Result<()> {
     match value {
-        Value::Other(text) => Err(Error::render(format!("JSON has no form for {}", excerpt(text)))),
+        Value::Other(text) => Err(Error::render(Code::NoJsonForm, format!("JSON has no form for {}", excerpt(text)))),
         Value::List(items) => items.iter().try_for_each(check),
         Value::Dict(items) => items.iter().try_for_each(|(_, item)| check(item)),
         _ => Ok(()),
