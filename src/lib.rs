@@ -2,12 +2,13 @@
 //! one sample at a time.
 //!
 //! A sample travels one way: configuration → template and role → plan → render → Arrow. Each module uses only modules
-//! named to its left: `error · near · value · threads · dialect · template · role · plan · pytext · render · notes · python`.
+//! named to its left: `error · near · value · threads · dialect · template · role · output · plan · pytext · render · notes · python`.
 
 pub mod dialect;
 pub mod error;
 pub mod near;
 pub mod notes;
+pub mod output;
 pub mod plan;
 pub mod pytext;
 #[cfg(feature = "python")]

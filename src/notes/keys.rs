@@ -3,7 +3,8 @@
 use super::structure::{in_labels, takes_first};
 use super::{Note, Subject, listed};
 use crate::near::near;
-use crate::plan::{Choice, Output, READER_KEYS};
+use crate::output::Parser;
+use crate::plan::{Choice, READER_KEYS};
 use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
 use crate::template::{MEDIA_KEY, Modality, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
 use crate::value::Value;
@@ -88,7 +89,7 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
             known.push(MEDIA_KEY);
         }
         // A prompt list has a turn's other keys, too: whoever takes it may read them.
-        let all = subject.config.output != Output::PromptList;
+        let all = subject.config.output.parser != Parser::None;
         in_keys(&turn.keys.iter().map(|(key, _)| &**key), &turn.place, &known, all, out);
     }
 }

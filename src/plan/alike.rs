@@ -110,7 +110,7 @@ mod tests {
             .map(|op| match op {
                 Op::Lit(start, end) => String::from_utf8_lossy(&program.literals[*start..*end]).into_owned(),
                 Op::Field(column) => format!("<{column}>"),
-                Op::Example(..) | Op::LineIf(_) => "?".to_owned(),
+                Op::Fragment(_) | Op::LineIf(_) => "?".to_owned(),
             })
             .collect()
     }

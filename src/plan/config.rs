@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::finding::Finding;
+use super::infer_mode::InferMode;
 use super::retriever::Retriever;
 use super::segment::Substitution;
-use super::turns::InferMode;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
+use crate::output::{FORMS, OutputForm, Parser, default_form, form};
 use crate::role::{MetaTemplate, Tokens};
 use crate::template::{Chat, Source, Template, family_name};
 use crate::value::Value;
@@ -21,19 +22,6 @@ pub enum Mode {
     Gen,
     /// The model scores whole texts: one request a label, nothing masked.
     Ppl,
-}
-
-/// The form of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// What the language-model parser returns.
-    Text,
-    /// What the API parser returns.
-    Messages,
-    /// The template filled with data, before any meta template.
-    PromptList,
-    /// Messages as one JSON string a request.
-    MessagesJson,
 }
 
 /// Arrow layout of the strings that are written.
@@ -108,7 +96,7 @@ pub struct Config {
     /// gen or ppl.
     pub mode: Mode,
     /// The form of a request.
-    pub output: Output,
+    pub output: &'static OutputForm,
     /// Which requests a conversation gives.
     pub infer_mode: InferMode,
     /// Labels given by the user or the inferencer.
@@ -170,22 +158,12 @@ impl Config {
         };
         let is_raw = matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Raw(_)));
         let output = match word(&s.output, "output", "")? {
-            "text" => Output::Text,
-            "messages" => Output::Messages,
-            "prompt_list" => Output::PromptList,
-            "messages_json" => Output::MessagesJson,
-            "" if is_raw || speaks_api(&s.meta_template) => Output::Messages,
-            "" => Output::Text,
-            other => return Err(not_one_of("output", other, &["text", "messages", "prompt_list", "messages_json"])),
+            "" => default_form(is_raw || speaks_api(&s.meta_template)),
+            name => form(name).ok_or_else(|| not_one_of("output", name, &FORMS.map(|form| form.name)))?,
         };
-        let meta = MetaTemplate::parse(
-            &s.meta_template,
-            matches!(output, Output::Messages | Output::MessagesJson),
-            dialect,
-            tokens,
-        );
+        let meta = MetaTemplate::parse(&s.meta_template, output.parser == Parser::Messages, dialect, tokens);
         // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.
-        let meta = if output == Output::PromptList { None } else { meta? };
+        let meta = if output.parser == Parser::None { None } else { meta? };
         if let (true, Some(_), Some(Value::List(roles))) =
             (inferencer.chats, &meta, s.meta_template.get("reserved_roles"))
             && roles.iter().any(|role| role.as_str().is_some())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Code, Error, Result};
-use crate::template::{Atom, Body, Entry, Item, Origin, RawItem, Shape, Source, Template, Text, Turn};
+use crate::template::{Atom, Body, Entry, FragmentSet, Item, Origin, RawItem, Shape, Source, Template, Text, Turn};
 use crate::value::Value;
 
 /// One example, as a list of texts in a frame.
@@ -206,7 +206,7 @@ impl IceForm {
     /// A form whose texts are left open: part p of the example in `slot`.
     pub fn open(&self, kind: usize, slot: u32) -> Option<ExampleForm> {
         let form = self.kinds[kind].1.as_ref().ok()?;
-        let text = |part, old: &Text| Text { fixed: old.fixed, ..Text::example(slot, part) };
+        let text = |part, old: &Text| Text { fixed: old.fixed, ..Text::fragment(FragmentSet::Renderer, slot, part) };
         Some(form.with(text, |_| Vec::new()))
     }
 }
@@ -281,4 +281,16 @@ pub fn messages_of(value: &Value, column: &str) -> Vec<RawItem> {
             other => RawItem::Str(other.as_str().unwrap_or_default().to_owned()),
         })
         .collect()
+}
+
+/// What stands between examples, or behind them.
+pub(super) fn between(value: &Value, key: &str) -> Result<Text> {
+    match value {
+        Value::Str(s) => Ok(Text::lit(s.clone(), Origin { source: Source::Separator, ..Origin::default() })),
+        other => Err(Error::template(
+            Code::WrongType,
+            format!("retriever.{key}"),
+            format!("expected a str, found {}", other.type_name()),
+        )),
+    }
 }

@@ -1,29 +1,38 @@
 //! What is compiled: template × role × retriever, then × schema. A plan is immutable and knows no row.
+//!
+//! A `config` is read and checked once. `build_request` walks the harness's way with the sample left open: examples
+//! (`example`, `retriever`), the template of a `label`, and out through `leave`; `turn_request` and `chat_request` do the same
+//! for conversations. A request's texts are bound to columns (`segment`, `tokens`) as a plan (`request_plan`), made once for
+//! each shape of a row (`planner`).
 
 mod alike;
-mod chat;
+mod build_request;
+mod chat_request;
 mod config;
 mod example;
 mod finding;
+mod infer_mode;
 mod labels;
+mod leave;
 mod planner;
-mod recipe;
 mod request_plan;
 mod retriever;
 mod segment;
 mod tokens;
-mod turns;
+mod turn_request;
 
 pub use alike::Alike;
-pub use chat::chat_request;
-pub use config::{Config, Layout, Mode, Names, Output, READER_KEYS, Reader, Settings};
+pub use build_request::build_request;
+pub use chat_request::build_chat_request;
+pub use config::{Config, Layout, Mode, Names, READER_KEYS, Reader, Settings};
 pub use example::{ExampleForm, IceForm, messages_of};
 pub use finding::Finding;
+pub use infer_mode::InferMode;
 pub use labels::{Labels, labels};
+pub use leave::{leave_opened, opens_columns};
 pub use planner::{Key, Planner, plan_rows};
-pub use recipe::{merge_meta, message, recipe};
 pub use request_plan::{Plan, Plans};
 pub use retriever::{Choice, Draws, Retriever};
 pub use segment::{Columns, Op, Program, SPARE, Seg, Substitution, Unit};
 pub use tokens::Tokens;
-pub use turns::{Cut, InferMode, turn_recipe, turn_shapes};
+pub use turn_request::{Cut, build_turn_request, turn_shapes};

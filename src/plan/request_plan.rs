@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::segment::{Columns, Program};
-use crate::role::{Message, Request, Slot};
+use crate::role::{Message, Piece, Request};
 
 /// A request bound to columns.
 #[derive(Debug)]
@@ -20,20 +20,17 @@ impl Plan {
         let programs = match &request {
             Request::Text(pieces) => vec![Arc::new(Program::new(pieces, columns))],
             Request::Parts(_) => Vec::new(),
-            Request::List(messages) => messages
-                .iter()
-                .filter_map(|message| match message {
-                    Message::Expand { .. } => None,
-                    Message::Bare(pieces) => Some(Arc::new(Program::new(pieces, columns))),
-                    Message::Dict(keys) => {
-                        let text = keys.iter().find_map(|(_, slot)| match slot {
-                            Slot::Text(pieces) => Some(pieces),
-                            Slot::Const(_) | Slot::Parts(_) => None,
-                        });
-                        Some(Arc::new(Program::new(text.map_or(&[][..], |pieces| pieces), columns)))
-                    }
-                })
-                .collect(),
+            Request::List(messages) => {
+                let bound = |pieces: &[Piece]| Arc::new(Program::new(pieces, columns));
+                messages
+                    .iter()
+                    .filter_map(|message| match message {
+                        // What a column brings is written where it has a text here.
+                        Message::Expand { .. } | Message::Element(_) => message.text().map(bound),
+                        Message::Bare(_) | Message::Dict(_) => Some(bound(message.text().unwrap_or_default())),
+                    })
+                    .collect()
+            }
         };
         Self { request, programs }
     }

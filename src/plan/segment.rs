@@ -18,7 +18,7 @@ use std::sync::Arc;
 use super::tokens::Tokens;
 use crate::error::{Code, Error, Result};
 use crate::role::{Join, Piece};
-use crate::template::{Atom, Cuts, Origin, Source, Text};
+use crate::template::{Atom, Cuts, FragmentRef, Origin, Source, Text};
 
 /// How fields are filled in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,13 +112,8 @@ pub enum Seg {
     Lit(Arc<str>, Origin),
     /// The field of this column.
     Field(usize),
-    /// A part of an example.
-    Example {
-        /// Which of the row's examples.
-        slot: u32,
-        /// Which of its texts.
-        part: u32,
-    },
+    /// A fragment.
+    Fragment(FragmentRef),
 }
 
 /// A text bound to columns.
@@ -160,7 +155,7 @@ impl Unit {
                         || (columns.substitution == Substitution::SinglePass && origin.example.is_some()),
                     seg: Seg::Lit(s.clone(), origin.clone()),
                 },
-                Atom::Example { slot, part } => Work { seg: Seg::Example { slot: *slot, part: *part }, sealed: true },
+                Atom::Fragment(fragment) => Work { seg: Seg::Fragment(*fragment), sealed: true },
                 Atom::Field(name) => {
                     let column = columns.names.iter().rposition(|known| known == name);
                     Work { seg: Seg::Field(column.unwrap_or_default()), sealed: true }
@@ -210,7 +205,7 @@ impl Unit {
                         self.guards.push((*column, rests));
                     }
                 }
-                Seg::Example { .. } => self.always |= !columns.tokens.continuations(run.as_bytes()).is_empty(),
+                Seg::Fragment(_) => self.always |= !columns.tokens.continuations(run.as_bytes()).is_empty(),
             }
             run.clear();
         }
@@ -265,7 +260,7 @@ fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) 
             cuts.cut(start, end, &mut cut);
             out.extend(cut.drain(..).filter_map(|atom| match atom {
                 Atom::Lit(s, origin) => Some(Work { seg: Seg::Lit(s, origin), sealed: false }),
-                Atom::Example { .. } | Atom::Field(_) => None,
+                Atom::Fragment(_) | Atom::Field(_) => None,
             }));
         };
         let mut start = 0;
@@ -296,8 +291,8 @@ pub enum Op {
     Lit(usize, usize),
     /// A field.
     Field(usize),
-    /// A part of an example.
-    Example(u32, u32),
+    /// A fragment.
+    Fragment(FragmentRef),
     /// A newline if any of the next steps (that many) writes anything.
     LineIf(usize),
 }
@@ -317,8 +312,8 @@ pub struct Program {
     pub fields: Vec<usize>,
     /// All guards of its units.
     pub guards: Vec<(usize, Vec<Box<[u8]>>)>,
-    /// Example parts that fields are filled into.
-    pub examples: Vec<(u32, u32)>,
+    /// Fragments that fields are filled into.
+    pub fragments: Vec<FragmentRef>,
     /// Whether every row is filled column by column.
     pub always: bool,
 }
@@ -333,7 +328,7 @@ impl Program {
             scanned: Vec::new(),
             fields: Vec::new(),
             guards: units.iter().flat_map(|u| u.guards.clone()).collect(),
-            examples: Vec::new(),
+            fragments: Vec::new(),
             always: units.iter().any(|u| u.always),
             units: Vec::new(),
         };
@@ -360,10 +355,10 @@ impl Program {
                 match seg {
                     Seg::Lit(s, _) => program.lit(s.as_bytes()),
                     Seg::Field(column) => program.ops.push(Op::Field(*column)),
-                    Seg::Example { slot, part } => {
-                        program.ops.push(Op::Example(*slot, *part));
+                    Seg::Fragment(fragment) => {
+                        program.ops.push(Op::Fragment(*fragment));
                         if open {
-                            program.examples.push((*slot, *part));
+                            program.fragments.push(*fragment);
                         }
                     }
                 }
@@ -382,7 +377,7 @@ impl Program {
             scanned: Vec::new(),
             fields: vec![column],
             guards: Vec::new(),
-            examples: Vec::new(),
+            fragments: Vec::new(),
             always: false,
             units: Vec::new(),
         }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow_schema::Schema;
 
-use super::fragments::Parts;
+use super::fragments::FragmentStore;
 use super::messages::MessageType;
 use crate::error::Result;
 use crate::plan::{Columns, Plan};
@@ -14,6 +14,6 @@ pub(super) struct Bound {
     pub(super) schema: Arc<Schema>,
     pub(super) columns: Columns,
     pub(super) plans: OnceLock<Vec<Arc<Plan>>>,
-    pub(super) parts: OnceLock<Result<Parts>>,
+    pub(super) parts: OnceLock<Result<FragmentStore>>,
     pub(super) message_type: OnceLock<Result<Option<MessageType>>>,
 }

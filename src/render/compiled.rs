@@ -8,16 +8,18 @@ use arrow_schema::Schema;
 use super::bound::Bound;
 use super::conversations::{Conversations, Replies, chat_requests, turn_requests};
 use super::examples::Examples;
-use super::fragments::Parts;
+use super::fragments::{FragmentStore, FragmentStores};
 use super::input::{Batch, Host, names, present};
-use super::media::Shown;
+use super::media::MediaParts;
 use super::messages::{MessageType, Shared};
 use super::outcomes::{Emit, Outcome, Rows};
+use super::row_plans::RowPlans;
 use super::substitution::Culprits;
 use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 use crate::plan::{
-    Choice, Columns, Config, Draws, ExampleForm, IceForm, InferMode, Labels, Mode, Plans, Substitution, labels, recipe,
+    Choice, Columns, Config, Draws, ExampleForm, IceForm, InferMode, Labels, Mode, Plans, Substitution, build_request,
+    labels,
 };
 use crate::role::Request;
 use crate::template::{ColumnTokens, PromptTemplate, Shape, Template};
@@ -108,12 +110,12 @@ impl Renderer {
             Labels::Column(_) => Vec::new(),
         };
         if let Some(ids) = ids {
-            let shots = match (&self.ice, &self.examples) {
+            let examples = match (&self.ice, &self.examples) {
                 (Some(ice), Some(examples)) => examples.all_concrete(ice, host)?,
                 _ if ids.is_empty() => Vec::new(),
                 _ => return Err(without_form()),
             };
-            let requests = known.iter().map(|label| recipe(&self.config, label.as_ref(), &shots));
+            let requests = known.iter().map(|label| build_request(&self.config, label.as_ref(), &examples));
             let requests = requests.collect::<Result<Vec<_>>>()?;
             if !matches!(self.labels, Labels::Column(_)) && self.selector().is_none() {
                 self.fixed = Some(requests);
@@ -125,9 +127,11 @@ impl Renderer {
         }
         // Which examples a row gets is not known yet. A label that fails without any and with each kind fails always.
         for label in &known {
-            let mut tries =
-                self.samples_of_shots().into_iter().map(|shots| recipe(&self.config, label.as_ref(), &shots));
-            let first = tries.next().unwrap_or_else(|| recipe(&self.config, label.as_ref(), &[]));
+            let mut tries = self
+                .samples_of_examples()
+                .into_iter()
+                .map(|examples| build_request(&self.config, label.as_ref(), &examples));
+            let first = tries.next().unwrap_or_else(|| build_request(&self.config, label.as_ref(), &[]));
             if let Err(error) = first
                 && tries.all(|t| t.is_err())
             {
@@ -160,7 +164,7 @@ impl Renderer {
     }
 
     /// One list of examples for each shape that a row's examples can have: none, and one of each kind.
-    pub(super) fn samples_of_shots(&self) -> Vec<Vec<ExampleForm>> {
+    pub(super) fn samples_of_examples(&self) -> Vec<Vec<ExampleForm>> {
         let mut out = match &self.config.retriever.choice {
             Choice::Random { count: n, .. } | Choice::Window { k: n } if *n > 0 => Vec::new(),
             _ => vec![Vec::new()],
@@ -383,10 +387,10 @@ impl Renderer {
             batch: &empty,
             values: &Batch::new(&none, &empty, host),
             plans: &Plans { all: plans, labels: 1, each: Some(each) },
-            shots: &shown,
-            parts: &fragments,
+            shown: &shown,
+            fragments: FragmentStores { renderer: &FragmentStore::default(), batch: &fragments },
             start,
-            shown: None,
+            media: None,
             samples: Some(samples),
             turns: (self.config.infer_mode != InferMode::Whole).then_some(turns),
         };
@@ -406,18 +410,27 @@ impl Renderer {
             return self.emit_conversations(conversations, start, emit, host);
         }
         let values = Batch::new(&bound.columns, batch, host);
-        let (plans, shots) = self.plans(batch, start, bound, emit.labels, state, host)?;
-        let none = Parts::default();
-        let parts = match &plans.each {
+        let RowPlans { plans, shown, contents } = self.plans(batch, start, bound, emit.labels, state, host)?;
+        let none = FragmentStore::default();
+        let renderer = match &plans.each {
             Some(_) => self.parts(bound, host)?,
             None => &none,
         };
-        let shown = match self.config.main() {
-            Template::Media(template) => Some(Shown::new(&self.config, template, batch, &values, None)?),
+        let media = match self.config.main() {
+            Template::Media(template) => Some(MediaParts::new(&self.config, template, batch, &values, None)?),
             _ => None,
         };
-        let (plans, shots, shown) = (&plans, &shots, shown.as_ref());
-        let rows = Rows { batch, values: &values, plans, shots, parts, start, shown, samples: None, turns: None };
+        let rows = Rows {
+            batch,
+            values: &values,
+            plans: &plans,
+            shown: &shown,
+            fragments: FragmentStores { renderer, batch: &contents },
+            start,
+            media: media.as_ref(),
+            samples: None,
+            turns: None,
+        };
         self.emit(&rows, emit)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt32Array};
 
-use super::fragments::Parts;
+use super::fragments::FragmentStore;
 use super::input::{Batch, Host, names, present, readable, sound};
 use super::rows::fragments_of_forms;
 use super::substitution::{Culprits, Traced, traced};
@@ -153,7 +153,7 @@ impl Examples {
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn parts<'a>(&self, ice: &'a IceForm, host: &dyn Host, tokens: &Tokens) -> Result<Parts> {
+    pub fn parts<'a>(&self, ice: &'a IceForm, host: &dyn Host, tokens: &Tokens) -> Result<FragmentStore> {
         let batch = Batch::new(&self.columns, &self.table, host);
         let parts = |form: &'a Result<ExampleForm>| form.as_ref().map(ExampleForm::parts).unwrap_or_default();
         let forms: Vec<Vec<&Text>> = ice.kinds.iter().map(|(_, form)| parts(form)).collect();
@@ -226,7 +226,7 @@ impl Examples {
             // Whoever speaks the literals around a field speaks the field.
             let speaker = old.atoms.iter().find_map(|atom| match atom {
                 Atom::Lit(_, origin) => origin.role.clone(),
-                Atom::Example { .. } | Atom::Field(_) => None,
+                Atom::Fragment(_) | Atom::Field(_) => None,
             });
             let atoms = traced
                 .into_iter()

@@ -6,12 +6,12 @@ use arrow_array::RecordBatch;
 
 use super::compiled::Renderer;
 use super::input::{Batch, Host, readable};
-use super::media::Shown;
+use super::media::MediaParts;
 use super::output_schema::label_text;
 use super::substitution::{Culprits, Traced, traced};
 use super::values::value_at;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Choice, Columns, ExampleForm, Mode, Output, merge_meta, message, messages_of, recipe};
+use crate::plan::{Choice, Columns, ExampleForm, Mode, build_request, leave_opened, messages_of};
 use crate::role::{Join, Message, Piece, Request, Slot};
 use crate::template::{Media, Origin, RawItem, Source, Template};
 use crate::value::Value;
@@ -114,8 +114,8 @@ impl Renderer {
     pub(super) fn ids(&self, batch: &RecordBatch, row: usize, position: usize) -> Result<Vec<i64>> {
         match &self.config.retriever.choice {
             Choice::Column(_) => {
-                let shots = self.shots(&batch.slice(row, 1), 0, &mut None)?;
-                Ok(shots.of(0).iter().map(|id| i64::from(*id)).collect())
+                let examples = self.row_examples(&batch.slice(row, 1), 0, &mut None)?;
+                Ok(examples.of(0).iter().map(|id| i64::from(*id)).collect())
             }
             // Draws go on from one sample to the next.
             Choice::Random { .. } => {
@@ -128,7 +128,7 @@ impl Renderer {
     /// The parts that a row shows in the place of a `prompt_mm`, each byte with its origin.
     fn traced_parts(&self, media: &Arc<Media>, row: &RecordBatch, batch: &Batch) -> Result<Vec<Traced>> {
         let Template::Media(template) = self.config.main() else { return Ok(Vec::new()) };
-        let shown = Shown::new(&self.config, template, row, batch, None)?;
+        let shown = MediaParts::new(&self.config, template, row, batch, None)?;
         shown.traced(0, shown.number(media), batch)
     }
 
@@ -142,15 +142,15 @@ impl Renderer {
         culprits: &mut Culprits,
         host: &dyn Host,
     ) -> Result<Vec<Said>> {
-        let mut shots: Vec<ExampleForm> = Vec::with_capacity(ids.len());
+        let mut examples: Vec<ExampleForm> = Vec::with_capacity(ids.len());
         for (slot, id) in ids.iter().enumerate() {
-            shots.push(self.concrete(*id, slot as u32, culprits, host)?);
+            examples.push(self.concrete(*id, slot as u32, culprits, host)?);
         }
-        self.separators(&shots, culprits);
+        self.separators(&examples, culprits);
         let batch = Batch::new(columns, row, host);
         let bodies = self.bodies(row, host)?;
         let body = bodies.and_then(|bodies| self.body(*bodies.first()?));
-        match recipe(&self.config, body.or(label), &shots)? {
+        match build_request(&self.config, body.or(label), &examples)? {
             Request::Text(pieces) => Ok(vec![Said::Text(traced_pieces(&pieces, &batch, culprits)?)]),
             // Each part is an item of the list.
             Request::Parts(media) => {
@@ -166,8 +166,9 @@ impl Renderer {
                         other => all.push(other),
                     }
                 }
-                if expands && self.config.output != Output::PromptList {
-                    all = merge_meta(&self.config, all)?;
+                if expands {
+                    let Request::List(opened) = leave_opened(&self.config, all)? else { return Ok(Vec::new()) };
+                    all = opened;
                 }
                 let text = |m: &Message, culprits: &mut Culprits| match m {
                     Message::Bare(pieces) => traced_pieces(pieces, &batch, culprits).map(Said::Text),
@@ -184,7 +185,7 @@ impl Renderer {
                         });
                         traced_pieces(pieces.unwrap_or_default(), &batch, culprits).map(Said::Text)
                     }
-                    Message::Expand { .. } => Ok(Said::Text(Traced::new())),
+                    Message::Expand { .. } | Message::Element(_) => Ok(Said::Text(Traced::new())),
                 };
                 all.iter().map(|m| text(m, culprits)).collect()
             }
@@ -225,7 +226,7 @@ fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
     let mut out = Vec::new();
     for item in messages_of(&value_at(array, 0), column) {
         if let RawItem::Message(turn) = item {
-            out.push(message(turn.keys, true));
+            out.push(Message::of_keys(turn.keys, true));
         }
     }
     Ok(out)
@@ -238,7 +239,7 @@ fn traced_pieces(pieces: &[Piece], batch: &Batch, culprits: &mut Culprits) -> Re
         // Whoever speaks the literals around a field speaks the field.
         let role = piece.text.atoms.iter().find_map(|atom| match atom {
             crate::template::Atom::Lit(_, origin) => origin.role.clone(),
-            crate::template::Atom::Example { .. } | crate::template::Atom::Field(_) => None,
+            crate::template::Atom::Fragment(_) | crate::template::Atom::Field(_) => None,
         });
         if piece.join == Join::Line && !own.is_empty() {
             out.push(("\n".into(), Origin { source: Source::Separator, ..Origin::default() }));

@@ -4,7 +4,7 @@ use arrow_array::RecordBatch;
 
 use super::compiled::Renderer;
 use super::input::{Batch, Host};
-use super::media::{Found, Shown};
+use super::media::{Found, MediaParts};
 use crate::error::Result;
 use crate::plan::Config;
 use crate::template::Template;
@@ -24,7 +24,7 @@ impl Renderer {
             let columns = self.columns(batch.schema_ref(), config.substitution)?;
             let values = Batch::new(&columns, batch, host);
             let mut own = Vec::new();
-            Shown::new(&config, template, batch, &values, Some(&mut own)).map_err(|e| e.shifted(start))?;
+            MediaParts::new(&config, template, batch, &values, Some(&mut own)).map_err(|e| e.shifted(start))?;
             out.extend(own.into_iter().map(|found| Found { row: found.row + start, ..found }));
             start += batch.num_rows();
         }

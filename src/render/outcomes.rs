@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 
 use super::compiled::Renderer;
-use super::fragments::{Parts, Shots};
+use super::fragments::{FragmentStores, RowFragments};
 use super::input::Batch;
-use super::media::Shown;
+use super::media::MediaParts;
 use super::memory::{Block, limit};
 use super::messages::{ContentViews, MessageArrays, MessageType, Shared, text_json};
 use super::rows::texts;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Labels, Mode, Output, Plans};
+use crate::plan::{Labels, Mode, Plans};
 use crate::role::Request;
 use crate::value::Value;
 
@@ -50,12 +50,12 @@ pub(super) struct Rows<'a> {
     pub(super) batch: &'a RecordBatch,
     pub(super) values: &'a Batch<'a>,
     pub(super) plans: &'a Plans,
-    pub(super) shots: &'a Shots,
-    pub(super) parts: &'a Parts,
+    pub(super) shown: &'a RowFragments,
+    pub(super) fragments: FragmentStores<'a>,
     /// The number of the first row among all samples.
     pub(super) start: usize,
     /// The media of the samples.
-    pub(super) shown: Option<&'a Shown<'a>>,
+    pub(super) media: Option<&'a MediaParts<'a>>,
     /// The sample of each request, where it isn't the row.
     pub(super) samples: Option<Int64Array>,
     /// The turn of each request.
@@ -116,18 +116,18 @@ impl Renderer {
     /// The prompts of some rows; None where they pass what one array of the string layout can hold.
     fn prompts(&self, rows: &Rows, range: Range<usize>, emit: &Emit) -> Result<Option<ArrayRef>> {
         let layout = self.config.layout;
-        let Rows { values, plans, shown, .. } = *rows;
-        if let (Some(of), Some(shown)) = (emit.message_type, shown)
-            && let Some(Request::Parts(media)) = plans.all.first().map(|plan| &plan.request)
+        let Rows { values, plans, media, .. } = *rows;
+        if let (Some(of), Some(own)) = (emit.message_type, media)
+            && let Some(Request::Parts(all)) = plans.all.first().map(|plan| &plan.request)
         {
-            return shown.requests(range, media, values, &of.struct_fields());
+            return own.requests(range, all, values, &of.struct_fields());
         }
-        let json = self.config.output == Output::MessagesJson;
+        let json = self.config.output.json;
         let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.config, plans, of);
         let borrowed = emit.message_type.filter(borrows).and_then(|_| ContentViews::new(plans, values));
         let rest = borrowed.as_ref().map(|borrowed| borrowed.rest(plans));
         let written = rest.as_ref().unwrap_or(plans);
-        let texts = texts(values, written, range.clone(), rows.shots, rows.parts, limit(layout))?;
+        let texts = texts(values, written, range.clone(), rows.shown, rows.fragments, limit(layout))?;
         let Some(texts) = texts else { return Ok(None) };
         if let Some(of) = emit.message_type {
             let schema = rows.batch.schema_ref();
@@ -135,8 +135,8 @@ impl Renderer {
                 let at = schema.index_of(name).ok()?;
                 Some((schema.fields()[at].clone(), rows.batch.column(at).clone()))
             };
-            let shown = shown.map(|shown| (shown, values));
-            let assembly = MessageArrays::new(&self.config, plans, range, texts, shown, borrowed.as_ref(), &lookup)?;
+            let media = media.map(|media| (media, values));
+            let assembly = MessageArrays::new(&self.config, plans, range, texts, media, borrowed.as_ref(), &lookup)?;
             return if json { assembly.json() } else { assembly.array(of, emit.shared) };
         }
         if !written.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
@@ -145,10 +145,10 @@ impl Renderer {
         }
         let block = Block::new(texts);
         if json {
-            return text_json(&block, layout, |n, out| match shown {
-                Some(shown) if self.empty_is_a_list() => {
+            return text_json(&block, layout, |n, out| match media {
+                Some(media) if self.empty_is_a_list() => {
                     let row = range.start + n;
-                    shown.all_json(row, values, out).map_err(|e| e.at_row(row))
+                    media.all_json(row, values, out).map_err(|e| e.at_row(row))
                 }
                 _ => {
                     out.push_str(if self.empty_is_a_list() { "[]" } else { "\"\"" });
@@ -157,7 +157,7 @@ impl Renderer {
             });
         }
         let several = rows.turns.is_some() || self.config.mode == Mode::Ppl;
-        let parts = |n: usize| shown.is_some_and(|shown| shown.any(range.start + n));
+        let parts = |n: usize| media.is_some_and(|media| media.any(range.start + n));
         if self.empty_is_a_list()
             && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty() && (several || parts(*n)))
         {

@@ -11,7 +11,8 @@ use super::input::{element_type, is_row_numbers, readable};
 use super::messages::{MessageType, Shared};
 use super::values::{build, distinct, string_type, type_of};
 use crate::error::{Code, Error, Result};
-use crate::plan::{InferMode, Labels, Mode, Output, recipe, turn_shapes};
+use crate::output::Parser;
+use crate::plan::{InferMode, Labels, Mode, build_request, turn_shapes};
 use crate::pytext::float_text;
 use crate::role::Request;
 use crate::template::Template;
@@ -77,7 +78,7 @@ impl Renderer {
         }
         let bound = self.bind(schema)?;
         let prompt = match self.message_type(&bound)? {
-            Some(of) if self.config.output != Output::MessagesJson => of.data_type(),
+            Some(of) if !self.config.output.json => of.data_type(),
             _ => string_type(self.config.layout),
         };
         out.push(Field::new(&self.config.names.prompt, prompt, true));
@@ -170,9 +171,9 @@ impl Renderer {
                 None => known
                     .iter()
                     .flat_map(|label| {
-                        self.samples_of_shots()
+                        self.samples_of_examples()
                             .into_iter()
-                            .filter_map(|s| recipe(&self.config, label.as_ref(), &s).ok())
+                            .filter_map(|s| build_request(&self.config, label.as_ref(), &s).ok())
                     })
                     .collect(),
             };
@@ -183,7 +184,7 @@ impl Renderer {
             if lists == 0 {
                 return Ok(None);
             }
-            if lists < requests.len() && self.config.output != Output::MessagesJson {
+            if lists < requests.len() && !self.config.output.json {
                 return Err(Error::render(
                     Code::NoArrowType,
                     "some requests are texts and others messages, which no Arrow type holds together; \
@@ -200,7 +201,7 @@ impl Renderer {
             };
             let of = MessageType::new(&self.config, requests.iter(), element);
             match of {
-                Err(_) if self.config.output == Output::MessagesJson => Ok(Some(MessageType::default())),
+                Err(_) if self.config.output.json => Ok(Some(MessageType::default())),
                 other => self.with_example_columns(other?).map(Some),
             }
         });
@@ -233,7 +234,7 @@ impl Renderer {
         dialogue
             && self.config.dialect.empty_is_a_list()
             && self.config.meta.is_none()
-            && matches!(self.config.output, Output::Messages | Output::MessagesJson)
+            && self.config.output.parser == Parser::Messages
     }
 
     /// Whether requests are turns of conversations.

@@ -9,15 +9,27 @@ use arrow_schema::{DataType, Field};
 
 use super::bound::Bound;
 use super::compiled::Renderer;
-use super::fragments::{Parts, Shots};
+use super::fragments::{FragmentStore, RowFragments};
 use super::input::{Host, cast, element_type, is_list, lists_in_bounds, present};
+use super::messages::Opened;
 use super::substitution::Culprits;
 use super::values::keys_of;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Choice, Draws, Key, Mode, Plan, Plans, plan_rows, recipe};
+use crate::plan::{
+    Choice, Draws, ExampleForm, Key, Mode, Plan, Plans, build_request, leave_opened, opens_columns, plan_rows,
+};
 use crate::role::Request;
-use crate::template::Template;
+use crate::template::{RawItem, Template};
 use crate::value::Value;
+
+/// The plans of some rows, and the fragments that they show.
+pub(super) struct RowPlans {
+    pub(super) plans: Plans,
+    /// Which fragments each row shows.
+    pub(super) shown: RowFragments,
+    /// What opened messages say.
+    pub(super) contents: FragmentStore,
+}
 
 impl Renderer {
     /// The retriever's choice for `count` samples from position `start`; None if the samples' own column says it.
@@ -30,10 +42,10 @@ impl Renderer {
         self.config.retriever.choice.pick(start, count, total, state)
     }
 
-    pub(super) fn parts<'b>(&self, bound: &'b Bound, host: &dyn Host) -> Result<&'b Parts> {
+    pub(super) fn parts<'b>(&self, bound: &'b Bound, host: &dyn Host) -> Result<&'b FragmentStore> {
         let made = bound.parts.get_or_init(|| match (&self.ice, &self.examples) {
             (Some(ice), Some(examples)) => examples.parts(ice, host, &bound.columns.tokens),
-            _ => Ok(Parts::default()),
+            _ => Ok(FragmentStore::default()),
         });
         made.as_ref().map_err(Clone::clone)
     }
@@ -56,7 +68,7 @@ impl Renderer {
         Some(bound.plans.get_or_init(|| requests.iter().map(plan).collect()).clone())
     }
 
-    /// The plans of a batch's rows, and their examples.
+    /// The plans of a batch's rows, and the fragments that they show.
     pub(super) fn plans(
         &self,
         batch: &RecordBatch,
@@ -65,52 +77,93 @@ impl Renderer {
         labels: &[Option<Value>],
         state: &mut Option<Draws>,
         host: &dyn Host,
-    ) -> Result<(Plans, Shots)> {
-        if let Some(all) = self.fixed_plans(bound) {
-            return Ok((Plans { all, labels: labels.len(), each: None }, Shots::default()));
+    ) -> Result<RowPlans> {
+        let opened = self.opened(batch)?;
+        let of_labels = |all| {
+            let plans = Plans { all, labels: labels.len(), each: None };
+            RowPlans { plans, shown: RowFragments::default(), contents: FragmentStore::default() }
+        };
+        if let (Some(all), None) = (self.fixed_plans(bound), &opened) {
+            return Ok(of_labels(all));
         }
-        let shots = self.shots(batch, start, state)?;
+        let examples = self.row_examples(batch, start, state)?;
         let bodies = self.bodies(batch, host)?;
-        if self.examples.is_none() && bodies.is_none() {
+        if self.examples.is_none() && bodies.is_none() && opened.is_none() {
             // Labels of a column, zero-shot.
-            let plans = labels
-                .iter()
-                .map(|label| Ok(Arc::new(Plan::new(recipe(&self.config, label.as_ref(), &[])?, &bound.columns))))
-                .collect::<Result<Vec<_>>>()
-                .map_err(Error::into_render)?;
-            return Ok((Plans { all: plans, labels: labels.len(), each: None }, Shots::default()));
+            let plan = |label: &Option<Value>| {
+                Ok(Arc::new(Plan::new(build_request(&self.config, label.as_ref(), &[])?, &bound.columns)))
+            };
+            return Ok(of_labels(labels.iter().map(plan).collect::<Result<_>>().map_err(Error::into_render)?));
         }
         let by_texts = self.needs_texts();
+        let mut shown = RowFragments::default();
         let put_key = |row: usize, key: &mut Key| -> Result<()> {
+            let own = examples.of(row);
             key.extend(bodies.as_ref().map(|bodies| bodies[row]));
-            for example in shots.of(row) {
+            key.extend(opened.is_some().then_some(own.len() as u32));
+            for example in own {
                 key.push(match &self.examples {
                     Some(examples) if !by_texts => examples.kind(*example)? as u32,
                     _ => *example,
                 });
             }
+            if let Some(opened) = &opened {
+                let start = shown.fragments.len();
+                shown.fragments.extend_from_slice(own);
+                opened.row(row, key, &mut shown.fragments)?;
+                shown.bounds.push((start, shown.fragments.len()));
+            }
             Ok(())
         };
         let make = |label: Option<&Value>, key: &[u32]| -> Result<Plan> {
-            let mut forms = Vec::with_capacity(key.len());
-            let (body, ids) = key.split_at(usize::from(bodies.is_some()));
-            for (slot, id) in ids.iter().enumerate() {
-                let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
-                    return Err(Error::template(Code::InternalError, "ice_template", "examples need an ICE template"));
-                };
-                forms.push(if by_texts {
-                    examples.concrete(ice, *id, slot as u32, &mut Culprits::new(), host)?
-                } else {
-                    ice.open(*id as usize, slot as u32).ok_or_else(|| {
-                        Error::template(Code::InternalError, "ice_template", "an example's template can't be used")
-                    })?
-                });
-            }
+            let (body, rest) = key.split_at(usize::from(bodies.is_some()));
+            let (count, rest) = rest.split_at(usize::from(opened.is_some()));
+            let (ids, voices) = rest.split_at(count.first().map_or(rest.len(), |count| *count as usize));
+            let forms = self.example_forms(ids, by_texts, host)?;
             let body = body.first().and_then(|body| self.body(*body));
-            Ok(Plan::new(recipe(&self.config, body.or(label), &forms)?, &bound.columns))
+            let request = build_request(&self.config, body.or(label), &forms)?;
+            let request = match (&opened, request) {
+                (Some(opened), Request::List(messages)) => {
+                    leave_opened(&self.config, opened.open(&messages, voices, ids.len()))?
+                }
+                (_, request) => request,
+            };
+            Ok(Plan::new(request, &bound.columns))
         };
         let plans = plan_rows(labels, batch.num_rows(), put_key, make)?;
-        Ok((plans, shots))
+        let shown = if opened.is_some() { shown } else { examples };
+        Ok(RowPlans { plans, shown, contents: opened.map(|opened| opened.contents).unwrap_or_default() })
+    }
+
+    /// The examples of a row as far as they decide its plan: by their own texts, or by the form that each has.
+    fn example_forms(&self, ids: &[u32], by_texts: bool, host: &dyn Host) -> Result<Vec<ExampleForm>> {
+        let form = |(slot, id): (usize, &u32)| {
+            let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
+                return Err(Error::template(Code::InternalError, "ice_template", "examples need an ICE template"));
+            };
+            if by_texts {
+                return examples.concrete(ice, *id, slot as u32, &mut Culprits::new(), host);
+            }
+            ice.open(*id as usize, slot as u32).ok_or_else(|| {
+                Error::template(Code::InternalError, "ice_template", "an example's template can't be used")
+            })
+        };
+        ids.iter().enumerate().map(form).collect()
+    }
+
+    /// The messages that columns bring, where what becomes of them goes by who speaks.
+    fn opened(&self, batch: &RecordBatch) -> Result<Option<Opened>> {
+        let Template::Raw(raw) = self.config.main() else { return Ok(None) };
+        let names =
+            || raw.items.iter().filter_map(|i| if let RawItem::Expand(name) = i { Some(name.as_str()) } else { None });
+        if names().next().is_none() || !opens_columns(&self.config) {
+            return Ok(None);
+        }
+        let column = |name: &str| {
+            let at = batch.schema_ref().index_of(name).ok()?;
+            Some((batch.schema_ref().fields()[at].clone(), batch.column(at).clone()))
+        };
+        Opened::new(names(), &column).map(Some)
     }
 
     /// Which body of a label map each row is generated with, where a column decides it: the first where no label is its
@@ -131,19 +184,24 @@ impl Renderer {
     }
 
     /// The examples of each row, as places among the examples.
-    pub(super) fn shots(&self, batch: &RecordBatch, start: usize, state: &mut Option<Draws>) -> Result<Shots> {
-        let mut shots = Shots::default();
+    pub(super) fn row_examples(
+        &self,
+        batch: &RecordBatch,
+        start: usize,
+        state: &mut Option<Draws>,
+    ) -> Result<RowFragments> {
+        let mut shown = RowFragments::default();
         let negative = self.config.dialect.negative_indices();
-        let Some(examples) = &self.examples else { return Ok(Shots::default()) };
+        let Some(examples) = &self.examples else { return Ok(RowFragments::default()) };
         let place = |id: i64| examples.resolve(id, negative);
         match self.pick(start, batch.num_rows(), state)? {
             Some(chosen) => {
                 for (row, ids) in chosen.into_iter().enumerate() {
-                    push(&mut shots, row, ids.into_iter(), place)?;
+                    push(&mut shown, row, ids.into_iter(), place)?;
                 }
             }
             None => {
-                let Choice::Column(name) = &self.config.retriever.choice else { return Ok(Shots::default()) };
+                let Choice::Column(name) = &self.config.retriever.choice else { return Ok(RowFragments::default()) };
                 let fault = |code: Code, message: String| Error::render(code, message).in_column(name);
                 let Some(column) = batch.column_by_name(name) else {
                     return Err(fault(Code::MissingColumn, "the table has no such column".into()));
@@ -173,25 +231,25 @@ impl Renderer {
                         return Err(fault(Code::NullValue, "a null stands among the examples".into()).at_row(row));
                     }
                     let own = ids.values()[own].iter().copied();
-                    push(&mut shots, row, own, place).map_err(|e| e.in_column(name))?;
+                    push(&mut shown, row, own, place).map_err(|e| e.in_column(name))?;
                 }
             }
         }
-        Ok(shots)
+        Ok(shown)
     }
 }
 
 /// Add a row's examples, named by their rows in the train split.
 fn push(
-    shots: &mut Shots,
+    shown: &mut RowFragments,
     row: usize,
     ids: impl Iterator<Item = i64>,
     place: impl Fn(i64) -> Result<u32>,
 ) -> Result<()> {
-    let start = shots.examples.len();
+    let start = shown.fragments.len();
     for id in ids {
-        shots.examples.push(place(id).map_err(|e| e.at_row(row))?);
+        shown.fragments.push(place(id).map_err(|e| e.at_row(row))?);
     }
-    shots.bounds.push((start, shots.examples.len()));
+    shown.bounds.push((start, shown.fragments.len()));
     Ok(())
 }

@@ -5,11 +5,16 @@ use std::sync::Arc;
 use super::meta::{RoundItem, Rounds};
 use super::request::{Message, Piece, Slot};
 use crate::error::{Code, Error, Result};
-use crate::template::{Entry, Source, Text, Turn};
+use crate::template::{Entry, Source, Text, Turn, keys};
 use crate::value::Value;
 
-/// A message of a chat: who speaks, in OpenAI's words, and what; None where the data has a null.
-pub type Said<'a> = (&'a Value, Option<Text>);
+/// A message of a chat.
+pub struct ChatMessage<'a> {
+    /// Who speaks, in OpenAI's words.
+    pub role: &'a Value,
+    /// What; None where the data has a null.
+    pub text: Option<Text>,
+}
 
 /// A meta template's role by the name that it has in chats.
 fn chat_name(name: &Value) -> Value {
@@ -22,7 +27,7 @@ fn chat_name(name: &Value) -> Value {
 }
 
 /// The meta template's role that speaks as `role`; where two have one name, the later.
-fn voice<'a>(meta: &'a Rounds, role: &Value) -> Option<&'a Turn> {
+fn speaking_role<'a>(meta: &'a Rounds, role: &Value) -> Option<&'a Turn> {
     meta.roles.iter().rev().find(|(name, _)| chat_name(name).equals(role)).map(|(_, turn)| turn)
 }
 
@@ -40,7 +45,7 @@ pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
             "a chat has no place for a str without a role",
         ));
     }
-    if for_text && !meta.roles.is_empty() && voice(meta, &"assistant".into()).is_none() {
+    if for_text && !meta.roles.is_empty() && speaking_role(meta, &"assistant".into()).is_none() {
         return Err(Error::template(
             Code::MissingRole,
             "meta_template",
@@ -49,7 +54,7 @@ pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
     }
     if for_text && !meta.roles.is_empty() {
         let assistant = Value::from("assistant");
-        around(voice(meta, &assistant), "begin", Source::RoleBegin, &assistant)?;
+        around(speaking_role(meta, &assistant), "begin", Source::RoleBegin, &assistant)?;
     }
     Ok(())
 }
@@ -60,10 +65,10 @@ pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
 /// # Errors
 ///
 /// `TemplateError` for a `begin` or `end` that is no string, or holds a token id without text.
-pub fn chat_text(chat: Vec<Said>, meta: Option<&Rounds>) -> Result<Vec<Piece>> {
+pub fn chat_text(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Piece>> {
     let mut out = Vec::new();
     let Some(meta) = meta.filter(|meta| !meta.roles.is_empty()) else {
-        for (n, (_, text)) in chat.into_iter().enumerate() {
+        for (n, ChatMessage { text, .. }) in chat.into_iter().enumerate() {
             if n > 0 {
                 // Unlike a dialogue's, empty ones too.
                 out.push(Piece::fixed("\n", Source::Separator, None));
@@ -72,19 +77,19 @@ pub fn chat_text(chat: Vec<Said>, meta: Option<&Rounds>) -> Result<Vec<Piece>> {
         }
         return Ok(out);
     };
-    for (role, text) in chat {
-        let own = voice(meta, role);
+    for ChatMessage { role, text } in chat {
+        let own = speaking_role(meta, role);
         out.push(around(own, "begin", Source::RoleBegin, role)?);
         out.push(Piece::new(text.unwrap_or_default()));
         out.push(around(own, "end", Source::RoleEnd, role)?);
     }
     let assistant = Value::from("assistant");
-    out.push(around(voice(meta, &assistant), "begin", Source::RoleBegin, &assistant)?);
+    out.push(around(speaking_role(meta, &assistant), "begin", Source::RoleBegin, &assistant)?);
     Ok(out)
 }
 
-fn around(voice: Option<&Turn>, key: &str, source: Source, role: &Value) -> Result<Piece> {
-    let text = match voice.and_then(|turn| Some((turn, turn.get(key)?))) {
+fn around(speaker: Option<&Turn>, key: &str, source: Source, role: &Value) -> Result<Piece> {
+    let text = match speaker.and_then(|turn| Some((turn, turn.get(key)?))) {
         Some((_, Entry::Const(Value::Str(s)))) => s.clone(),
         Some((turn, Entry::Const(other))) if other.truthy() => {
             return Err(Error::template(
@@ -104,8 +109,8 @@ fn around(voice: Option<&Turn>, key: &str, source: Source, role: &Value) -> Resu
 /// # Errors
 ///
 /// `TemplateError` for a role of the meta template that has no `api_role`.
-pub fn chat_messages(chat: Vec<Said>, meta: Option<&Rounds>) -> Result<Vec<Message>> {
-    let message = |(role, text): Said| {
+pub fn chat_messages(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Message>> {
+    let message = |ChatMessage { role, text }: ChatMessage| {
         let slot = Slot::Text(vec![Piece::new(text.unwrap_or_default())]);
         Ok(Message::Dict(vec![(Arc::from("role"), Slot::Const(api_role(role, meta)?)), (Arc::from("prompt"), slot)]))
     };
@@ -121,7 +126,7 @@ fn api_role(role: &Value, meta: Option<&Rounds>) -> Result<Value> {
             _ => role.clone(),
         });
     };
-    match voice(meta, role) {
+    match speaking_role(meta, role) {
         None => Ok(role.clone()),
         Some(own) => own.constant("api_role").cloned().ok_or_else(|| {
             Error::template(Code::MissingApiRole, &*own.place, "the role needs an api_role for messages")
@@ -129,10 +134,12 @@ fn api_role(role: &Value, meta: Option<&Rounds>) -> Result<Value> {
     }
 }
 
-/// Every role that messages of a chat can name, for their type.
-pub fn api_roles(meta: Option<&Rounds>) -> Vec<Value> {
+/// Roles of chats that between them have every `api_role` that a message can have; the last is none of the meta template's.
+pub fn roles_for_type(meta: Option<&Rounds>) -> Vec<Value> {
     let own = meta.map_or(&[][..], |meta| &meta.roles).iter();
-    let mut out: Vec<Value> = own.filter_map(|(_, turn)| turn.constant("api_role").cloned()).collect();
-    out.push("user".into());
-    out
+    let named = own.filter(|(_, turn)| turn.constant(keys::API_ROLE).is_some()).map(|(name, _)| chat_name(name));
+    let spoken = |role: &Value| {
+        meta.and_then(|meta| speaking_role(meta, role)).is_some_and(|own| own.constant(keys::API_ROLE).is_some())
+    };
+    named.filter(spoken).chain([Value::from("")]).collect()
 }

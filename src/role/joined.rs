@@ -13,7 +13,7 @@ use crate::value::Value;
 /// # Errors
 ///
 /// `TemplateError` for an item that can't be rendered.
-pub fn joined(items: &[Item]) -> Result<Vec<Piece>> {
+pub fn joined_by_lines(items: &[Item]) -> Result<Vec<Piece>> {
     let mut out = Vec::new();
     let mut first = true;
     for item in items {
@@ -37,7 +37,7 @@ pub fn joined(items: &[Item]) -> Result<Vec<Piece>> {
 /// # Errors
 ///
 /// `TemplateError` for an item that can't be rendered, and for a `begin` or `end` that is no string.
-pub fn alone(items: &[Item]) -> Result<Vec<Piece>> {
+pub fn concatenated(items: &[Item]) -> Result<Vec<Piece>> {
     let mut out = Vec::new();
     for item in items {
         match item {

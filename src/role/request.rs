@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::template::{Media, Origin, Source, Text};
+use crate::template::{Entry, Item, Media, Origin, Source, Text, keys};
 use crate::value::Value;
 
 /// How a piece is joined to what stands before it.
@@ -55,11 +55,26 @@ pub enum Message {
     Dict(Vec<(Arc<str>, Slot)>),
     /// A bare string among messages.
     Bare(Vec<Piece>),
-    /// The messages of a list column: of the sample, or of an example (by slot).
+    /// The messages of a list column of the sample, as they stand there.
     Expand {
         /// The column.
         column: Arc<str>,
     },
+    /// One of them, where it has to be known who speaks.
+    Element(Element),
+}
+
+/// A message of a list column; what it has beside its content stays in the column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// The column.
+    pub column: Arc<str>,
+    /// Which of the row's messages.
+    pub number: u32,
+    /// Who speaks; None where that is no text.
+    pub role: Value,
+    /// What it says, or the Python type of what it says in place of a text.
+    pub content: Result<Vec<Piece>, &'static str>,
 }
 
 impl Message {
@@ -71,10 +86,63 @@ impl Message {
         }
     }
 
+    /// A turn or message as it goes into a request; `finished` where no field is filled in any more.
+    pub fn of_keys(keys: Vec<(Arc<str>, Entry)>, finished: bool) -> Self {
+        Self::Dict(
+            keys.into_iter()
+                .map(|(name, entry)| {
+                    let slot = match entry {
+                        Entry::Text(text) => {
+                            Slot::Text(vec![Piece::new(if finished { text.finished() } else { text })])
+                        }
+                        Entry::Const(value) => Slot::Const(value),
+                        Entry::Media(media) => Slot::Parts(media),
+                        // Of meta templates alone, whose roles are no messages.
+                        Entry::Bad(_) => Slot::Const(Value::None),
+                    };
+                    (name, slot)
+                })
+                .collect(),
+        )
+    }
+
+    /// The same message with nothing to fill in any more.
+    #[must_use]
+    pub fn finished(self) -> Self {
+        let finish = |pieces: Vec<Piece>| -> Vec<Piece> {
+            pieces.into_iter().map(|p| Piece { text: p.text.finished(), ..p }).collect()
+        };
+        match self {
+            Self::Dict(keys) => Self::Dict(
+                keys.into_iter()
+                    .map(|(k, slot)| match slot {
+                        Slot::Text(pieces) => (k, Slot::Text(finish(pieces))),
+                        other => (k, other),
+                    })
+                    .collect(),
+            ),
+            Self::Bare(pieces) => Self::Bare(finish(pieces)),
+            column @ (Self::Expand { .. } | Self::Element(_)) => column,
+        }
+    }
+
+    /// The pieces of its text, if it has one that is rendered.
+    pub fn text(&self) -> Option<&[Piece]> {
+        match self {
+            Self::Bare(pieces) | Self::Element(Element { content: Ok(pieces), .. }) => Some(pieces),
+            Self::Dict(keys) => keys.iter().find_map(|(_, slot)| match slot {
+                Slot::Text(pieces) => Some(pieces.as_slice()),
+                Slot::Const(_) | Slot::Parts(_) => None,
+            }),
+            Self::Expand { .. } | Self::Element(_) => None,
+        }
+    }
+
     /// The role, where it is the same for every sample.
     pub fn role(&self) -> Option<&Value> {
-        match self.get("role") {
-            Some(Slot::Const(v)) => Some(v),
+        match (self, self.get(keys::ROLE)) {
+            (Self::Element(element), _) => Some(&element.role),
+            (_, Some(Slot::Const(v))) => Some(v),
             _ => None,
         }
     }
@@ -89,4 +157,17 @@ pub enum Request {
     List(Vec<Message>),
     /// Nothing but the parts that the sample brings, one after the other.
     Parts(Vec<Arc<Media>>),
+}
+
+/// The items of a dialogue as a list of messages: a prompt list.
+pub fn prompt_list(items: Vec<Item>) -> Vec<Message> {
+    items
+        .into_iter()
+        .filter_map(|item| match item {
+            Item::Marker { .. } | Item::Bad(_) => None,
+            Item::Turn(turn) if turn.is_marker() => None,
+            Item::Str(text) => Some(Message::Bare(vec![Piece { text, join: Join::None }])),
+            Item::Turn(turn) => Some(Message::of_keys(turn.keys, false)),
+        })
+        .collect()
 }

@@ -6,6 +6,7 @@
 
 mod chat;
 mod column_tokens;
+pub mod keys;
 mod media;
 mod prompt;
 mod raw;
@@ -18,7 +19,7 @@ pub use column_tokens::{ColumnTokens, Selected};
 pub use media::{END_TAG, Form, KEY as MEDIA_KEY, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
 pub use prompt::{Body, Dialogue, PromptTemplate, SECTIONS, Shape, key_path};
 pub use raw::{RawItem, RawTemplate};
-pub use text::{Atom, Cuts, Origin, Source, Text};
+pub use text::{Atom, Cuts, FragmentRef, FragmentSet, Origin, Source, Text};
 pub use turn::{Entry, Item, TURN_KEYS, Turn};
 pub use turns::Turns;
 

@@ -24,6 +24,23 @@ pub struct Dialogue {
     pub end: Option<Vec<Item>>,
 }
 
+impl Dialogue {
+    /// Its sections in order, by name; those that it has.
+    pub fn sections(&self) -> impl Iterator<Item = (&'static str, &[Item])> {
+        let all = [("begin", self.begin.as_deref()), ("round", Some(&*self.round)), ("end", self.end.as_deref())];
+        all.into_iter().filter_map(|(name, items)| Some((name, items?)))
+    }
+
+    /// Its items as a prompt list: between the markers of their sections.
+    pub fn items(&self) -> Vec<Item> {
+        let mut out = Vec::new();
+        for (section, items) in self.sections() {
+            Item::section(section, items.to_vec(), &mut out);
+        }
+        out
+    }
+}
+
 /// What one label, or the whole template, renders.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
@@ -217,7 +234,7 @@ impl PromptTemplate {
             match body {
                 Body::Str(t) => text(t),
                 Body::Dialogue(d) => {
-                    for item in d.begin.iter().flatten().chain(&d.round).chain(d.end.iter().flatten()) {
+                    for item in d.sections().flat_map(|(_, items)| items) {
                         match item {
                             Item::Str(t) => text(t),
                             Item::Turn(turn) => {

@@ -62,18 +62,33 @@ impl Source {
     }
 }
 
+/// Which fragments a request shows one of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FragmentSet {
+    /// Those of the renderer, the same for all batches: examples.
+    Renderer,
+    /// Those of the batch: pairs of a conversation, messages.
+    Batch,
+}
+
+/// A place where a request shows a fragment: a text that is rendered once for all requests that show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FragmentRef {
+    /// Which fragments it is one of.
+    pub set: FragmentSet,
+    /// Which of the fragments that the row shows.
+    pub slot: u32,
+    /// Which of the fragment's texts: an example of a dialogue has one for each item.
+    pub part: u32,
+}
+
 /// A piece of a [`Text`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Atom {
     /// Characters as they stand.
     Lit(Arc<str>, Origin),
-    /// Part `part` of the example in place `slot`, known only when the row is.
-    Example {
-        /// Which of the row's examples.
-        slot: u32,
-        /// Which of the example's texts: a dialogue has one for each item.
-        part: u32,
-    },
+    /// A text that is rendered before, known only when the row is.
+    Fragment(FragmentRef),
     /// The text of a column, as it is: nothing stands for it in a template.
     Field(Arc<str>),
 }
@@ -95,9 +110,9 @@ impl Text {
         Self::of(vec![Atom::Lit(text.into(), origin)])
     }
 
-    /// Part `part` of the example in place `slot`.
-    pub fn example(slot: u32, part: u32) -> Self {
-        Self::of(vec![Atom::Example { slot, part }])
+    /// Part `part` of the fragment in place `slot`.
+    pub fn fragment(set: FragmentSet, slot: u32, part: u32) -> Self {
+        Self::of(vec![Atom::Fragment(FragmentRef { set, slot, part })])
     }
 
     /// These pieces.

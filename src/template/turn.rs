@@ -100,6 +100,13 @@ pub enum Item {
 }
 
 impl Item {
+    /// Append a section: its items between its markers.
+    pub fn section(section: &'static str, items: Vec<Item>, out: &mut Vec<Item>) {
+        out.push(Self::Marker { section, opens: true });
+        out.extend(items);
+        out.push(Self::Marker { section, opens: false });
+    }
+
     /// Read an item of a dialogue at `place`.
     pub fn parse(value: &Value, place: String, source: Source) -> Self {
         let origin =

@@ -37,10 +37,8 @@ impl Turns {
                 ));
             }
         };
-        let sections =
-            [("begin", dialogue.begin.as_deref()), ("round", Some(&*dialogue.round)), ("end", dialogue.end.as_deref())];
-        for (name, items) in sections {
-            for item in items.unwrap_or_default() {
+        for (name, items) in dialogue.sections() {
+            for item in items {
                 match item {
                     Item::Bad(error) => return Err(error.clone()),
                     Item::Str(_) => {

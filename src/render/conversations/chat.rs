@@ -13,10 +13,10 @@ use arrow_schema::{DataType, Field, Schema};
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, Substitution, Tokens, chat_request};
+use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, Substitution, Tokens, build_chat_request};
 use crate::pytext::TextColumn;
-use crate::render::fragments::Parts;
-use crate::render::input::{Batch, Host, cast, element_type, is_row_numbers, large_lists, readable};
+use crate::render::fragments::FragmentStore;
+use crate::render::input::{Batch, Host, cast, element_type, is_row_numbers, is_text, large_lists, readable};
 use crate::render::rows::fragments_of_programs;
 use crate::role::Piece;
 use crate::template::{Chat, DIALOGUE, Line};
@@ -41,7 +41,7 @@ struct Chats {
     /// What is said, by its place among `parts`.
     texts: Vec<u32>,
     roles: Vec<Value>,
-    parts: Parts,
+    parts: FragmentStore,
 }
 
 const USER: u32 = 0;
@@ -49,7 +49,7 @@ const ASSISTANT: u32 = 1;
 const ROLES: [&str; 3] = ["user", "assistant", "system"];
 
 impl Chats {
-    fn new(parts: Parts) -> Self {
+    fn new(parts: FragmentStore) -> Self {
         let roles = ROLES.iter().map(|role| Value::from(*role)).collect();
         Self { starts: vec![0], voices: Vec::new(), texts: Vec::new(), roles, parts }
     }
@@ -114,7 +114,7 @@ pub fn chat_requests(
             key.clear();
             key.extend(voices.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
             let voice = |voice: &u32| (&chats.roles[(voice / 2) as usize], voice % 2 == 1);
-            let request = || chat_request(config, &key.iter().map(voice).collect::<Vec<_>>());
+            let request = || build_chat_request(config, &key.iter().map(voice).collect::<Vec<_>>());
             let plan = planner.place(&key, || Ok(vec![Plan::new(request()?, &none)]));
             requests.push(sample, turn, plan.map_err(|e| e.into_render().at_row(sample))?, 0..0, &texts);
         }
@@ -207,14 +207,6 @@ fn own_columns(chat: &Chat, batch: &RecordBatch) -> Result<RecordBatch> {
         .collect::<Result<Vec<_>, _>>()
         .and_then(|p| batch.project(&p))
         .map_err(|e| Error::render(Code::InternalError, e.to_string()))
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Dictionary(_, values) => is_text(values),
-        DataType::RunEndEncoded(_, values) => is_text(values.data_type()),
-        other => matches!(other, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null),
-    }
 }
 
 fn is_messages(data_type: &DataType) -> bool {
@@ -339,7 +331,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     }
     let Some(structs) = values.as_struct_opt() else {
         // Lists of nothing at all: every chat is empty.
-        let mut chats = Chats::new(Parts::default());
+        let mut chats = Chats::new(FragmentStore::default());
         (0..lists.len()).for_each(|_| chats.end());
         return Ok(chats);
     };
@@ -363,13 +355,13 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
             .map_err(|e| e.in_column(name))?
     } else if let Some(other) = (0..values.len()).find(|n| speaks(*n)) {
         let message = format!(
-            "the content of a message is {}; a chat's contents are strings or null. Parts of several kinds have no \
+            "the content of a message is {}; a chat's contents are strings or null. FragmentStore of several kinds have no \
              form here: join their texts first",
             content.data_type()
         );
         return Err(fault(Code::WrongColumnType, other, message));
     } else {
-        Parts::default()
+        FragmentStore::default()
     };
     let nothing = parts.push(b"");
     let mut chats = Chats::new(parts);

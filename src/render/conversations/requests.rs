@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, Int64Array};
 use crate::error::Result;
 use crate::plan::{InferMode, Plan};
 use crate::pytext::TextColumn;
-use crate::render::fragments::{Parts, Shots};
+use crate::render::fragments::{FragmentStore, RowFragments};
 
 /// A model's own replies: the turn that is asked for, and the replies before it, one list a conversation.
 #[derive(Clone, Copy)]
@@ -42,9 +42,9 @@ pub struct Conversations {
     /// The plans.
     pub plans: Vec<Arc<Plan>>,
     /// The fragments that each request shows.
-    pub shown: Shots,
+    pub shown: RowFragments,
     /// The fragments.
-    pub fragments: Parts,
+    pub fragments: FragmentStore,
 }
 
 /// Requests in the making: which conversation, which turn, which plan, and the fragments that stand in it.
@@ -52,7 +52,7 @@ pub(super) struct RequestList {
     samples: Vec<i64>,
     turns: Vec<i64>,
     plans: Vec<u32>,
-    shown: Shots,
+    shown: RowFragments,
     /// The row of the first sample.
     start: usize,
 }
@@ -60,7 +60,7 @@ pub(super) struct RequestList {
 impl RequestList {
     /// No requests yet, of samples from row `start` on, among whose fragments there are `fragments` that lie side by side.
     pub fn new(start: usize, fragments: usize) -> Self {
-        let shown = Shots { bounds: Vec::with_capacity(fragments), examples: (0..fragments as u32).collect() };
+        let shown = RowFragments { bounds: Vec::with_capacity(fragments), fragments: (0..fragments as u32).collect() };
         let (samples, turns) = (Vec::with_capacity(fragments), Vec::with_capacity(fragments));
         Self { samples, turns, plans: Vec::with_capacity(fragments), shown, start }
     }
@@ -75,14 +75,14 @@ impl RequestList {
             self.shown.bounds.push((fragments.start, fragments.end));
             return;
         }
-        let first = self.shown.examples.len();
-        self.shown.examples.extend_from_within(fragments);
-        self.shown.examples.extend_from_slice(more);
-        self.shown.bounds.push((first, self.shown.examples.len()));
+        let first = self.shown.fragments.len();
+        self.shown.fragments.extend_from_within(fragments);
+        self.shown.fragments.extend_from_slice(more);
+        self.shown.bounds.push((first, self.shown.fragments.len()));
     }
 
     /// The requests, with the plans and the fragments that they name.
-    pub fn with(self, plans: Vec<Arc<Plan>>, fragments: Parts) -> Conversations {
+    pub fn with(self, plans: Vec<Arc<Plan>>, fragments: FragmentStore) -> Conversations {
         Conversations {
             samples: self.samples.into(),
             turns: self.turns.into(),

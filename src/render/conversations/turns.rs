@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, InferMode, Plan, Planner, turn_recipe};
+use crate::plan::{Columns, Config, InferMode, Plan, Planner, build_turn_request};
 use crate::render::input::{Batch, Host, is_list, large_lists};
 use crate::render::rows::fragments_of_rows;
 use crate::template::Turns;
@@ -86,7 +86,7 @@ pub fn turn_requests(
     let mut planner = Planner::default();
     let mut plan = |key: [u32; 2]| {
         let cut = (key[1] > 0).then(|| (key[0] as usize - 1, key[1] as usize - 1));
-        let make = || turn_recipe(turns, config, key[0] as usize, cut, replies.is_some());
+        let make = || build_turn_request(turns, config, key[0] as usize, cut, replies.is_some());
         planner.place(&key.to_vec(), || Ok(vec![Plan::new(make()?, &none)])).map_err(Error::into_render)
     };
     let mut requests = RequestList::new(start, pairs.table.num_rows());

@@ -8,7 +8,8 @@ use arrow_array::OffsetSizeTrait;
 
 use crate::plan::SPARE;
 use crate::pytext::{Offsets, TextColumn};
-use crate::render::fragments::Parts;
+use crate::render::fragments::{FragmentStore, FragmentStores};
+use crate::template::FragmentRef;
 
 /// Bytes that are copied at once. Pieces take one step, or four, or eight, which spares the processor guessing how many.
 const STEP: usize = 64;
@@ -28,12 +29,12 @@ pub enum Step<'a> {
     Wide(&'a [i64], &'a [u8]),
     /// Any column.
     Field(&'a TextColumn),
-    /// A part of the example in this place.
-    Example(u32, u32, &'a Parts),
-    /// The same where all examples have as many parts: how many, and where the parts begin and end among these bytes.
-    EvenExample(u32, u32, usize, &'a [i32], &'a [u8]),
-    /// A part of the example in this place that is a column as it stands, with 32-bit offsets.
-    NarrowExample(u32, &'a [i32], &'a [u8]),
+    /// A part of the fragment in this slot.
+    Fragment(u32, u32, &'a FragmentStore),
+    /// The same where all fragments have as many parts: how many, and where the parts begin and end among these bytes.
+    EvenFragment(u32, u32, usize, &'a [i32], &'a [u8]),
+    /// A part of the fragment in this slot that is a column as it stands, with 32-bit offsets.
+    NarrowFragment(u32, &'a [i32], &'a [u8]),
     /// A newline if any of the next steps (that many) writes anything.
     LineIf(usize),
 }
@@ -48,15 +49,17 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// A part of an example, where it lies.
-    pub fn example(slot: u32, part: u32, parts: &'a Parts) -> Self {
-        match (parts.as_column(part), parts.even()) {
+    /// A fragment, where it lies.
+    pub fn fragment(place: FragmentRef, stores: FragmentStores<'a>) -> Self {
+        let FragmentRef { set, slot, part } = place;
+        let store = stores.of(set);
+        match (store.as_column(part), store.even()) {
             (Some(column), _) => match column.plain() {
-                Some((Offsets::Narrow(offsets), data)) => Self::NarrowExample(slot, offsets, data),
-                _ => Self::Example(slot, part, parts),
+                Some((Offsets::Narrow(offsets), data)) => Self::NarrowFragment(slot, offsets, data),
+                _ => Self::Fragment(slot, part, store),
             },
-            (None, Some((each, offsets, bytes))) => Self::EvenExample(slot, part, each, offsets, bytes),
-            (None, None) => Self::Example(slot, part, parts),
+            (None, Some((each, offsets, bytes))) => Self::EvenFragment(slot, part, each, offsets, bytes),
+            (None, None) => Self::Fragment(slot, part, store),
         }
     }
 
@@ -74,12 +77,12 @@ impl<'a> Step<'a> {
             Self::Narrow(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Wide(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Field(texts) => texts.place(row),
-            Self::Example(slot, part, parts) => parts.place(shots[slot as usize], part),
-            Self::EvenExample(slot, part, each, offsets, bytes) => {
+            Self::Fragment(slot, part, store) => store.place(shots[slot as usize], part),
+            Self::EvenFragment(slot, part, each, offsets, bytes) => {
                 let at = shots[slot as usize] as usize * each + part as usize;
                 (bytes, offsets[at] as usize, offsets[at + 1] as usize)
             }
-            Self::NarrowExample(slot, offsets, data) => {
+            Self::NarrowFragment(slot, offsets, data) => {
                 let row = shots[slot as usize] as usize;
                 (data, offsets[row] as usize, offsets[row + 1] as usize)
             }
@@ -100,8 +103,8 @@ pub struct Pairs<'a, O> {
 struct Pair<'a, O> {
     /// The literal: where it begins and ends.
     literal: (usize, usize),
-    /// The example that the value is of, if any, and how many values each has, and which of them it is.
-    example: Option<u32>,
+    /// The slot of the fragment that the value is of, if any, and how many values each has, and which of them it is.
+    slot: Option<u32>,
     each: usize,
     part: usize,
     offsets: &'a [O],
@@ -110,7 +113,7 @@ struct Pair<'a, O> {
 
 /// Offsets of one width, and the values among steps that have them.
 pub trait Width: OffsetSizeTrait {
-    /// The value of a step: example, how many values each has, which of them it is, offsets and bytes.
+    /// The value of a step: slot, how many values each has, which of them it is, offsets and bytes.
     #[allow(clippy::type_complexity, reason = "a pair in the making")]
     fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [Self], &'a [u8])>;
 }
@@ -119,8 +122,8 @@ impl Width for i32 {
     fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [i32], &'a [u8])> {
         match *step {
             Step::Narrow(offsets, data) => Some((None, 1, 0, offsets, data)),
-            Step::NarrowExample(slot, offsets, data) => Some((Some(slot), 1, 0, offsets, data)),
-            Step::EvenExample(slot, part, each, offsets, data) => {
+            Step::NarrowFragment(slot, offsets, data) => Some((Some(slot), 1, 0, offsets, data)),
+            Step::EvenFragment(slot, part, each, offsets, data) => {
                 Some((Some(slot), each, part as usize, offsets, data))
             }
             _ => None,
@@ -145,9 +148,9 @@ impl<'a, O: Width> Pairs<'a, O> {
             match *step {
                 Step::Lit(_, start, end) if out.end.0 == out.end.1 => out.end = (start, end),
                 _ => {
-                    let (example, each, part, offsets, data) = O::value(step)?;
+                    let (slot, each, part, offsets, data) = O::value(step)?;
                     let literal = std::mem::take(&mut out.end);
-                    out.all.push(Pair { literal, example, each, part, offsets, data });
+                    out.all.push(Pair { literal, slot, each, part, offsets, data });
                 }
             }
         }
@@ -160,7 +163,7 @@ impl<'a, O: Width> Pairs<'a, O> {
     pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shots: &[u32]) -> usize {
         for pair in &self.all {
             at = put(to, at, self.literals, pair.literal.0, pair.literal.1);
-            let value = match pair.example {
+            let value = match pair.slot {
                 None => row,
                 Some(slot) => shots[slot as usize] as usize * pair.each + pair.part,
             };

@@ -4,7 +4,7 @@ use super::pieces::{Pairs, Step, put};
 use crate::error::Result;
 use crate::plan::Op;
 use crate::pytext::TextColumn;
-use crate::render::fragments::{Parts, Runs};
+use crate::render::fragments::{FragmentStores, Runs};
 
 /// The texts of a column, by its number.
 pub type Lookup<'f, 'a> = &'f dyn Fn(usize) -> Result<&'a TextColumn>;
@@ -14,9 +14,9 @@ pub type Lookup<'f, 'a> = &'f dyn Fn(usize) -> Result<&'a TextColumn>;
 pub struct Sources<'f, 'a> {
     /// The texts of a column.
     pub texts: Lookup<'f, 'a>,
-    /// The examples' parts.
-    pub parts: &'a Parts,
-    /// Parts of examples that are put together already.
+    /// The fragments.
+    pub fragments: FragmentStores<'a>,
+    /// FragmentStore of examples that are put together already.
     pub runs: &'a Runs,
 }
 
@@ -45,14 +45,14 @@ impl<'a> Writer<'a> {
         let mut at = 0;
         while let Some(op) = ops.get(at) {
             if !counted && let Some((slot, run, taken)) = sources.runs.at(&ops[at..], literals) {
-                steps.push(Step::NarrowExample(slot, &run.offsets, &run.bytes));
+                steps.push(Step::NarrowFragment(slot, &run.offsets, &run.bytes));
                 at += taken;
                 continue;
             }
             steps.push(match *op {
                 Op::Lit(start, end) => Step::Lit(literals, start, end),
                 Op::Field(column) => Step::column((sources.texts)(column)?),
-                Op::Example(slot, part) => Step::example(slot, part, sources.parts),
+                Op::Fragment(place) => Step::fragment(place, sources.fragments),
                 Op::LineIf(steps) => Step::LineIf(steps),
             });
             at += 1;

@@ -4,41 +4,45 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::store::Parts;
+use super::store::FragmentStores;
+use crate::template::FragmentSet;
 
-/// A length for each example.
+/// A length for each fragment.
 pub type Table = Arc<[usize]>;
 
-/// The lengths of parts of the examples, for each choice of parts that is shown somewhere.
-pub struct Tables<'a> {
-    parts: &'a Parts,
-    /// Whether so many examples are looked at that it pays to have their lengths ready.
-    pays: bool,
-    made: RefCell<HashMap<Vec<u32>, Option<Table>>>,
+/// Parts of a set's fragments.
+type Parts = (FragmentSet, Vec<u32>);
+
+/// The lengths of parts of fragments, for each choice of parts that is shown somewhere.
+pub struct LengthTables<'a> {
+    stores: FragmentStores<'a>,
+    /// Fragments up to which it pays to have something ready for each: so many are looked at.
+    pays_up_to: usize,
+    made: RefCell<HashMap<Parts, Option<Table>>>,
 }
 
-impl<'a> Tables<'a> {
-    /// Of examples that `requests` requests choose among.
-    pub fn new(parts: &'a Parts, requests: usize) -> Self {
-        Self { parts, pays: parts.len() <= requests.saturating_mul(4), made: RefCell::default() }
+impl<'a> LengthTables<'a> {
+    /// Of fragments that `requests` requests choose among.
+    pub fn new(stores: FragmentStores<'a>, requests: usize) -> Self {
+        Self { stores, pays_up_to: requests.saturating_mul(4), made: RefCell::default() }
     }
 
-    /// Whether so many examples are looked at that it pays to make something of all of them.
-    pub fn pays(&self) -> bool {
-        self.pays
+    /// Whether so many fragments of a set are looked at that it pays to make something of all of them.
+    pub fn pays(&self, set: FragmentSet) -> bool {
+        self.stores.of(set).len() <= self.pays_up_to
     }
 
     /// The lengths of a choice of parts, added up for each fragment.
-    pub fn of(&self, parts: Vec<u32>) -> Option<Table> {
-        if !self.pays {
+    pub fn of(&self, set: FragmentSet, parts: Vec<u32>) -> Option<Table> {
+        if !self.pays(set) {
             return None;
         }
         let mut made = self.made.borrow_mut();
-        if let Some(known) = made.get(&parts) {
+        if let Some(known) = made.get(&(set, parts.clone())) {
             return known.clone();
         }
-        let table: Option<Table> = self.parts.lengths(&parts).map(Into::into);
-        made.insert(parts, table.clone());
+        let table: Option<Table> = self.stores.of(set).lengths(&parts).map(Into::into);
+        made.insert((set, parts), table.clone());
         table
     }
 }

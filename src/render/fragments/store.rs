@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::run_cache::{Run, RunCache, RunKey, RunPiece};
 use crate::pytext::TextColumn;
 use crate::render::memory::Texts;
+use crate::template::{FragmentRef, FragmentSet};
 use crate::threads;
 
 /// Bytes that a run of all fragments may have: they are there a second time in it.
@@ -14,7 +15,7 @@ const CHUNK_FRAGMENTS: usize = 1024;
 
 /// Texts of example parts, by example and part.
 #[derive(Default)]
-pub struct Parts {
+pub struct FragmentStore {
     /// The number of each example's first part.
     starts: Vec<usize>,
     texts: Texts,
@@ -30,7 +31,7 @@ pub struct Parts {
     runs: RunCache,
 }
 
-impl Parts {
+impl FragmentStore {
     /// The text of part `part` of example `example`.
     #[inline]
     pub fn bytes(&self, example: u32, part: u32) -> &[u8] {
@@ -146,7 +147,7 @@ impl Parts {
         out
     }
 
-    /// Parts of so many rows of which some are columns as they stand, in place of the texts among `texts`.
+    /// FragmentStore of so many rows of which some are columns as they stand, in place of the texts among `texts`.
     #[must_use]
     pub fn with_columns(self, rows: usize, columns: Vec<Option<TextColumn>>) -> Self {
         let starts = if self.starts.is_empty() { vec![0; rows] } else { self.starts };
@@ -176,5 +177,31 @@ impl Parts {
         self.even = None;
         self.runs = RunCache::default();
         self.starts.len() as u32 - 1
+    }
+}
+
+/// The fragments that requests show, by set.
+#[derive(Clone, Copy)]
+pub struct FragmentStores<'a> {
+    /// The renderer's.
+    pub renderer: &'a FragmentStore,
+    /// The batch's.
+    pub batch: &'a FragmentStore,
+}
+
+impl<'a> FragmentStores<'a> {
+    /// The fragments of a set.
+    #[inline]
+    pub fn of(self, set: FragmentSet) -> &'a FragmentStore {
+        match set {
+            FragmentSet::Renderer => self.renderer,
+            FragmentSet::Batch => self.batch,
+        }
+    }
+
+    /// The text of a fragment, in a row that shows these.
+    #[inline]
+    pub fn bytes(self, place: FragmentRef, shown: &[u32]) -> &'a [u8] {
+        self.of(place.set).bytes(shown[place.slot as usize], place.part)
     }
 }

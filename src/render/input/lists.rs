@@ -46,3 +46,12 @@ pub fn large_lists(column: &ArrayRef) -> Result<LargeListArray> {
     let target = DataType::LargeList(Arc::new(Field::new_list_field(element, true)));
     Ok(cast(column, &target)?.as_list::<i64>().clone())
 }
+
+/// Whether the cells of such a column are strings in Python, or nothing.
+pub fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_text(values),
+        DataType::RunEndEncoded(_, values) => is_text(values.data_type()),
+        other => matches!(other, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null),
+    }
+}

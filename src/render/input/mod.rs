@@ -1,4 +1,4 @@
-//! Tables as they come in: whose they are, how far they are believed, and the texts of their columns.
+//! LengthTables as they come in: whose they are, how far they are believed, and the texts of their columns.
 //!
 //! `host` is what is asked of whoever runs it; `arrays` checks and casts, `lists` and `column_names` say what a
 //! schema holds, and `batch` is what the row loop reads.
@@ -13,4 +13,4 @@ pub use arrays::{cast, lists_in_bounds, readable, sound};
 pub use batch::Batch;
 pub use column_names::{names, present};
 pub use host::{Host, NoHost, is_row_numbers};
-pub use lists::{element_type, is_list, large_lists};
+pub use lists::{element_type, is_list, is_text, large_lists};

@@ -12,9 +12,9 @@ use super::part_type::PartBlock;
 use super::sources::{CONTENT, Sources, of_type};
 use super::tagged::Content;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, Op, Output, Plan, Plans, Seg, Substitution};
+use crate::plan::{Columns, Config, Op, Plan, Plans, Seg, Substitution};
 use crate::pytext::{Span, TextColumn};
-use crate::render::fragments::{Parts, Shots};
+use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::render::input::Batch;
 use crate::render::memory::{Block, Texts, limit};
 use crate::render::rows::texts;
@@ -24,7 +24,7 @@ use crate::role::{Piece, Request};
 use crate::template::{Atom, Form, Media, MediaTemplate, Modality, Origin, Part, PartKey, Source, has_scheme};
 
 /// What the samples of a batch show, for each `prompt_mm` of a template.
-pub struct Shown<'a> {
+pub struct MediaParts<'a> {
     config: &'a Config,
     media: &'a [Arc<Media>],
     /// The place of each `prompt_mm`'s first part among all parts.
@@ -53,7 +53,7 @@ struct Stretches {
     tagged: Vec<Option<usize>>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> MediaParts<'a> {
     /// Look at a batch's rows.
     ///
     /// # Errors
@@ -261,7 +261,9 @@ impl<'a> Shown<'a> {
         let batch = Batch::of_texts(&none, total, columns, values.host);
         let plans = Plans { all: self.plans.clone(), labels: 1, each: Some(each) };
         let layout = self.config.layout;
-        let made = texts(&batch, &plans, 0..total, &Shots::default(), &Parts::default(), limit(layout))?;
+        let store = FragmentStore::default();
+        let fragments = FragmentStores { renderer: &store, batch: &store };
+        let made = texts(&batch, &plans, 0..total, &RowFragments::default(), fragments, limit(layout))?;
         Ok(made.map(|texts| PartBlock { parts: &self.parts, places, block: Block::new(texts), layout }))
     }
 
@@ -340,7 +342,7 @@ impl<'a> Shown<'a> {
             let field = |name: Option<&Arc<str>>| {
                 let role = part.text.atoms.iter().find_map(|atom| match atom {
                     Atom::Lit(_, origin) => origin.role.clone(),
-                    Atom::Example { .. } | Atom::Field(_) => None,
+                    Atom::Fragment(_) | Atom::Field(_) => None,
                 });
                 Origin { source: Source::Field, column: name.cloned(), example: None, role }
             };
@@ -362,7 +364,7 @@ impl<'a> Shown<'a> {
                         let bases = std::slice::from_ref(values.texts(place)?);
                         (shown(&span, bases), field(Some(&self.others[place])))
                     }
-                    Seg::Example { .. } => continue,
+                    Seg::Fragment(_) => continue,
                 });
             }
             traced.retain(|(s, _)| !s.is_empty());
@@ -385,7 +387,7 @@ impl<'a> Shown<'a> {
         fields: &Fields,
     ) -> Result<Option<ArrayRef>> {
         let media: Vec<usize> = media.iter().map(|media| self.number(media)).collect();
-        if self.config.output == Output::MessagesJson {
+        if self.config.output.json {
             let (mut offsets, mut out) = (vec![0], String::new());
             for row in rows {
                 out.push('[');
@@ -444,7 +446,7 @@ impl<'a> Shown<'a> {
                     let span = Self::other(place, &self.others[place], row, own.tagged[n], values)?;
                     show(&span, std::slice::from_ref(values.texts(place)?), out);
                 }
-                Op::Example(..) | Op::LineIf(_) => {}
+                Op::Fragment(_) | Op::LineIf(_) => {}
             }
         }
         out.push('"');

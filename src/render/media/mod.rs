@@ -11,5 +11,5 @@ mod sources;
 mod tagged;
 
 pub use found::Found;
-pub use media_parts::Shown;
+pub use media_parts::MediaParts;
 pub use part_type::part_type;

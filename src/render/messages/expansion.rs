@@ -1,5 +1,6 @@
 //! List columns whose elements become messages.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -7,6 +8,7 @@ use arrow_array::{Array, ArrayRef, LargeListArray};
 use arrow_schema::{DataType, Field};
 
 use crate::error::{Code, Error, Result};
+use crate::output::Parser;
 use crate::render::input::{cast, element_type};
 
 /// A list column that messages are expanded from.
@@ -49,5 +51,33 @@ impl Expansion {
             _ => false,
         };
         Ok(Some(Self { column: column.clone(), lists, complete }))
+    }
+
+    /// The messages of a row, by their places among all; none where the list is null.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a null among them, for messages as text, and for messages for a model that lack role or content.
+    pub fn messages(&self, row: usize, parser: Parser) -> Result<Range<usize>> {
+        let offsets = self.lists.value_offsets();
+        let all = offsets[row] as usize..offsets[row + 1] as usize;
+        if self.lists.is_null(row) || all.is_empty() {
+            return Ok(0..0);
+        }
+        let fault = |code: Code, message: &str| Err(Error::render(code, message).at_row(row).in_column(&*self.column));
+        let values = self.lists.values();
+        let null = all.clone().find(|n| values.is_null(*n) || *values.data_type() == DataType::Null);
+        // In the order in which they stand: what is wrong with all of them shows with the first.
+        match null {
+            Some(null) if null == all.start => fault(Code::NullValue, "a null stands among the messages"),
+            _ if parser == Parser::Text => {
+                fault(Code::NoTextForm, "raw messages have no text form; use output=\"messages\"")
+            }
+            _ if !self.complete && parser != Parser::None => {
+                fault(Code::IncompleteMessage, "its messages need role and content")
+            }
+            Some(_) => fault(Code::NullValue, "a null stands among the messages"),
+            None => Ok(all),
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, UInt32Array, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
@@ -14,12 +14,13 @@ use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
 use super::message_type::MessageType;
 use super::slice_cache::Shared;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Config, Layout, Output, Plan, Plans};
+use crate::plan::{Config, Layout, Plan, Plans};
 use crate::render::input::{Batch, cast, readable};
-use crate::render::media::Shown;
+use crate::render::media::MediaParts;
 use crate::render::memory::{Block, Texts};
-use crate::render::values::{build, structs, value_at};
-use crate::role::{MergeMeta, Message, MetaTemplate, Request, Slot, merge_raw};
+use crate::render::values::{build, structs};
+use crate::role::{Element, Message, Request, Slot};
+use crate::template::keys;
 use crate::value::Value;
 
 /// A batch's columns, for [`Message::Expand`].
@@ -31,17 +32,15 @@ pub struct MessageArrays<'a> {
     pub(super) plans: &'a Plans,
     pub(super) rows: Range<usize>,
     pub(super) block: Block,
-    /// Constant keys of every message that the configuration holds: plan by plan, then the meta template's.
+    /// Constant keys of every message that the configuration holds: plan by plan.
     pub(super) consts: Vec<Vec<(Arc<str>, Value)>>,
     pub(super) first_const: Vec<usize>,
     pub(super) text_keys: Vec<Option<Arc<str>>>,
     /// The key of a message's parts, and which `prompt_mm` of the template they are.
     pub(super) part_keys: Vec<Option<(Arc<str>, usize)>>,
-    pub(super) shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
+    pub(super) shown: Option<(&'a MediaParts<'a>, &'a Batch<'a>)>,
     pub(super) borrowed: Option<&'a ContentViews<'a>>,
     pub(super) expansions: Vec<Expansion>,
-    pub(super) meta_roles: Vec<Option<String>>,
-    pub(super) first_meta: usize,
 }
 
 impl<'a> MessageArrays<'a> {
@@ -55,7 +54,7 @@ impl<'a> MessageArrays<'a> {
         plans: &'a Plans,
         rows: Range<usize>,
         texts: Texts,
-        shown: Option<(&'a Shown<'a>, &'a Batch<'a>)>,
+        shown: Option<(&'a MediaParts<'a>, &'a Batch<'a>)>,
         borrowed: Option<&'a ContentViews<'a>>,
         column: Lookup,
     ) -> Result<Self> {
@@ -71,10 +70,7 @@ impl<'a> MessageArrays<'a> {
             shown,
             borrowed,
             expansions: Vec::new(),
-            meta_roles: Vec::new(),
-            first_meta: 0,
         };
-        let mut expands = false;
         for plan in &plans.all {
             out.first_const.push(out.consts.len());
             let Request::List(messages) = &plan.request else { continue };
@@ -98,8 +94,7 @@ impl<'a> MessageArrays<'a> {
                         out.text_keys.push(Some("prompt".into()));
                         out.part_keys.push(None);
                     }
-                    Message::Expand { column: name } => {
-                        expands = true;
+                    Message::Expand { column: name } | Message::Element(Element { column: name, .. }) => {
                         if out.expansions.iter().any(|e| e.column == *name) {
                             continue;
                         }
@@ -109,16 +104,6 @@ impl<'a> MessageArrays<'a> {
                         }
                     }
                 }
-            }
-        }
-        if let (Some(MetaTemplate::Messages(items)), true) = (&config.meta, expands) {
-            out.first_meta = out.consts.len();
-            for keys in items {
-                let role = keys.iter().find(|(k, _)| &**k == "role").and_then(|(_, v)| v.as_str());
-                out.meta_roles.push(role.map(str::to_owned));
-                out.consts.push(keys.iter().filter(|(k, _)| &**k != "content").cloned().collect());
-                out.text_keys.push(Some("content".into()));
-                out.part_keys.push(None);
             }
         }
         Ok(out)
@@ -131,7 +116,7 @@ impl<'a> MessageArrays<'a> {
                 keys.iter().any(|(key, slot)| matches!(slot, Slot::Text(_)) && of.texts.contains(key))
             }
             Message::Bare(_) => true,
-            Message::Expand { .. } => false,
+            Message::Expand { .. } | Message::Element(_) => false,
         };
         let every = |plan: &Arc<Plan>| match &plan.request {
             Request::List(messages) => messages.iter().all(one_text),
@@ -192,19 +177,19 @@ impl<'a> MessageArrays<'a> {
             }
         }
         let fixed = |plan: &Arc<Plan>| match &plan.request {
-            Request::List(messages) => !messages.iter().any(|m| matches!(m, Message::Expand { .. })),
+            Request::List(messages) => messages.iter().all(|m| matches!(m, Message::Dict(_) | Message::Bare(_))),
             Request::Text(_) | Request::Parts(_) => false,
         };
         if self.plans.each.is_none() && of.parts.is_none() && self.plans.all.iter().all(fixed) {
             return self.periodic(of, shared);
         }
-        let MessageRefs { lengths, messages: refs, extra, .. } = self.refs()?;
+        let MessageRefs { lengths, messages: refs, .. } = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
             return Err(too_many(total));
         }
         let is_static =
-            refs.iter().all(|r| matches!((r.fields, r.text), (MessageSource::Const(_), TextSource::Static(_))));
+            refs.iter().all(|r| matches!((r.fields, r.text), (MessageSource::Const(_), TextSource::Rendered(_))));
         let layout = self.config.layout;
         let mut columns = Vec::with_capacity(of.fields.len());
         for (name, data_type) in &of.fields {
@@ -217,7 +202,7 @@ impl<'a> MessageArrays<'a> {
             } else if is_static && is_text {
                 self.static_texts(name, &refs, layout)
             } else {
-                match self.field(name, data_type, is_text, &refs, &extra)? {
+                match self.field(name, data_type, is_text, &refs)? {
                     Some(array) => array,
                     None => return Ok(None),
                 }
@@ -231,7 +216,7 @@ impl<'a> MessageArrays<'a> {
     pub(super) fn message(&self, id: usize) -> Option<&Message> {
         let plan = self.first_const.partition_point(|first| *first <= id) - 1;
         let Request::List(messages) = &self.plans.all[plan].request else { return None };
-        messages.iter().filter(|m| !matches!(m, Message::Expand { .. })).nth(id - self.first_const[plan])
+        messages.iter().filter(|m| matches!(m, Message::Dict(_) | Message::Bare(_))).nth(id - self.first_const[plan])
     }
 
     /// The parts of messages, null where a message has none; None where their texts pass what one array can hold.
@@ -265,124 +250,50 @@ impl<'a> MessageArrays<'a> {
         let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
         let mut lengths = Vec::with_capacity(requests.len());
         let mut refs = Vec::with_capacity(self.block.len());
-        let (mut extra, mut texts) = (Vec::new(), Vec::new());
-        let mut text = 0;
+        let (mut texts, mut rendered) = (Vec::new(), 0..);
+        let mut next = || rendered.next().unwrap_or_default();
         for request in requests {
-            let plan = self.plans.of(request);
+            let (plan, row) = (self.plans.of(request), request / self.plans.labels);
             let start = refs.len();
             let mut id = self.first_const[plan];
-            let mut expanded = false;
             let Request::List(messages) = &self.plans.all[plan].request else {
-                texts.push((lengths.len(), text));
+                texts.push((lengths.len(), next()));
                 lengths.push(0);
-                text += 1;
                 continue;
             };
             for message in messages {
                 match message {
-                    Message::Expand { column } => {
-                        expanded = true;
-                        self.expand(column, request / self.plans.labels, &mut refs)?;
+                    Message::Expand { column } => self.expand(column, row, &mut refs)?,
+                    Message::Element(element) => {
+                        let said = element.content.is_ok();
+                        let text = if said { TextSource::Rendered(next()) } else { TextSource::Data };
+                        refs.extend(self.element(element, row, text));
                     }
-                    _ => {
-                        refs.push(MessageRef {
-                            fields: MessageSource::Const(id as u32),
-                            text: TextSource::Static(text),
-                        });
+                    Message::Dict(_) | Message::Bare(_) => {
+                        let text = TextSource::Rendered(next());
+                        refs.push(MessageRef { fields: MessageSource::Const(id as u32), text });
                         id += 1;
-                        text += 1;
                     }
                 }
             }
-            if expanded && !self.meta_roles.is_empty() && refs.len() > start {
-                let own = refs.split_off(start);
-                self.merge(&own, &mut refs, &mut extra)?;
-            }
             lengths.push(refs.len() - start);
         }
-        Ok(MessageRefs { lengths, messages: refs, extra, texts })
+        Ok(MessageRefs { lengths, messages: refs, texts })
     }
 
     fn expand(&self, column: &str, row: usize, refs: &mut Vec<MessageRef>) -> Result<()> {
         let Some(at) = self.expansions.iter().position(|e| &*e.column == column) else { return Ok(()) };
-        let expansion = &self.expansions[at];
-        if expansion.lists.is_null(row) {
-            return Ok(());
-        }
-        let offsets = expansion.lists.value_offsets();
-        for n in offsets[row]..offsets[row + 1] {
-            let fault = |code: Code, message: &str| Err(Error::render(code, message).at_row(row).in_column(column));
-            let values = expansion.lists.values();
-            if values.is_null(n as usize) || *values.data_type() == DataType::Null {
-                return fault(Code::NullValue, "a null stands among the messages");
-            }
-            if self.config.output == Output::Text {
-                return fault(Code::NoTextForm, "raw messages have no text form; use output=\"messages\"");
-            }
-            if !expansion.complete && self.config.output != Output::PromptList {
-                return fault(Code::IncompleteMessage, "its messages need role and content");
-            }
-            refs.push(MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data });
-        }
+        let messages = self.expansions[at].messages(row, self.config.output.parser)?;
+        let data = |n| MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data };
+        refs.extend(messages.map(data));
         Ok(())
     }
 
-    /// Merge the list-form meta template into one request's messages, now that their roles are known.
-    fn merge(&self, own: &[MessageRef], refs: &mut Vec<MessageRef>, extra: &mut Vec<String>) -> Result<()> {
-        let roles: Vec<Option<String>> = own.iter().map(|r| self.role(*r)).collect();
-        let Some(MetaTemplate::Messages(meta)) = &self.config.meta else { return Ok(()) };
-        for step in merge_raw(&self.meta_roles, &roles) {
-            let content = |m: usize| crate::role::meta_content(&meta[m], m).map_err(Error::into_render);
-            refs.push(match step {
-                MergeMeta::Keep(at) => own[at],
-                MergeMeta::Insert(m) => {
-                    extra.push(content(m)?.to_owned());
-                    MessageRef {
-                        fields: MessageSource::Const((self.first_meta + m) as u32),
-                        text: TextSource::Extra(extra.len() - 1),
-                    }
-                }
-                MergeMeta::Prefix(m, at) => {
-                    let said = match own[at].text {
-                        TextSource::Static(n) => String::from_utf8_lossy(self.block.get(n)).into_owned(),
-                        TextSource::Extra(n) => extra[n].clone(),
-                        TextSource::Data => match self.data(own[at], "content") {
-                            Value::Str(s) => s.to_string(),
-                            other => {
-                                return Err(Error::render(
-                                    Code::UnmergeableContent,
-                                    format!(
-                                        "the content to merge with the meta template's must be a str, found {}",
-                                        other.type_name()
-                                    ),
-                                ));
-                            }
-                        },
-                    };
-                    extra.push(content(m)?.to_owned() + &said);
-                    MessageRef { fields: own[at].fields, text: TextSource::Extra(extra.len() - 1) }
-                }
-            });
-        }
-        Ok(())
-    }
-
-    fn role(&self, one: MessageRef) -> Option<String> {
-        match one.fields {
-            MessageSource::Const(id) => self.consts[id as usize]
-                .iter()
-                .find(|(k, _)| &**k == "role")
-                .and_then(|(_, v)| v.as_str())
-                .map(str::to_owned),
-            MessageSource::Data(..) => self.data(one, "role").as_str().map(str::to_owned),
-        }
-    }
-
-    fn data(&self, one: MessageRef, key: &str) -> Value {
-        let MessageSource::Data(column, row) = one.fields else { return Value::None };
-        let values = self.expansions[column as usize].lists.values();
-        let child = values.as_struct_opt().and_then(|s| s.column_by_name(key));
-        child.map_or(Value::None, |child| value_at(child, row as usize))
+    /// Where an opened message of a row's column comes from.
+    fn element(&self, element: &Element, row: usize, text: TextSource) -> Option<MessageRef> {
+        let at = self.expansions.iter().position(|e| e.column == element.column)?;
+        let first = self.expansions[at].lists.value_offsets()[row] as u32;
+        Some(MessageRef { fields: MessageSource::Data(at as u32, first + element.number), text })
     }
 
     /// A text field where every message is the configuration's: the rendered block itself.
@@ -413,14 +324,7 @@ impl<'a> MessageArrays<'a> {
         }
     }
 
-    fn field(
-        &self,
-        name: &str,
-        data_type: &DataType,
-        is_text: bool,
-        refs: &[MessageRef],
-        extra: &[String],
-    ) -> Result<Option<ArrayRef>> {
+    fn field(&self, name: &str, data_type: &DataType, is_text: bool, refs: &[MessageRef]) -> Result<Option<ArrayRef>> {
         if self.expansions.is_empty() && !is_text {
             let ids: UInt32Array =
                 refs.iter().map(|r| if let MessageSource::Const(id) = r.fields { Some(id) } else { None }).collect();
@@ -434,7 +338,6 @@ impl<'a> MessageArrays<'a> {
         let mut arrays = vec![new_null_array(data_type, 1), consts];
         if is_text {
             arrays.push(typed(&self.block.array(self.config.layout, None))?);
-            arrays.push(typed(&(Arc::new(StringArray::from_iter_values(extra)) as ArrayRef))?);
         }
         let first_data = arrays.len();
         for expansion in &self.expansions {
@@ -453,19 +356,12 @@ impl<'a> MessageArrays<'a> {
             .map(|r| {
                 let says = |key: Option<&str>| is_text && key == Some(name);
                 match (r.fields, r.text) {
-                    (MessageSource::Const(id), TextSource::Static(n))
+                    (MessageSource::Const(id), TextSource::Rendered(n))
                         if says(self.text_keys[id as usize].as_deref()) =>
                     {
                         (2, n)
                     }
-                    (MessageSource::Const(id), TextSource::Extra(n))
-                        if says(self.text_keys[id as usize].as_deref()) =>
-                    {
-                        (3, n)
-                    }
-                    (MessageSource::Data(..), TextSource::Extra(n)) if says(Some("content")) && name == "content" => {
-                        (3, n)
-                    }
+                    (MessageSource::Data(..), TextSource::Rendered(n)) if says(Some(keys::CONTENT)) => (2, n),
                     (MessageSource::Const(id), _) => (1, id as usize),
                     (MessageSource::Data(column, row), _) => (first_data + column as usize, row as usize),
                 }

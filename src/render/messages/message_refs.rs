@@ -7,16 +7,21 @@ pub(super) struct MessageRef {
     pub(super) text: TextSource,
 }
 
+/// Where the keys of a message beside its text come from.
 #[derive(Clone, Copy)]
 pub(super) enum MessageSource {
+    /// The configuration: which of its messages.
     Const(u32),
+    /// A list column: which of them, and which of its elements.
     Data(u32, u32),
 }
 
+/// Where the text of a message comes from.
 #[derive(Clone, Copy)]
 pub(super) enum TextSource {
-    Static(usize),
-    Extra(usize),
+    /// It was rendered: which of the texts.
+    Rendered(usize),
+    /// What the column says, as it stands.
     Data,
 }
 
@@ -25,8 +30,6 @@ pub(super) struct MessageRefs {
     /// How many each request has.
     pub(super) lengths: Vec<usize>,
     pub(super) messages: Vec<MessageRef>,
-    /// Texts that merging made.
-    pub(super) extra: Vec<String>,
-    /// MessageRefs that are a text among others that are messages, which only JSON holds: which request, which text.
+    /// Requests that are a text among others that are messages, which only JSON holds: which request, which text.
     pub(super) texts: Vec<(usize, usize)>,
 }

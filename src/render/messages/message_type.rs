@@ -5,11 +5,12 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
-use crate::plan::{Config, Layout, Output};
+use crate::output::Parser;
+use crate::plan::{Config, Layout};
 use crate::render::media::part_type;
 use crate::render::values::{string_type, type_of, unify};
-use crate::role::{Message, MetaTemplate, Request, Slot};
-use crate::template::Media;
+use crate::role::{Element, Message, MetaTemplate, Request, Slot};
+use crate::template::{Media, keys};
 use crate::value::Value;
 
 /// The fields of a message, decided by configuration and schema.
@@ -100,7 +101,7 @@ impl MessageType {
                             }
                         }
                     }
-                    Message::Expand { column } => {
+                    Message::Expand { column } | Message::Element(Element { column, .. }) => {
                         expands = true;
                         match element(column) {
                             Some(DataType::Struct(fields)) => {
@@ -120,7 +121,7 @@ impl MessageType {
                 }
             }
         }
-        if expands && config.output != Output::PromptList {
+        if expands && config.output.parser != Parser::None {
             for keys in meta {
                 for (name, value) in keys {
                     if &**name == "content" && value.as_str().is_some() {
@@ -186,8 +187,13 @@ impl MessageType {
                 Message::Bare(_) if !self.texts.iter().any(|name| &**name == "prompt") => {
                     return Err(lacking("a bare string"));
                 }
+                Message::Element(Element { content: Ok(_), .. })
+                    if !self.texts.iter().any(|t| &**t == keys::CONTENT) =>
+                {
+                    return Err(lacking("what its messages say"));
+                }
                 // What a column brings is looked at where the column is.
-                Message::Bare(_) | Message::Expand { .. } => {}
+                Message::Bare(_) | Message::Expand { .. } | Message::Element(_) => {}
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ impl MessageArrays<'_> {
     ///
     /// `RenderError` for a value that JSON has no form for.
     pub fn json(&self) -> Result<Option<ArrayRef>> {
-        let MessageRefs { lengths, messages: refs, extra, texts } = self.refs()?;
+        let MessageRefs { lengths, messages: refs, texts } = self.refs()?;
         let (mut offsets, mut out) = (vec![0], String::new());
         let (mut refs, mut texts) = (refs.iter(), texts.into_iter().peekable());
         for (n, length) in lengths.into_iter().enumerate() {
@@ -33,7 +33,7 @@ impl MessageArrays<'_> {
                 if n > 0 {
                     out.push_str(", ");
                 }
-                self.message_json(*one, row, &extra, &mut out).map_err(|e| e.at_row(row))?;
+                self.message_json(*one, row, &mut out).map_err(|e| e.at_row(row))?;
             }
             out.push(']');
             offsets.push(out.len());
@@ -68,10 +68,9 @@ impl MessageArrays<'_> {
         Ok(())
     }
 
-    fn message_json(&self, one: MessageRef, row: usize, extra: &[String], out: &mut String) -> Result<()> {
+    fn message_json(&self, one: MessageRef, row: usize, out: &mut String) -> Result<()> {
         let text = match one.text {
-            TextSource::Static(n) => Some(String::from_utf8_lossy(self.block.get(n)).into_owned()),
-            TextSource::Extra(n) => Some(extra[n].clone()),
+            TextSource::Rendered(n) => Some(String::from_utf8_lossy(self.block.get(n)).into_owned()),
             TextSource::Data => None,
         };
         let mut entries: Vec<(Value, Value)> = match one.fields {
@@ -121,9 +120,6 @@ impl MessageArrays<'_> {
 
     /// Where the text stands among the keys of a message of the configuration.
     fn text_position(&self, id: usize) -> usize {
-        if self.first_meta > 0 && id >= self.first_meta {
-            return 1;
-        }
         match self.message(id) {
             Some(Message::Dict(keys)) => keys.iter().position(|(_, s)| matches!(s, Slot::Text(_))).unwrap_or(0),
             _ => 0,

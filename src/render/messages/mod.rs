@@ -10,11 +10,13 @@ mod message_arrays;
 mod message_refs;
 mod message_type;
 mod messages_json;
+mod opened;
 mod slice_cache;
 mod text_json;
 
 pub use content_views::ContentViews;
 pub use message_arrays::MessageArrays;
 pub use message_type::MessageType;
+pub use opened::Opened;
 pub use slice_cache::Shared;
 pub use text_json::text_json;

@@ -7,8 +7,9 @@ use crate::error::Result;
 use crate::plan::{Op, Program};
 use crate::pytext::TextColumn;
 use crate::render::copying::{Lookup, Sources, Writer};
-use crate::render::fragments::{Parts, Table, Tables};
+use crate::render::fragments::{FragmentStores, LengthTables, Table};
 use crate::render::input::Batch;
+use crate::template::{FragmentRef, FragmentSet};
 
 /// A program with everything that it reads at hand.
 pub struct Ready<'a> {
@@ -18,7 +19,7 @@ pub struct Ready<'a> {
     lengths: Option<Lengths<'a>>,
     hazards: Vec<&'a [bool]>,
     guards: Vec<(&'a TextColumn, &'a [Box<[u8]>])>,
-    /// Whether any example's part could have a field filled into it.
+    /// Whether any fragment could have a field filled into it.
     dirty: bool,
 }
 
@@ -26,26 +27,26 @@ pub struct Ready<'a> {
 pub struct Lengths<'a> {
     literals: usize,
     fields: Vec<&'a TextColumn>,
-    /// Of the example in each place the lengths of what is shown of it, by example.
-    examples: Vec<(u32, Table)>,
+    /// Of the fragment in each slot the lengths of what is shown of it, by fragment.
+    fragments: Vec<(u32, Table)>,
 }
 
 impl<'a> Lengths<'a> {
     /// None where a row's text is more than the sum of its pieces.
-    fn new(program: &Program, texts: Lookup<'_, 'a>, tables: &Tables) -> Result<Option<Self>> {
-        let mut out = Self { literals: 0, fields: Vec::new(), examples: Vec::new() };
-        let mut shown: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    fn new(program: &Program, texts: Lookup<'_, 'a>, tables: &LengthTables) -> Result<Option<Self>> {
+        let mut out = Self { literals: 0, fields: Vec::new(), fragments: Vec::new() };
+        let mut shown: BTreeMap<(FragmentSet, u32), Vec<u32>> = BTreeMap::new();
         for op in &program.ops {
             match *op {
                 Op::Field(column) => out.fields.push(texts(column)?),
-                Op::Example(slot, part) => shown.entry(slot).or_default().push(part),
+                Op::Fragment(FragmentRef { set, slot, part }) => shown.entry((set, slot)).or_default().push(part),
                 Op::Lit(start, end) => out.literals += end - start,
                 Op::LineIf(_) => return Ok(None),
             }
         }
-        for (slot, parts) in shown {
-            let Some(table) = tables.of(parts) else { return Ok(None) };
-            out.examples.push((slot, table));
+        for ((set, slot), parts) in shown {
+            let Some(table) = tables.of(set, parts) else { return Ok(None) };
+            out.fragments.push((slot, table));
         }
         Ok(Some(out))
     }
@@ -53,8 +54,8 @@ impl<'a> Lengths<'a> {
     #[inline]
     fn of(&self, row: usize, shots: &[u32]) -> usize {
         let fields: usize = self.fields.iter().map(|texts| texts.length(row)).sum();
-        let examples: usize = self.examples.iter().map(|(slot, table)| table[shots[*slot as usize] as usize]).sum();
-        self.literals + fields + examples
+        let fragments: usize = self.fragments.iter().map(|(slot, table)| table[shots[*slot as usize] as usize]).sum();
+        self.literals + fields + fragments
     }
 }
 
@@ -69,14 +70,14 @@ impl<'a> Ready<'a> {
         program: &'a Program,
         sources: Sources<'_, 'a>,
         hazards: Vec<&'a [bool]>,
-        tables: &Tables,
+        tables: &LengthTables,
     ) -> Result<Self> {
         let texts = sources.texts;
         let writer = Writer::new(&program.ops, &program.literals, sources)?;
         let guard = |(column, rests): &'a (usize, Vec<Box<[u8]>>)| Ok((texts(*column)?, &rests[..]));
         let guards: Vec<_> = program.guards.iter().map(guard).collect::<Result<_>>()?;
         let lengths = Lengths::new(program, texts, tables)?;
-        let dirty = sources.parts.any_dirty() && !program.examples.is_empty();
+        let dirty = program.fragments.iter().any(|place| sources.fragments.of(place.set).any_dirty());
         Ok(Self { program, writer, lengths, hazards, guards, dirty })
     }
 
@@ -85,7 +86,12 @@ impl<'a> Ready<'a> {
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn of_batch(program: &'a Program, batch: &'a Batch, sources: Sources<'_, 'a>, tables: &Tables) -> Result<Self> {
+    pub fn of_batch(
+        program: &'a Program,
+        batch: &'a Batch,
+        sources: Sources<'_, 'a>,
+        tables: &LengthTables,
+    ) -> Result<Self> {
         let mut hazards = Vec::new();
         for column in &program.scanned {
             hazards.extend(batch.hazards(*column)?);
@@ -100,7 +106,7 @@ impl<'a> Ready<'a> {
 
     /// Whether a row has to be filled column by column.
     #[inline]
-    pub fn is_hard(&self, row: usize, shots: &[u32], parts: &Parts) -> bool {
+    pub fn is_hard(&self, row: usize, shots: &[u32], fragments: FragmentStores) -> bool {
         self.program.always
             || self.hazards.iter().any(|flags| flags[row])
             || self.guards.iter().any(|(texts, rests)| {
@@ -108,12 +114,16 @@ impl<'a> Ready<'a> {
                 rests.iter().any(|rest| value.starts_with(rest) || rest.starts_with(value))
             })
             || self.dirty
-                && self.program.examples.iter().any(|(slot, part)| parts.is_dirty(shots[*slot as usize], *part))
+                && self
+                    .program
+                    .fragments
+                    .iter()
+                    .any(|place| fragments.of(place.set).is_dirty(shots[place.slot as usize], place.part))
     }
 
     /// What the lengths of all rows' texts are the sum of, where every row is a plain copy of literals and fields.
     pub fn plain(&self) -> Option<&Lengths<'a>> {
-        self.lengths.as_ref().filter(|lengths| self.never_hard() && lengths.examples.is_empty())
+        self.lengths.as_ref().filter(|lengths| self.never_hard() && lengths.fragments.is_empty())
     }
 
     /// Write a row's text to `own[at..]`; returns where the next one goes.

@@ -14,7 +14,7 @@ use super::plain::Attempt;
 use crate::error::Result;
 use crate::plan::{Plan, Plans};
 use crate::render::copying::{Sources, put};
-use crate::render::fragments::{Parts, Runs, Shots, Tables};
+use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use crate::render::input::Batch;
 use crate::render::memory::{Bytes, Scratch, Texts};
 use crate::render::substitution::Filler;
@@ -26,16 +26,18 @@ use crate::threads;
 ///
 /// `RenderError` for a value without text.
 pub fn any_hard(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool> {
-    let none = Parts::default();
-    let (tables, runs) = (Tables::new(&none, 0), Runs::default());
+    let none = FragmentStore::default();
+    let fragments = FragmentStores { renderer: &none, batch: &none };
+    let (tables, runs) = (LengthTables::new(fragments, 0), Runs::default());
     let lookup = |column: usize| batch.texts(column);
-    let sources = Sources { texts: &lookup, parts: &none, runs: &runs };
+    let sources = Sources { texts: &lookup, fragments, runs: &runs };
     let programs: Vec<Ready> = plans
         .iter()
         .flat_map(|plan| &plan.programs)
         .map(|p| Ready::of_batch(p, batch, sources, &tables))
         .collect::<Result<_>>()?;
-    let easy = |rows: Range<usize>| !rows.into_iter().any(|row| programs.iter().any(|p| p.is_hard(row, &[], &none)));
+    let easy =
+        |rows: Range<usize>| !rows.into_iter().any(|row| programs.iter().any(|p| p.is_hard(row, &[], fragments)));
     Ok(!programs.iter().all(Ready::never_hard) && !threads::all(threads::chunks(0..batch.rows, CHUNK), easy))
 }
 
@@ -60,8 +62,8 @@ pub fn texts(
     batch: &Batch,
     plans: &Plans,
     rows: Range<usize>,
-    shots: &Shots,
-    parts: &Parts,
+    shots: &RowFragments,
+    fragments: FragmentStores,
     limit: usize,
 ) -> Result<Option<Texts>> {
     match plain::texts(batch, plans, rows.clone(), limit)? {
@@ -76,14 +78,11 @@ pub fn texts(
     let scanned = |column: &usize| plans.all.iter().flat_map(|p| &p.programs).any(|p| p.scanned.contains(column));
     threads::map(columns, |column| batch.prepare(column, scanned(&column)));
     let labels = plans.labels;
-    let tables = Tables::new(parts, rows.len() * labels);
-    let runs = if tables.pays() {
-        Runs::of(plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program), parts)
-    } else {
-        Runs::default()
-    };
+    let tables = LengthTables::new(fragments, rows.len() * labels);
+    let programs = plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program);
+    let runs = Runs::of(programs, fragments, |set| tables.pays(set));
     let lookup = |column: usize| batch.texts(column);
-    let sources = Sources { texts: &lookup, parts, runs: &runs };
+    let sources = Sources { texts: &lookup, fragments, runs: &runs };
     let bound: Vec<Vec<Ready>> = plans
         .all
         .iter()
@@ -100,9 +99,9 @@ pub fn texts(
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
-                if !never_hard && one.is_hard(row, shots, parts) {
+                if !never_hard && one.is_hard(row, shots, fragments) {
                     let start = texts.0.len();
-                    filler.program(one.program, row, shots, parts, &mut texts.0)?;
+                    filler.program(one.program, row, shots, fragments, &mut texts.0)?;
                     hard.push(lengths.len());
                     lengths.push(texts.0.len() - start);
                 } else {

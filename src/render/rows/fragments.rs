@@ -5,19 +5,19 @@ use std::sync::Arc;
 use super::engine;
 use crate::error::Result;
 use crate::plan::{Op, Plan, Plans, Program, Tokens};
-use crate::render::fragments::{Parts, Shots};
+use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::render::input::Batch;
 use crate::role::{Piece, Request};
 use crate::template::Text;
 use crate::threads;
 
-/// Render the parts of every row of a batch, all of one form that nothing is filled into later. Parts that are a
+/// Render the parts of every row of a batch, all of one form that nothing is filled into later. FragmentStore that are a
 /// column as it stands are not copied.
 ///
 /// # Errors
 ///
 /// `RenderError` for a value without text.
-pub fn fragments_of_rows(batch: &Batch, form: &[&Text]) -> Result<Parts> {
+pub fn fragments_of_rows(batch: &Batch, form: &[&Text]) -> Result<FragmentStore> {
     threads::map((0..batch.columns.names.len()).collect(), |column| batch.prepare(column, true));
     let mut programs: Vec<Program> =
         form.iter().map(|text| Program::new(&[Piece::new((*text).clone())], batch.columns)).collect();
@@ -33,7 +33,7 @@ pub fn fragments_of_rows(batch: &Batch, form: &[&Text]) -> Result<Parts> {
         }
     }
     if columns.iter().all(Option::is_some) {
-        return Ok(Parts::default().with_columns(batch.rows, columns));
+        return Ok(FragmentStore::default().with_columns(batch.rows, columns));
     }
     let kinds = std::iter::repeat_n(Some(0), batch.rows);
     let parts = fragments_of_programs(batch, vec![programs], kinds, &Tokens::default())?;
@@ -51,7 +51,7 @@ pub fn fragments_of_forms(
     forms: &[Vec<&Text>],
     kinds: impl Iterator<Item = Option<usize>>,
     tokens: &Tokens,
-) -> Result<Parts> {
+) -> Result<FragmentStore> {
     let program = |text: &&Text| Program::new(&[Piece::new((*text).clone())], batch.columns);
     let forms = forms.iter().map(|texts| texts.iter().map(program).collect()).collect();
     fragments_of_programs(batch, forms, kinds, tokens)
@@ -67,7 +67,7 @@ pub fn fragments_of_programs(
     forms: Vec<Vec<Program>>,
     kinds: impl Iterator<Item = Option<usize>>,
     tokens: &Tokens,
-) -> Result<Parts> {
+) -> Result<FragmentStore> {
     let plan = |programs: Vec<Program>| {
         let programs = programs.into_iter().map(Arc::new).collect();
         Arc::new(Plan { request: Request::List(Vec::new()), programs })
@@ -86,9 +86,10 @@ pub fn fragments_of_programs(
         parts += all[*kind as usize].programs.len();
     }
     let plans = Plans { all, labels: 1, each: Some(each) };
-    let (shots, empty) = (Shots::default(), Parts::default());
-    let texts = engine::texts(batch, &plans, 0..batch.rows, &shots, &empty, usize::MAX)?.unwrap_or_default();
+    let (shown, none) = (RowFragments::default(), FragmentStore::default());
+    let fragments = FragmentStores { renderer: &none, batch: &none };
+    let texts = engine::texts(batch, &plans, 0..batch.rows, &shown, fragments, usize::MAX)?.unwrap_or_default();
     let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
     let dirty: Vec<bool> = if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
-    Ok(Parts::new(starts, texts, even, dirty))
+    Ok(FragmentStore::new(starts, texts, even, dirty))
 }

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::plan::{Op, Plans, Program, Tokens};
 use crate::pytext::TextColumn;
 use crate::render::copying::Sources;
-use crate::render::fragments::{Parts, Runs, Tables};
+use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, Runs};
 use crate::render::input::Batch;
 use crate::render::memory::{Bytes, Texts};
 use crate::threads;
@@ -51,16 +51,17 @@ struct Column {
 /// What the host stops it with.
 pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
     let programs: Vec<&Program> = plans.all.iter().flat_map(|plan| &plan.programs).map(|p| &**p).collect();
-    let plain = |program: &&Program| !program.always && program.guards.is_empty() && program.examples.is_empty();
+    let plain = |program: &&Program| !program.always && program.guards.is_empty() && program.fragments.is_empty();
     if plans.each.is_some() || programs.is_empty() || !programs.iter().all(plain) {
         return Ok(Attempt::No);
     }
     let Some(unread) = Unread::new(batch, &programs) else { return Ok(Attempt::No) };
-    let none = Parts::default();
-    let (tables, runs) = (Tables::new(&none, 0), Runs::default());
+    let none = FragmentStore::default();
+    let fragments = FragmentStores { renderer: &none, batch: &none };
+    let (tables, runs) = (LengthTables::new(fragments, 0), Runs::default());
     // A column that is read already was looked through too, and nothing was found.
     let lookup = |column: usize| unread.columns.get(&column).map_or_else(|| batch.texts(column), |own| Ok(&own.texts));
-    let sources = Sources { texts: &lookup, parts: &none, runs: &runs };
+    let sources = Sources { texts: &lookup, fragments, runs: &runs };
     let ready: Vec<Ready> =
         programs.iter().map(|p| Ready::new(p, sources, Vec::new(), &tables)).collect::<Result<_>>()?;
     let Some(lengths) = ready.iter().map(Ready::plain).collect::<Option<Vec<&Lengths>>>() else {

@@ -5,7 +5,7 @@ use super::recursive_fill::Nest;
 use super::replace::whole;
 use crate::error::Result;
 use crate::plan::{Program, Seg, Unit};
-use crate::render::fragments::Parts;
+use crate::render::fragments::FragmentStores;
 use crate::render::input::Batch;
 use crate::role::Join;
 use crate::template::{Atom, Text};
@@ -39,7 +39,7 @@ impl<'a> Filler<'a> {
         program: &Program,
         row: usize,
         shots: &[u32],
-        parts: &Parts,
+        fragments: FragmentStores,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let batch = self.batch;
@@ -54,11 +54,11 @@ impl<'a> Filler<'a> {
                     out.extend_from_slice(match seg {
                         Seg::Lit(s, _) => s.as_bytes(),
                         Seg::Field(column) => batch.field(*column, row)?,
-                        Seg::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
+                        Seg::Fragment(place) => fragments.bytes(*place, shots),
                     });
                 }
-            } else if !self.nest.unit(one, row, shots, parts, out)? {
-                self.by_columns(one, row, shots, parts)?;
+            } else if !self.nest.unit(one, row, shots, fragments, out)? {
+                self.by_columns(one, row, shots, fragments)?;
                 out.extend_from_slice(&self.text);
             }
             if out.len() == text {
@@ -69,13 +69,13 @@ impl<'a> Filler<'a> {
     }
 
     /// The text of a unit into `self.text`, one column after the other.
-    fn by_columns(&mut self, unit: &Unit, row: usize, shots: &[u32], parts: &Parts) -> Result<()> {
+    fn by_columns(&mut self, unit: &Unit, row: usize, shots: &[u32], fragments: FragmentStores) -> Result<()> {
         let (batch, text) = (self.batch, &mut self.text);
         text.clear();
         for atom in unit.text.atoms.iter() {
             text.extend_from_slice(match atom {
                 Atom::Lit(s, _) => s.as_bytes(),
-                Atom::Example { slot, part } => parts.bytes(shots[*slot as usize], *part),
+                Atom::Fragment(place) => fragments.bytes(*place, shots),
                 Atom::Field(name) => batch.named(name, row)?,
             });
         }

@@ -12,7 +12,7 @@ use super::placeholder_index::Sites;
 use crate::error::Result;
 use crate::plan::{Seg, Unit};
 use crate::render::copying::Step;
-use crate::render::fragments::Parts;
+use crate::render::fragments::FragmentStores;
 use crate::render::input::Batch;
 
 /// Placeholders that are filled in between two looks at signals.
@@ -55,7 +55,14 @@ impl<'a> Nest<'a> {
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn unit(&mut self, unit: &Unit, row: usize, shots: &[u32], parts: &Parts, out: &mut Vec<u8>) -> Result<bool> {
+    pub fn unit(
+        &mut self,
+        unit: &Unit,
+        row: usize,
+        shots: &[u32],
+        fragments: FragmentStores,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         if !unit.nests {
             return Ok(false);
         }
@@ -68,7 +75,7 @@ impl<'a> Nest<'a> {
         for seg in &unit.segs {
             match seg {
                 Seg::Lit(s, _) => out.extend_from_slice(s.as_bytes()),
-                Seg::Example { slot, part } => out.extend_from_slice(parts.bytes(shots[*slot as usize], *part)),
+                Seg::Fragment(place) => out.extend_from_slice(fragments.bytes(*place, shots)),
                 Seg::Field(column) => fine = self.fill(*column, row, DEPTH, out)?,
             }
             if !fine {

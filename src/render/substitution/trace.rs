@@ -28,7 +28,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -
     for atom in text.atoms.iter() {
         match atom {
             Atom::Lit(s, origin) => now.push((s.clone(), origin.clone())),
-            Atom::Example { .. } => {}
+            Atom::Fragment(_) => {}
             Atom::Field(name) => {
                 let value = String::from_utf8_lossy(batch.named(name, row)?).into();
                 let origin = Origin { source: Source::Field, column: Some(name.clone()), ..Origin::default() };

@@ -4,23 +4,12 @@
 //! for all requests that hold them. So a request has as many places as pairs, and after them one for each reply.
 
 use super::config::Config;
-use super::recipe::dialogue_request;
+use super::infer_mode::InferMode;
+use super::leave::leave;
 use crate::error::Result;
+use crate::output::Prompt;
 use crate::role::Request;
-use crate::template::{Entry, Item, Text, Turn, Turns};
-
-/// Which requests a conversation gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InferMode {
-    /// The whole conversation at once: an inferencer that knows no turns.
-    Whole,
-    /// One a turn, with the true answers before it.
-    EveryWithGt,
-    /// The last turn's.
-    Last,
-    /// One a turn, with the model's own replies before it.
-    Every,
-}
+use crate::template::{Entry, FragmentSet, Item, Text, Turn, Turns};
 
 /// The end of a request: the pair and the item of its round that the model is to write; None for whole conversations.
 pub type Cut = Option<(usize, usize)>;
@@ -31,8 +20,7 @@ pub type Cut = Option<(usize, usize)>;
 /// # Errors
 ///
 /// `TemplateError` for whatever the parser refuses.
-pub fn turn_recipe(turns: &Turns, config: &Config, pairs: usize, cut: Cut, replies: bool) -> Result<Request> {
-    let mut items = Vec::new();
+pub fn build_turn_request(turns: &Turns, config: &Config, pairs: usize, cut: Cut, replies: bool) -> Result<Request> {
     let finished = |item: &Item| match item {
         Item::Turn(turn) => {
             let mut part = 0;
@@ -40,14 +28,20 @@ pub fn turn_recipe(turns: &Turns, config: &Config, pairs: usize, cut: Cut, repli
         }
         other => other.clone(),
     };
-    let open = |section, items: &mut Vec<Item>| items.push(Item::Marker { section, opens: true });
-    let close = |section, items: &mut Vec<Item>| items.push(Item::Marker { section, opens: false });
-    if let Some(begin) = &turns.dialogue.begin {
-        open("begin", &mut items);
-        items.extend(begin.iter().map(finished));
-        close("begin", &mut items);
+    let mut items = Vec::new();
+    for (section, own) in turns.dialogue.sections() {
+        if section == "round" {
+            Item::section(section, pair_turns(turns, pairs, cut, replies), &mut items);
+        } else {
+            Item::section(section, own.iter().map(finished).collect(), &mut items);
+        }
     }
-    open("round", &mut items);
+    leave(config, Prompt::Dialogue(items, true))
+}
+
+/// The turns of the pairs up to the cut.
+fn pair_turns(turns: &Turns, pairs: usize, cut: Cut, replies: bool) -> Vec<Item> {
+    let mut out = Vec::new();
     let mut reply = pairs as u32;
     for pair in 0..pairs {
         let mut part = 0;
@@ -57,21 +51,15 @@ pub fn turn_recipe(turns: &Turns, config: &Config, pairs: usize, cut: Cut, repli
             }
             let Item::Turn(turn) = item else { continue };
             let slot = pair as u32;
-            let mut turn = with_texts(turn, &mut part, |part, _| example(slot, part));
+            let mut turn = with_texts(turn, &mut part, |part, _| fragment(slot, part));
             if replies && turns.bots.contains(&n) {
-                set_prompt(&mut turn, example(reply, 0));
+                set_prompt(&mut turn, fragment(reply, 0));
                 reply += 1;
             }
-            items.push(Item::Turn(turn));
+            out.push(Item::Turn(turn));
         }
     }
-    close("round", &mut items);
-    if let Some(end) = &turns.dialogue.end {
-        open("end", &mut items);
-        items.extend(end.iter().map(finished));
-        close("end", &mut items);
-    }
-    dialogue_request(config, items, true)
+    out
 }
 
 /// Requests that have all that a conversation's requests can have: none of its turns, the first pairs of it cut behind each
@@ -81,11 +69,11 @@ pub fn turn_shapes(turns: &Turns, config: &Config) -> Vec<Request> {
     let shapes = [(0, None), (2, None)].into_iter().chain(cuts);
     let replies = config.infer_mode == InferMode::Every;
     // What the parser refuses is said when it is asked for.
-    shapes.filter_map(|(pairs, cut)| turn_recipe(turns, config, pairs, cut, replies).ok()).collect()
+    shapes.filter_map(|(pairs, cut)| build_turn_request(turns, config, pairs, cut, replies).ok()).collect()
 }
 
-fn example(slot: u32, part: u32) -> Text {
-    Text::example(slot, part).finished()
+fn fragment(slot: u32, part: u32) -> Text {
+    Text::fragment(FragmentSet::Batch, slot, part).finished()
 }
 
 fn with_texts(turn: &Turn, part: &mut u32, mut text: impl FnMut(u32, &Text) -> Text) -> Turn {

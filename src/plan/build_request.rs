@@ -5,21 +5,19 @@
 
 use std::sync::Arc;
 
-use super::chat::chat_shape;
-use super::config::{Config, Mode, Output};
-use super::example::{ExampleForm, columns_text};
+use super::chat_request::chat_shape;
+use super::config::{Config, Mode};
+use super::example::{ExampleForm, between, columns_text};
+use super::infer_mode::InferMode;
+use super::leave::leave;
 use super::retriever::Choice;
 use super::segment::Substitution;
-use super::turns::{InferMode, turn_recipe};
+use super::turn_request::build_turn_request;
 use crate::error::{Code, Error, Result};
 use crate::near::meant_as;
-use crate::role::{
-    Join, MergeMeta, Message, MetaTemplate, Piece, Request, Slot, alone, joined, joined_parts, merge_raw, meta_content,
-    meta_message, to_messages, to_text,
-};
-use crate::template::{
-    Body, Dialogue, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text,
-};
+use crate::output::Prompt;
+use crate::role::{Message, Piece, Request, prompt_list};
+use crate::template::{Body, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text};
 use crate::value::Value;
 
 /// The examples of one sample, joined.
@@ -38,46 +36,35 @@ pub enum Ice {
 /// # Errors
 ///
 /// `TemplateError` for whatever the harness refuses on its way.
-pub fn recipe(config: &Config, label: Option<&Value>, shots: &[ExampleForm]) -> Result<Request> {
-    let ice = join_examples(config, shots)?;
-    let mut request = body_request(config, label, &ice)?;
-    let end = &config.retriever.prompt_eos_token;
-    if end.truthy()
-        && let Request::Text(pieces) = &mut request
-    {
-        pieces.push(Piece::new(between(end, "prompt_eos_token")?.finished()));
-    }
-    Ok(request)
-}
-
-fn body_request(config: &Config, label: Option<&Value>, ice: &Ice) -> Result<Request> {
+pub fn build_request(config: &Config, label: Option<&Value>, examples: &[ExampleForm]) -> Result<Request> {
+    let ice = join_examples(config, examples)?;
     match config.main() {
         Template::Raw(raw) => {
             check_ice_token(config)?;
-            raw_request(config, raw, ice)
+            leave(config, raw_prompt(config, raw, &ice))
         }
         Template::Prompt(prompt) => {
             check_ice_token(config)?;
-            prompt_request(config, prompt, label, ice)
+            leave(config, filled_prompt(config, prompt, label, &ice)?)
         }
         Template::Turns(turns) => {
             check_ice_token(config)?;
             // The examples are ignored; the shape of a conversation shows with its first turn.
             let cut = (config.infer_mode != InferMode::Whole && turns.count(1) > 0).then(|| turns.cut(0));
-            turn_recipe(turns, config, 1, cut, false)
+            build_turn_request(turns, config, 1, cut, false)
         }
         Template::Media(media) => {
             check_ice_token(config)?;
             // The examples are ignored, and nothing is masked.
-            dialogue_request(config, sections(&media.dialogue), true)
+            leave(config, Prompt::Dialogue(media.dialogue.items(), true))
         }
-        Template::Columns(names) => columns_request(config, names, label, ice),
+        Template::Columns(names) => leave(config, columns_prompt(config, names, label, &ice)?),
         Template::Chat(_) => chat_shape(config),
     }
 }
 
 /// Without a template: the examples, the input columns, and what is to be generated or scored.
-fn columns_request(config: &Config, names: &[String], label: Option<&Value>, ice: &Ice) -> Result<Request> {
+fn columns_prompt(config: &Config, names: &[String], label: Option<&Value>, ice: &Ice) -> Result<Prompt<'static>> {
     let Ice::Str(examples) = ice else { return Err(not_into_string("prompt_template")) };
     let origin = Origin { source: Source::PromptTemplate, ..Origin::default() };
     let mut text = examples.clone().finished();
@@ -86,7 +73,7 @@ fn columns_request(config: &Config, names: &[String], label: Option<&Value>, ice
         (Mode::Ppl, Some(label)) => Text::lit(format!(" {}", label.python_str()), origin),
         _ => Text::lit(config.gen_field_replace_token.clone(), Origin { source: Source::Masked, ..origin }),
     });
-    Ok(Request::Text(vec![Piece::new(text)]))
+    Ok(Prompt::Text(vec![Piece::new(text)]))
 }
 
 /// An ICE template next to the prompt template wants an ICE token there, even without examples.
@@ -100,7 +87,7 @@ fn check_ice_token(config: &Config) -> Result<()> {
             let message = "an ICE template is given, so the prompt template needs an ice_token";
             missing("prompt_template.ice_token", &format!("{message}{hint}"))
         }
-        // Documented: alone and zero-shot, an ICE template is a prompt template like any other.
+        // Documented: alone and zero-example, an ICE template is a prompt template like any other.
         (None, Some(ice))
             if ice.ice_token().is_none()
                 && !(config.retriever.choice == Choice::Zero && config.dialect.ice_alone_without_token()) =>
@@ -111,10 +98,10 @@ fn check_ice_token(config: &Config) -> Result<()> {
     }
 }
 
-fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
+fn join_examples(config: &Config, examples: &[ExampleForm]) -> Result<Ice> {
     let (mut separator, mut end) = (config.retriever.ice_separator.clone(), config.retriever.ice_eos_token.clone());
     match &config.ice {
-        None if !shots.is_empty() && !config.dialect.renders_without_template() => {
+        None if !examples.is_empty() && !config.dialect.renders_without_template() => {
             return Err(Error::template(
                 Code::MissingIceTemplate,
                 "ice_template",
@@ -123,7 +110,7 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
             ));
         }
         Some(Template::Raw(_)) => {
-            let messages = shots.iter().flat_map(|shot| match shot {
+            let messages = examples.iter().flat_map(|example| match example {
                 ExampleForm::Messages(items) => items.clone(),
                 _ => Vec::new(),
             });
@@ -136,10 +123,10 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
         }
         _ => {}
     }
-    if matches!(shots.first(), Some(ExampleForm::Items(_))) {
+    if matches!(examples.first(), Some(ExampleForm::Items(_))) {
         let mut items = Vec::new();
-        for shot in shots {
-            match shot {
+        for example in examples {
+            match example {
                 ExampleForm::Items(own) => {
                     items.extend(own.iter().cloned());
                     if separator.truthy() {
@@ -165,8 +152,8 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
     }
     let (separator, end) = (between(&separator, "ice_separator")?, between(&end, "ice_eos_token")?);
     let mut out = Text::default();
-    for (n, shot) in shots.iter().enumerate() {
-        let ExampleForm::Str(text) = shot else {
+    for (n, example) in examples.iter().enumerate() {
+        let ExampleForm::Str(text) = example else {
             return Err(Error::template(
                 Code::IncompatibleExamples,
                 "ice_template",
@@ -182,19 +169,12 @@ fn join_examples(config: &Config, shots: &[ExampleForm]) -> Result<Ice> {
     Ok(Ice::Str(out))
 }
 
-/// What stands between examples, or behind them.
-fn between(value: &Value, key: &str) -> Result<Text> {
-    match value {
-        Value::Str(s) => Ok(Text::lit(s.clone(), Origin { source: Source::Separator, ..Origin::default() })),
-        other => Err(Error::template(
-            Code::WrongType,
-            format!("retriever.{key}"),
-            format!("expected a str, found {}", other.type_name()),
-        )),
-    }
-}
-
-fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value>, ice: &Ice) -> Result<Request> {
+fn filled_prompt(
+    config: &Config,
+    prompt: &PromptTemplate,
+    label: Option<&Value>,
+    ice: &Ice,
+) -> Result<Prompt<'static>> {
     let generation = config.mode == Mode::Gen;
     let body = match label {
         // In generation it is the sample's own body that a label chooses.
@@ -235,10 +215,10 @@ fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value
                     _ => return Err(not_into_string(&prompt.path)),
                 };
             }
-            Ok(Request::Text(vec![Piece::new(text)]))
+            Ok(Prompt::Text(vec![Piece::new(text)]))
         }
         Body::Dialogue(dialogue) => {
-            let mut items = sections(dialogue);
+            let mut items = dialogue.items();
             if swap.is_some() {
                 for item in &mut items {
                     match item {
@@ -257,23 +237,9 @@ fn prompt_request(config: &Config, prompt: &PromptTemplate, label: Option<&Value
             for (token, by) in steps {
                 items = replace(config, items, token, by)?;
             }
-            dialogue_request(config, items, generation)
+            Ok(Prompt::Dialogue(items, generation))
         }
     }
-}
-
-/// A dialogue as a prompt list: its items between section markers.
-fn sections(dialogue: &Dialogue) -> Vec<Item> {
-    let mut items = Vec::new();
-    let all =
-        [("begin", dialogue.begin.as_deref()), ("round", Some(&*dialogue.round)), ("end", dialogue.end.as_deref())];
-    for (section, inner) in all {
-        let Some(inner) = inner else { continue };
-        items.push(Item::Marker { section, opens: true });
-        items.extend_from_slice(inner);
-        items.push(Item::Marker { section, opens: false });
-    }
-    items
 }
 
 fn not_into_string(path: &str) -> Error {
@@ -338,65 +304,8 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
     Ok(out)
 }
 
-/// A prompt list, parsed as the configuration's output wants it.
-pub(super) fn dialogue_request(config: &Config, items: Vec<Item>, generation: bool) -> Result<Request> {
-    for item in &items {
-        if let Item::Bad(error) = item {
-            return Err(error.clone());
-        }
-    }
-    match (config.output, &config.meta) {
-        (Output::PromptList, _) => Ok(Request::List(prompt_list(items))),
-        (_, None) if config.dialect.turns_stand_alone() => Ok(Request::Text(alone(&items)?)),
-        (Output::Text, None) => Ok(Request::Text(joined(&items)?)),
-        (_, None) => {
-            let parts = if config.dialect.speaks_parts() { joined_parts(&items)? } else { None };
-            parts.map_or_else(|| Ok(Request::Text(joined(&items)?)), Ok)
-        }
-        (Output::Text, Some(MetaTemplate::Rounds(meta))) => Ok(Request::Text(to_text(&items, meta, generation)?)),
-        (_, Some(MetaTemplate::Rounds(meta))) => {
-            Ok(Request::List(to_messages(&items, meta, generation, config.dialect)?))
-        }
-        (_, Some(MetaTemplate::Messages(_))) => Err(Error::template(
-            Code::WrongMetaTemplateForm,
-            "meta_template",
-            "the list form is for raw messages; a dialogue needs a dict with a round",
-        )),
-    }
-}
-
-fn prompt_list(items: Vec<Item>) -> Vec<Message> {
-    items
-        .into_iter()
-        .filter_map(|item| match item {
-            Item::Marker { .. } | Item::Bad(_) => None,
-            Item::Turn(turn) if turn.is_marker() => None,
-            Item::Str(text) => Some(Message::Bare(vec![Piece { text, join: Join::None }])),
-            Item::Turn(turn) => Some(message(turn.keys, false)),
-        })
-        .collect()
-}
-
-/// A turn or message as it goes into a request; `finished` where no field is filled in any more.
-pub fn message(keys: Vec<(Arc<str>, Entry)>, finished: bool) -> Message {
-    Message::Dict(
-        keys.into_iter()
-            .map(|(name, entry)| {
-                let slot = match entry {
-                    Entry::Text(text) => Slot::Text(vec![Piece::new(if finished { text.finished() } else { text })]),
-                    Entry::Const(value) => Slot::Const(value),
-                    Entry::Media(media) => Slot::Parts(media),
-                    // Of meta templates alone, whose roles are no messages.
-                    Entry::Bad(_) => Slot::Const(Value::None),
-                };
-                (name, slot)
-            })
-            .collect(),
-    )
-}
-
 /// What a raw message says is a text even where nothing is filled in.
-fn said(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
+fn content_as_text(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
     for (name, entry) in &mut keys {
         if let (true, Entry::Const(Value::Str(s))) = (&**name == "content", &*entry) {
             *entry =
@@ -406,14 +315,14 @@ fn said(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
     keys
 }
 
-fn raw_request(config: &Config, raw: &RawTemplate, ice: &Ice) -> Result<Request> {
+fn raw_prompt(config: &Config, raw: &RawTemplate, ice: &Ice) -> Prompt<'static> {
     let raw_message = |item: &RawItem, finished: bool| match item {
-        RawItem::Message(turn) => Some(message(said(turn.keys.clone()), finished)),
+        RawItem::Message(turn) => Some(Message::of_keys(content_as_text(turn.keys.clone()), finished)),
         RawItem::Expand(column) => Some(Message::Expand { column: column.as_str().into() }),
         RawItem::Str(_) => None,
     };
     let mut messages: Vec<Message> = Vec::new();
-    let mut sections = false;
+    let mut has_sections = false;
     for item in &raw.items {
         match item {
             RawItem::Str(s) if config.mode == Mode::Gen && raw.ice_token.as_deref() == Some(s) => match ice {
@@ -421,104 +330,12 @@ fn raw_request(config: &Config, raw: &RawTemplate, ice: &Ice) -> Result<Request>
                 Ice::Str(_) => {}
                 Ice::Messages(items) => messages.extend(items.iter().filter_map(|item| raw_message(item, true))),
                 Ice::Items(items) => {
-                    sections |= !items.is_empty();
-                    messages.extend(prompt_list(items.clone()).into_iter().map(finished));
+                    has_sections |= !items.is_empty();
+                    messages.extend(prompt_list(items.clone()).into_iter().map(Message::finished));
                 }
             },
             other => messages.extend(raw_message(other, false)),
         }
     }
-    if config.output == Output::PromptList {
-        return Ok(Request::List(messages));
-    }
-    // An empty list goes through the language model's parser; messages of a column may be none.
-    if config.output == Output::Text && messages.iter().any(|m| !matches!(m, Message::Expand { .. })) {
-        return Err(Error::template(
-            Code::NoTextForm,
-            "output",
-            "raw messages have no text form: a language model's parser refuses them; use output=\"messages\"",
-        ));
-    }
-    if sections {
-        return Err(Error::template(
-            Code::IncompatibleExamples,
-            "ice_template",
-            "examples of a dialogue can't stand among raw messages; give the ICE template as a RawPromptTemplate",
-        ));
-    }
-    for message in &messages {
-        let complete = message.get("role").is_some() && message.get("content").is_some();
-        if !complete && !matches!(message, Message::Expand { .. }) {
-            return Err(Error::template(Code::IncompleteMessage, "prompt_template", "a message lacks role or content"));
-        }
-    }
-    // With expanded columns the roles come with the rows: merged when they are known.
-    if messages.iter().any(|m| matches!(m, Message::Expand { .. })) {
-        return Ok(Request::List(messages));
-    }
-    Ok(Request::List(merge_meta(config, messages)?))
-}
-
-/// Merge a list-form meta template into messages whose roles are all known.
-///
-/// # Errors
-///
-/// `TemplateError` where two contents that are no strings would have to be joined.
-pub fn merge_meta(config: &Config, messages: Vec<Message>) -> Result<Vec<Message>> {
-    let (Some(MetaTemplate::Messages(meta)), false) = (&config.meta, messages.is_empty()) else { return Ok(messages) };
-    let name = |role: Option<&Value>| role.and_then(Value::as_str).map(str::to_owned);
-    let meta_roles: Vec<_> =
-        meta.iter().map(|keys| name(keys.iter().find(|(k, _)| &**k == "role").map(|(_, v)| v))).collect();
-    let roles: Vec<_> = messages.iter().map(|m| name(m.role())).collect();
-    let mut out = Vec::new();
-    for step in merge_raw(&meta_roles, &roles) {
-        out.push(match step {
-            MergeMeta::Keep(at) => messages[at].clone(),
-            MergeMeta::Insert(m) => meta_message(&meta[m]),
-            MergeMeta::Prefix(m, at) => prefixed(messages[at].clone(), meta_content(&meta[m], m)?)?,
-        });
-    }
-    Ok(out)
-}
-
-fn finished(message: Message) -> Message {
-    let finish = |pieces: Vec<Piece>| -> Vec<Piece> {
-        pieces.into_iter().map(|p| Piece { text: p.text.finished(), ..p }).collect()
-    };
-    match message {
-        Message::Dict(keys) => Message::Dict(
-            keys.into_iter()
-                .map(|(k, slot)| match slot {
-                    Slot::Text(pieces) => (k, Slot::Text(finish(pieces))),
-                    other => (k, other),
-                })
-                .collect(),
-        ),
-        Message::Bare(pieces) => Message::Bare(finish(pieces)),
-        expand @ Message::Expand { .. } => expand,
-    }
-}
-
-/// The list-form meta template's content before a message's own.
-fn prefixed(message: Message, content: &str) -> Result<Message> {
-    let role = message.role().and_then(Value::as_text).cloned();
-    let Message::Dict(mut keys) = message else { return Ok(message) };
-    for (name, slot) in &mut keys {
-        if &**name == "content" {
-            match slot {
-                Slot::Text(pieces) => {
-                    pieces.insert(0, Piece::fixed(content, Source::MetaTemplate, role.as_ref()));
-                }
-                other => {
-                    let found = if let Slot::Const(value) = other { value.type_name() } else { "a list of parts" };
-                    return Err(Error::template(
-                        Code::UnmergeableContent,
-                        "prompt_template",
-                        format!("the content to merge with the meta template's must be a str, found {found}"),
-                    ));
-                }
-            }
-        }
-    }
-    Ok(Message::Dict(keys))
+    Prompt::Messages { messages, has_sections }
 }

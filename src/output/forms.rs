@@ -1,0 +1,17 @@
+//! All forms of output.
+
+use super::form::OutputForm;
+use super::{messages, messages_json, prompt_list, text};
+
+/// Every form, in the order in which errors list them.
+pub static FORMS: [&OutputForm; 4] = [&text::FORM, &messages::FORM, &prompt_list::FORM, &messages_json::FORM];
+
+/// The form of that name.
+pub fn form(name: &str) -> Option<&'static OutputForm> {
+    FORMS.into_iter().find(|form| form.name == name)
+}
+
+/// The form of a configuration that names none: messages where an API is spoken to, else text.
+pub fn default_form(speaks_api: bool) -> &'static OutputForm {
+    if speaks_api { &messages::FORM } else { &text::FORM }
+}

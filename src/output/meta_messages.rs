@@ -1,0 +1,140 @@
+//! The list form of a meta template, merged into raw messages.
+
+use std::sync::Arc;
+
+use crate::error::{Code, Error, Result};
+use crate::role::{Message, MetaTemplate, Piece, Slot};
+use crate::template::{Source, keys};
+use crate::value::Value;
+
+/// Merge a list-form meta template into messages whose roles are all known.
+///
+/// # Errors
+///
+/// `TemplateError` where two contents that are no strings would have to be joined.
+pub(super) fn merge_meta(meta: Option<&MetaTemplate>, messages: Vec<Message>) -> Result<Vec<Message>> {
+    let (Some(MetaTemplate::Messages(meta)), false) = (meta, messages.is_empty()) else { return Ok(messages) };
+    let name = |role: Option<&Value>| role.and_then(Value::as_str).map(str::to_owned);
+    let meta_roles: Vec<_> =
+        meta.iter().map(|keys| name(keys.iter().find(|(k, _)| &**k == keys::ROLE).map(|(_, v)| v))).collect();
+    let roles: Vec<_> = messages.iter().map(|m| name(m.role())).collect();
+    let mut out = Vec::new();
+    for step in merge_steps(&meta_roles, &roles) {
+        out.push(match step {
+            MergeStep::Keep(at) => messages[at].clone(),
+            MergeStep::Insert(m) => meta_message(&meta[m]),
+            MergeStep::Prefix(m, at) => prefixed(messages[at].clone(), meta_content(&meta[m], m)?)?,
+        });
+    }
+    Ok(out)
+}
+
+/// One step of merging a list-form meta template into messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MergeStep {
+    /// The message stays as it is.
+    Keep(usize),
+    /// The meta template's message of this number is put in.
+    Insert(usize),
+    /// The meta template's content goes before the message's: meta number, message number.
+    Prefix(usize, usize),
+}
+
+/// How a list-form meta template with roles `meta` merges into messages with roles `messages`: equal roles at the same
+/// position merge, a role that still comes is waited for, any other is put in.
+fn merge_steps<T: PartialEq>(meta: &[T], messages: &[T]) -> Vec<MergeStep> {
+    let mut out = Vec::with_capacity(meta.len() + messages.len());
+    let mut at = 0;
+    for (m, role) in meta.iter().enumerate() {
+        loop {
+            if messages.get(at) == Some(role) {
+                out.push(MergeStep::Prefix(m, at));
+                at += 1;
+            } else if messages[at..].contains(role) {
+                out.push(MergeStep::Keep(at));
+                at += 1;
+                continue;
+            } else {
+                out.push(MergeStep::Insert(m));
+            }
+            break;
+        }
+    }
+    out.extend((at..messages.len()).map(MergeStep::Keep));
+    out
+}
+
+/// A message of a list-form meta template.
+fn meta_message(keys: &[(Arc<str>, Value)]) -> Message {
+    let role = keys.iter().find(|(k, _)| &**k == keys::ROLE).and_then(|(_, v)| v.as_text());
+    Message::Dict(
+        keys.iter()
+            .map(|(name, value)| {
+                let slot = match value {
+                    Value::Str(s) if &**name == keys::CONTENT => {
+                        Slot::Text(vec![Piece::fixed(s.clone(), Source::MetaTemplate, role)])
+                    }
+                    other => Slot::Const(other.clone()),
+                };
+                (name.clone(), slot)
+            })
+            .collect(),
+    )
+}
+
+/// The content of a message of a list-form meta template, to go before another's.
+///
+/// # Errors
+///
+/// `TemplateError` if it has none, or one that is no string.
+fn meta_content(keys: &[(Arc<str>, Value)], number: usize) -> Result<&str> {
+    match keys.iter().find(|(k, _)| &**k == keys::CONTENT) {
+        Some((_, Value::Str(s))) => Ok(s),
+        _ => Err(Error::template(
+            Code::UnmergeableContent,
+            format!("meta_template[{number}].content"),
+            "a str is needed to merge it with the dataset's message",
+        )),
+    }
+}
+
+/// The list-form meta template's content before a message's own.
+fn prefixed(message: Message, content: &str) -> Result<Message> {
+    let role = message.role().and_then(Value::as_text).cloned();
+    let prefix = Piece::fixed(content, Source::MetaTemplate, role.as_ref());
+    match message {
+        Message::Dict(mut own) => {
+            match own.iter_mut().find(|(name, _)| &**name == keys::CONTENT) {
+                Some((_, Slot::Text(pieces))) => pieces.insert(0, prefix),
+                Some((_, Slot::Const(value))) => return Err(unmergeable(value.type_name())),
+                Some((_, Slot::Parts(_))) => return Err(unmergeable("a list of parts")),
+                None => {}
+            }
+            Ok(Message::Dict(own))
+        }
+        Message::Element(mut element) => {
+            element.content.as_mut().map_err(|found| unmergeable(found))?.insert(0, prefix);
+            Ok(Message::Element(element))
+        }
+        other => Ok(other),
+    }
+}
+
+fn unmergeable(found: &str) -> Error {
+    let message = format!("the content to merge with the meta template's must be a str, found {found}");
+    Error::template(Code::UnmergeableContent, "prompt_template", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use MergeStep::{Insert, Keep, Prefix};
+
+    #[test]
+    fn equal_roles_merge_and_missing_ones_are_put_in() {
+        assert_eq!(merge_steps(&["system"], &["user"]), [Insert(0), Keep(0)]);
+        assert_eq!(merge_steps(&["system", "user"], &["user", "assistant"]), [Insert(0), Prefix(1, 0), Keep(1)]);
+        assert_eq!(merge_steps(&["user"], &["system", "user"]), [Keep(0), Prefix(0, 1)]);
+        assert_eq!(merge_steps(&["assistant", "user"], &["user"]), [Insert(0), Prefix(1, 0)]);
+    }
+}

@@ -1,0 +1,17 @@
+//! The way out: what templates gave becomes a request, in the form that was asked for.
+//!
+//! Whatever renders a sample (a template with its examples, a conversation, a chat) ends in a `Prompt`, and every prompt
+//! leaves by its [`OutputForm`]: `text`, `messages`, `messages_json` and `prompt_list` are a file each, and a line in
+//! [`FORMS`]. A form lays a prompt over the meta template, or hands it on as it is; one that goes on from messages calls
+//! [`messages::request`] first and changes what it gives. `meta_messages` merges meta templates in the list form.
+
+mod form;
+mod forms;
+mod messages;
+mod messages_json;
+mod meta_messages;
+mod prompt_list;
+mod text;
+
+pub use form::{ModelSide, OutputForm, Parser, Prompt};
+pub use forms::{FORMS, default_form, form};

@@ -1,0 +1,57 @@
+//! `output="text"`: what a language model's parser returns.
+
+use super::form::{ModelSide, OutputForm, Parser, Prompt};
+use super::messages::raw_messages;
+use crate::error::{Code, Error, Result};
+use crate::role::{Message, MetaTemplate, Piece, Request, chat_text, concatenated, joined_by_lines, to_text};
+use crate::template::Item;
+
+pub(super) static FORM: OutputForm = OutputForm { name: "text", parser: Parser::Text, json: false, request };
+
+fn request(side: ModelSide, prompt: Prompt) -> Result<Request> {
+    match prompt {
+        Prompt::Text(pieces) => Ok(Request::Text(pieces)),
+        Prompt::Dialogue(items, generation) => Ok(Request::Text(dialogue(side, &items, generation)?)),
+        // An empty list goes through the language model's parser; messages of a column may be none.
+        Prompt::Messages { messages, .. } if messages.iter().any(|m| !matches!(m, Message::Expand { .. })) => {
+            Err(Error::template(
+                Code::NoTextForm,
+                "output",
+                "raw messages have no text form: a language model's parser refuses them; use output=\"messages\"",
+            ))
+        }
+        Prompt::Messages { messages, has_sections } => raw_messages(side, messages, has_sections),
+        // The harness's parser gives an empty list, which a text model can't take and a string column can't hold.
+        Prompt::Chat(history) if history.is_empty() => Err(Error::render(
+            Code::NoMessages,
+            "the chat begins with the assistant, so there is no message to make a text of",
+        )),
+        Prompt::Chat(history) => Ok(Request::Text(chat_text(history, side.rounds_for_chat()?)?)),
+    }
+}
+
+fn dialogue(side: ModelSide, items: &[Item], generation: bool) -> Result<Vec<Piece>> {
+    match side.meta {
+        None => without_meta(side, items),
+        Some(MetaTemplate::Rounds(meta)) => to_text(items, meta, generation),
+        Some(MetaTemplate::Messages(_)) => Err(wrong_meta_form()),
+    }
+}
+
+/// The text of a dialogue that meets no meta template.
+///
+/// # Errors
+///
+/// `TemplateError` for an item that can't be rendered.
+pub(super) fn without_meta(side: ModelSide, items: &[Item]) -> Result<Vec<Piece>> {
+    if side.dialect.turns_stand_alone() { concatenated(items) } else { joined_by_lines(items) }
+}
+
+/// A meta template in the list form, where a dialogue meets it.
+pub(super) fn wrong_meta_form() -> Error {
+    Error::template(
+        Code::WrongMetaTemplateForm,
+        "meta_template",
+        "the list form is for raw messages; a dialogue needs a dict with a round",
+    )
+}

@@ -1,0 +1,43 @@
+//! The one door: every request leaves through the form of output, and gets what comes behind it.
+
+use super::config::Config;
+use super::example::between;
+use crate::error::Result;
+use crate::output::{ModelSide, Parser, Prompt};
+use crate::role::{Message, MetaTemplate, Piece, Request};
+
+/// The request that a prompt becomes, whatever rendered it.
+///
+/// # Errors
+///
+/// `TemplateError` for whatever the parser refuses, and for a `prompt_eos_token` that is no string.
+pub(super) fn leave(config: &Config, prompt: Prompt) -> Result<Request> {
+    let mut request = config.output.request(model_side(config), prompt)?;
+    let end = &config.retriever.prompt_eos_token;
+    if end.truthy()
+        && let Request::Text(pieces) = &mut request
+    {
+        pieces.push(Piece::new(between(end, "prompt_eos_token")?.finished()));
+    }
+    Ok(request)
+}
+
+/// The request of messages whose roles came with a row: raw messages that a column brought.
+///
+/// # Errors
+///
+/// As for messages of the configuration.
+pub fn leave_opened(config: &Config, messages: Vec<Message>) -> Result<Request> {
+    leave(config, Prompt::Messages { messages, has_sections: false })
+}
+
+/// Whether messages that a column brings have to be opened on their way out: what becomes of them goes by who speaks.
+pub fn opens_columns(config: &Config) -> bool {
+    config.output.parser == Parser::Messages
+        && matches!(&config.meta, Some(MetaTemplate::Messages(items)) if !items.is_empty())
+}
+
+/// The model's side of a configuration.
+pub(super) fn model_side(config: &Config) -> ModelSide<'_> {
+    ModelSide { meta: config.meta.as_ref(), dialect: config.dialect }
+}

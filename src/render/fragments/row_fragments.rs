@@ -1,0 +1,21 @@
+//! Which fragments each row shows.
+
+/// The fragments of each row.
+#[derive(Debug, Default)]
+pub struct RowFragments {
+    /// Where each row's begin and end in `fragments`; empty if no row has any that is not part of the plan.
+    pub bounds: Vec<(usize, usize)>,
+    /// Places among the fragments.
+    pub fragments: Vec<u32>,
+}
+
+impl RowFragments {
+    /// The fragments of a row.
+    #[inline]
+    pub fn of(&self, row: usize) -> &[u32] {
+        match self.bounds.get(row) {
+            Some((start, end)) => &self.fragments[*start..*end],
+            None => &[],
+        }
+    }
+}
