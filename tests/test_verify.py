@@ -81,15 +81,20 @@ def test_an_end_on_one_side_is_a_difference(one, other, texts):
 
 
 UNKNOWN_ROLE = template_error(
-    "role 'TEACHER' is not in the meta template (it has 'HUMAN') and has no fallback_role; see 'BOT'",
+    "unknown_role",
     "prompt_template.template.round[1]",
+    "role 'TEACHER' is not in the meta template (it has 'HUMAN') and has no fallback_role; see 'BOT'",
 )
 UNKNOWN_LABEL = render_error(
-    "row 1: ice_template.template: an example has the label 'ü', which it lacks; it has '2'", 1
+    "label_not_in_map", "ice_template.template: an example has the label 'ü', which it lacks; it has '2'", 1
 )
-OUT_OF_RANGE = template_error("example 99 is out of range: there are 4 examples", "retriever.fix_id_list[0]")
-NO_KEY = template_error('the turn needs the key "role", which is missing', "prompt_template.template.round[0]")
-UNSUPPORTED = template_error("'Topk' is not computed here; give its choice", "retriever.type")
+OUT_OF_RANGE = template_error(
+    "example_index_out_of_range", "retriever.fix_id_list[0]", "example 99 is out of range: there are 4 examples"
+)
+NO_KEY = template_error(
+    "missing_key", "prompt_template.template.round[0]", 'the turn needs the key "role", which is missing'
+)
+UNSUPPORTED = template_error("unsupported_class", "retriever.type", "'Topk' is not computed here; give its choice")
 
 
 @pytest.mark.parametrize(
@@ -106,18 +111,30 @@ UNSUPPORTED = template_error("'Topk' is not computed here; give its choice", "re
         (KeyError("ü"), UNKNOWN_LABEL, True),
         (KeyError("2"), UNKNOWN_LABEL, False),
         (KeyError("1"), UNKNOWN_LABEL, False),
-        (KeyError(""), template_error("the label '', which it lacks", "ice_template.template"), True),
-        (KeyError(3), template_error("the label 3, which it lacks", "ice_template.template"), True),
-        (KeyError(3), template_error("the label 31, which it lacks", "ice_template.template"), False),
+        (
+            KeyError(""),
+            template_error("label_not_in_map", "ice_template.template", "the label '', which it lacks"),
+            True,
+        ),
+        (KeyError(3), template_error("label_not_in_map", "ice_template.template", "the label 3, which it lacks"), True),
+        (
+            KeyError(3),
+            template_error("label_not_in_map", "ice_template.template", "the label 31, which it lacks"),
+            False,
+        ),
         (KeyError((1,)), UNKNOWN_LABEL, False),
         (AssertionError("Index 99 is out of range of 4"), OUT_OF_RANGE, True),
         (IndexError("Invalid key: 4 is out of bounds for size 9"), OUT_OF_RANGE, False),
         (IndexError("list index out of range"), OUT_OF_RANGE, False),
         (TypeError("__init__() missing 1 required positional argument: 'fix_id_list'"), OUT_OF_RANGE, True),
-        (ValueError("invalid role: usr"), template_error("role 'usr' is not one of 'user'", "messages[0].role"), True),
+        (
+            ValueError("invalid role: usr"),
+            template_error("invalid_role", "messages[0].role", "role 'usr' is not one of 'user'"),
+            True,
+        ),
         (
             ValueError("invalid role: user"),
-            template_error("role 'usr' is not one of 'user'", "messages[0].role"),
+            template_error("invalid_role", "messages[0].role", "role 'usr' is not one of 'user'"),
             False,
         ),
         (KeyError("Topk is not in the registry. Is `Topk` correct? https://a.b/TEACHER"), UNSUPPORTED, True),

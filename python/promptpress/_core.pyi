@@ -8,6 +8,7 @@ import pyarrow as pa
 __version__: str
 
 __all__ = [
+    "ERROR_CODES",
     "Position",
     "RenderError",
     "Renderer",
@@ -26,9 +27,16 @@ __all__ = [
 _Outcome = tuple[int, int, pa.Array | None, pa.Array | None, pa.Array, pa.Array | None]
 """First row, rows, labels, turns, prompts, samples."""
 
+ERROR_CODES: dict[str, str]
+"""The codes of errors, and what each means."""
+
 class TemplateError(ValueError):
     """The configuration is wrong: its path, what was found there, and what would be right."""
 
+    code: str
+    """What kind of fault it is: one of `ERROR_CODES`; docs/errors.md lists them."""
+    message: str
+    """What was found and what would be right, without the place."""
     path: str | None
     row: int | None
     column: str | None
@@ -36,6 +44,10 @@ class TemplateError(ValueError):
 class RenderError(ValueError):
     """A value, a row or a table can't be rendered: the row, the column, and the value's start."""
 
+    code: str
+    """What kind of fault it is: one of `ERROR_CODES`; docs/errors.md lists them."""
+    message: str
+    """What was found and what would be right, without the place."""
     path: str | None
     row: int | None
     column: str | None

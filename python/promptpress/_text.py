@@ -91,8 +91,8 @@ def lower(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Tab
                 try:
                     chunks = [_copied(chunk) if _is_sliced(chunk) else chunk for chunk in column.chunks]
                 except pa.ArrowException as error:
-                    message = f'column "{name}": the Arrow array is malformed: {error}'.replace("\0", "\\x00")
-                    raise render_error(message, column=name) from error
+                    message = f"the Arrow array is malformed: {error}"
+                    raise render_error("malformed_array", message, column=name) from error
                 table = table.set_column(index, table.field(index), pa.chunked_array(chunks, column.type))
             continue
         texts = pa.chunked_array(list(_texts(column, name, first_row)), pa.large_string())
@@ -200,8 +200,8 @@ def _converted(column: pa.ChunkedArray, name: str, done: int, convert: Callable[
         try:
             chunk.validate(full=True)
         except pa.ArrowException as error:
-            message = f'column "{name}": the Arrow array is malformed: {error}'.replace("\0", "\\x00")
-            raise render_error(message, column=name) from error
+            message = f"the Arrow array is malformed: {error}"
+            raise render_error("malformed_array", message, column=name) from error
         try:
             yield [convert(value) for value in to_python(chunk)]
         except Exception as error:  # an extension type's scalars may raise anything
@@ -223,8 +223,8 @@ def _render_error(chunk: pa.Array, name: str, done: int, to_python: Callable[[pa
     if failure is not None:
         reason = f"{type(failure).__name__}: {failure}"
     row = done + start
-    message = f'row {row}, column "{name}": {reason} (the value is {_start_of(chunk, start)})'
-    return render_error(message.replace("\0", "\\x00"), row, name)
+    message = f"{reason} (the value is {_start_of(chunk, start)})"
+    return render_error("unconvertible_value", message, row, name)
 
 
 def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exception | None:

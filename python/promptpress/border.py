@@ -68,8 +68,8 @@ def checked(table: pa.Table) -> pa.Table:
             chunks = column.chunks
         except KeyError as error:
             name = table.schema.field(at).name
-            message = f'column "{name}": pyarrow knows its type, {column.type}, but has no arrays of it'
-            raise render_error(message, column=name) from error
+            message = f"pyarrow knows its type, {column.type}, but has no arrays of it"
+            raise render_error("unsupported_column_type", message, column=name) from error
         several = several or len(chunks) > 1
         if True in [_is_odd(chunk) for chunk in chunks]:  # all of them: any would stop at the first
             odd.append(at)
@@ -105,10 +105,9 @@ def check_buffers(table: pa.Table | pa.RecordBatch) -> None:
             try:
                 column.validate()
             except pa.ArrowException as own:
-                message = f'column "{name}": the Arrow array is malformed: {own}'
-                raise render_error(message.replace("\0", "\\x00"), column=name) from own
+                raise render_error("malformed_array", f"the Arrow array is malformed: {own}", column=name) from own
         message = f"the table is malformed: {error}"
-        raise render_error(message) from error
+        raise render_error("malformed_array", message) from error
 
 
 def check_values(table: pa.Table | pa.RecordBatch) -> None:
@@ -123,7 +122,7 @@ def check_values(table: pa.Table | pa.RecordBatch) -> None:
         table.validate(full=True)
     except pa.ArrowException as error:
         message = f"the table is malformed: {error}"
-        raise render_error(message) from error
+        raise render_error("malformed_array", message) from error
 
 
 def in_one_chunk(table: pa.Table) -> pa.Table:
@@ -146,11 +145,11 @@ def _is_odd(array: pa.Array) -> bool:
     """
     if array.offset < 0:
         message = "the table is malformed: an array starts before its buffers"
-        raise render_error(message)
+        raise render_error("malformed_array", message)
     buffers = array.buffers()
     if array.offset and not len(array) and _starts_behind(array, buffers):
         message = "the table is malformed: an array starts behind its buffers"
-        raise render_error(message)
+        raise render_error("malformed_array", message)
     if array.type.id not in _PLAIN:
         _check_kind(array, buffers)
     for buffer in buffers:  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
@@ -176,10 +175,10 @@ def _check_kind(array: pa.Array, buffers: list[pa.Buffer | None]) -> None:
     data_type = array.type
     if data_type.id in _NEEDED and len(array) and any(buffers[n] is None for n in _NEEDED[data_type.id]):
         message = f"the table is malformed: an array of type {data_type} lacks a buffer"
-        raise render_error(message)
+        raise render_error("malformed_array", message)
     if types.is_fixed_size_list(data_type) and (array.offset + len(array)) * data_type.list_size > len(array.values):
         message = "the table is malformed: lists of a fixed size end behind their items"
-        raise render_error(message)
+        raise render_error("malformed_array", message)
 
 
 def _is_odd_within(array: pa.Array) -> bool:

@@ -54,15 +54,15 @@ class Conversation:
             texts = array.to_pylist()
         except (pa.ArrowException, UnicodeError) as error:
             message = f"replies: they are no array of strings: {error}"
-            raise render_error(message) from error
+            raise render_error("invalid_replies", message) from error
         samples = self._requests.column("sample").to_pylist()
         if len(texts) != len(samples):
             message = f"replies: {len(samples)} requests are waiting, but {len(texts)} replies came"
-            raise render_error(message)
+            raise render_error("invalid_replies", message)
         for sample, text in zip(samples, texts, strict=True):
             if not isinstance(text, str):
-                message = f"row {sample}: the reply is {text!r}, and a str is needed"
-                raise render_error(message, row=sample)
+                message = f"the reply is {text!r}, and a str is needed"
+                raise render_error("invalid_replies", message, row=sample)
         for sample, text in zip(samples, texts, strict=True):
             self._replies[sample].append(text)
         self._turn += 1

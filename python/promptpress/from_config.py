@@ -120,7 +120,9 @@ def renderer_arguments(
     dataset = _mapping(dataset_cfg, "dataset_cfg", "dataset")
     model = {} if model_cfg is None else _mapping(model_cfg, "model_cfg", "model")
     if "infer_cfg" in model and "infer_cfg" not in dataset:
-        raise template_error("model_cfg", "a dataset dict, and the model's stands first; from_config(dataset, model)")
+        raise template_error(
+            "wrong_type", "model_cfg", "a dataset dict, and the model's stands first; from_config(dataset, model)"
+        )
     infer = _infer_cfg(dataset)
     _refuse_misspelt(dataset, "", ("reader_cfg",))
     _refuse_misspelt(infer, "infer_cfg.", ("prompt_template", "retriever", "inferencer"))
@@ -141,7 +143,9 @@ def renderer_arguments(
     }
     chats = last_part(_type(arguments["inferencer"])) in CHATS
     if arguments["prompt_template"] is None and arguments["ice_template"] is None and not chats:
-        raise template_error("infer_cfg.prompt_template", "missing; a prompt_template or an ice_template is needed")
+        raise template_error(
+            "missing_template", "infer_cfg.prompt_template", "missing; a prompt_template or an ice_template is needed"
+        )
     if arguments.get("dialect") is None:
         arguments["dialect"] = dialect_of(dataset, model)
     if arguments.get("mode") is None:
@@ -196,7 +200,9 @@ def _model_arguments(
         return {"meta_template": meta_template, "output": output}
     name = last_part(model["type"])
     if not name:
-        raise template_error("model_cfg.type", f"{model['type']!r} is neither the name of a model class nor a class")
+        raise template_error(
+            "wrong_type", "model_cfg.type", f"{model['type']!r} is neither the name of a model class nor a class"
+        )
     known = find_model_class(model["type"], arguments["dialect"])
     if known is None:
         if output is None or (meta_template is None and not overridden):
@@ -227,16 +233,18 @@ def _infer_cfg(dataset: Mapping[str, Any]) -> Mapping[str, Any]:
     if infer is None:
         found = ", ".join(repr(key) for key in dataset) or "no keys"
         for key, meant in _misspelt(dataset, ("infer_cfg",)):
-            raise template_error(key, f"unknown; did you mean {meant!r}?")
+            raise template_error("unknown_key", key, f"unknown; did you mean {meant!r}?")
         hint = "; put it one level down" if "prompt_template" in dataset or "ice_template" in dataset else ""
         several = next((key for key in dataset if str(key).endswith("datasets")), None)
         if several is not None:
             hint = f"; from_config takes one of a job's datasets, such as cfg[{several!r}][0]"
         raise template_error(
-            "infer_cfg", f"missing; a dataset dict with 'reader_cfg' and 'infer_cfg' is needed, this has {found}{hint}"
+            "missing_key",
+            "infer_cfg",
+            f"missing; a dataset dict with 'reader_cfg' and 'infer_cfg' is needed, this has {found}{hint}",
         )
     if not isinstance(infer, Mapping):
-        raise template_error("infer_cfg", f"a {type(infer).__name__}, not a dict")
+        raise template_error("wrong_type", "infer_cfg", f"a {type(infer).__name__}, not a dict")
     return infer
 
 
@@ -250,7 +258,7 @@ def _reader_cfg(dataset: Mapping[str, Any], infer: Mapping[str, Any]) -> tuple[s
     }
     path, reader = next(((path, reader) for path, reader in places.items() if reader is not None), ("reader_cfg", None))
     if reader is not None and not isinstance(reader, Mapping):
-        raise template_error(path, f"a {type(reader).__name__}, not a dict")
+        raise template_error("wrong_type", path, f"a {type(reader).__name__}, not a dict")
     return path, reader
 
 
@@ -268,13 +276,13 @@ def _misspelt(given: Mapping[str, Any], keys: Iterable[str]) -> Iterator[tuple[s
 def _refuse_misspelt(given: Mapping[str, Any], path: str, keys: Iterable[str]) -> None:
     """Refuse what a harness misses too: it has no default for these."""
     for found, key in _misspelt(given, keys):
-        raise template_error(f"{path}{found}", f"unknown; did you mean {key!r}?")
+        raise template_error("unknown_key", f"{path}{found}", f"unknown; did you mean {key!r}?")
 
 
 def _part(infer: Mapping[str, Any], key: str) -> Mapping[str, Any] | None:
     part = infer.get(key)
     if part is not None and not isinstance(part, Mapping):
-        raise template_error(f"infer_cfg.{key}", f"a {type(part).__name__}, not a dict with a 'type'")
+        raise template_error("wrong_type", f"infer_cfg.{key}", f"a {type(part).__name__}, not a dict with a 'type'")
     return part
 
 
@@ -284,7 +292,7 @@ def _mapping(value: object, path: str, what: str) -> Mapping[str, Any]:
     several = isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value)
     found = f"a list of {len(value)} {what} dicts" if several else f"a {type(value).__name__}"  # type: ignore[arg-type]
     hint = "; promptpress render takes files" if isinstance(value, (str, PathLike)) else ""
-    raise template_error(path, f"{found}, not one {what} dict{hint}")
+    raise template_error("wrong_type", path, f"{found}, not one {what} dict{hint}")
 
 
 def _type(part: object) -> object:

@@ -62,13 +62,13 @@ def kept_schema(schema: pa.Schema, keep: Sequence[str], own: list[pa.Field]) -> 
         if name not in column_names(schema):
             known = ", ".join(repr(known) for known in schema.names)
             message = f"keep: the table has no column {name!r}; it has {known}{did_you_mean(name, schema.names)}"
-            raise render_error(message, column=name)
+            raise render_error("missing_column", message, column=name, placed=False)
         if name in keep[:n]:
             message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
-            raise render_error(message, column=name)
+            raise render_error("duplicate_output_column", message, column=name, placed=False)
         if any(field.name == name for field in own):
             message = f"column {name!r} is kept and has the name of an output column; rename that by names="
-            raise render_error(message, column=name)
+            raise render_error("duplicate_output_column", message, column=name, placed=False)
     return pa.schema([*(schema.field(name) for name in keep), *own])
 
 

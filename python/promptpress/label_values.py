@@ -78,10 +78,8 @@ def column_labels(column: pa.ChunkedArray, name: str) -> list[Any]:
     try:
         distinct = set(_distinct(column, name))
     except TypeError as error:
-        message = (
-            f'column "{name}": its values would be the labels, which can\'t be of type {column.type}; give labels='
-        )
-        raise render_error(message, column=name) from error
+        message = f"its values would be the labels, which can't be of type {column.type}; give labels="
+        raise render_error("wrong_column_type", message, column=name) from error
     values = [value for value in distinct if value is not None]
     try:
         values.sort()

@@ -200,14 +200,22 @@ def meta_template_of(name: str) -> dict[str, Any] | None:
     """
     harness, colon, type_ = name.partition(":")
     if not colon:
-        raise template_error("meta_template", f"{name!r} should be '<harness>:<model class>'{_known(MODEL_CLASSES)}")
+        raise template_error(
+            "unknown_model_class",
+            "meta_template",
+            f"{name!r} should be '<harness>:<model class>'{_known(MODEL_CLASSES)}",
+        )
     if harness not in MODEL_CLASSES:
-        raise template_error("meta_template", f"no harness {harness!r} is known{_known(MODEL_CLASSES)}")
+        raise template_error(
+            "unknown_model_class", "meta_template", f"no harness {harness!r} is known{_known(MODEL_CLASSES)}"
+        )
     table = MODEL_CLASSES[harness]
     class_name = last_part(type_)
     if class_name not in table:
         hint = did_you_mean(class_name, table)
-        raise template_error("meta_template", f"{harness} has no model class {class_name!r}{hint}")
+        raise template_error(
+            "unknown_model_class", "meta_template", f"{harness} has no model class {class_name!r}{hint}"
+        )
     found: dict[str, Any] | None = table[class_name].meta_template()
     return found
 
@@ -222,12 +230,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def template_error(path: str, message: str) -> ValueError:
+def template_error(code: str, path: str, message: str) -> ValueError:
     """Return the error for a fault of the configuration at `path`, to be raised."""
-    from promptpress._core import TemplateError  # noqa: PLC0415  (the tables are of use without the compiled core)
+    from promptpress import errors  # noqa: PLC0415  (the tables are of use without the compiled core)
 
-    error: ValueError = TemplateError(f"{path}: {message}")
-    return error
+    return errors.template_error(code, path, message)
 
 
 def _known(names: Iterable[str]) -> str:

@@ -70,26 +70,20 @@ def led_on(error: TemplateError, settings: Mapping[str, Any], *, has_examples: b
         The same error, or one that says more.
 
     """
-    path = error.path or ""
-    if not has_examples and (path == "examples" or path.startswith("retriever.fix_id_list[")):
+    if not has_examples and error.code in ("missing_examples", "example_index_out_of_range"):
         retriever = settings.get("retriever")
         kind = last_part(retriever.get("type")) if isinstance(retriever, Mapping) else ""
         message = (
             f"none are given, and {kind or 'the retriever'} takes in-context examples from them; "
             "give the rows that it chooses from, usually the train split, as examples="
         )
-        return template_error(message, "examples")
-    reader = settings.get("reader")
-    if path == "reader.output_column" and not (isinstance(reader, Mapping) and reader.get("output_column")):
+        return template_error("missing_examples", "examples", message)
+    if error.code == "missing_output_column":
         message = (
             "in-context examples need it, and none is named; "
             'give reader={"input_columns": [...], "output_column": "..."}, a dataset\'s reader_cfg'
         )
-        return template_error(message, path)
-    if path.startswith("refuse["):
-        found = settings["refuse"][int(path[len("refuse[") : -1])]
-        if isinstance(found, str):
-            return template_error(str(error).removeprefix(f"{path}: ").replace(f"'{found!r}'", repr(found)), path)
+        return template_error(error.code, "reader.output_column", message)
     return error
 
 
@@ -106,8 +100,9 @@ def of_examples(error: TypeError) -> TypeError:
     examples: expected a table (...), found a list of dicts; make a table of them: pyarrow.Table.from_pylist(examples)
 
     """
-    found, separator, remedy = str(error).partition("; ")
-    return TypeError(f"examples: {found}{separator}{_SAMPLES.sub('examples', remedy)}")
+    remedy = vars(error).get("remedy", "")
+    of_them = _SAMPLES.sub("examples", remedy)
+    return TypeError(f"examples: {str(error).removesuffix(remedy)}{of_them}")
 
 
 def not_a_table(samples: Any, first: Any = None) -> TypeError:
@@ -127,7 +122,9 @@ def not_a_table(samples: Any, first: Any = None) -> TypeError:
     found, remedy = _found(samples, first)
     article = "an" if found[0].lower() in "aeiou" else "a"
     message = f"expected a table (anything with the Arrow PyCapsule interface), found {article} {found}"
-    return TypeError(f"{message}; {remedy}" if remedy else message)
+    error = TypeError(f"{message}; {remedy}" if remedy else message)
+    vars(error)["remedy"] = remedy  # for `of_examples`
+    return error
 
 
 def _found(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911 - a return for each kind of thing

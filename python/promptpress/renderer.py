@@ -130,7 +130,7 @@ class Renderer:
             tokens = dict(tokens)
         elif tokens is not None and not callable(tokens):
             message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
-            raise template_error(message, "tokens")
+            raise template_error("wrong_type", "tokens", message)
         self._set(settings=plain_settings(settings), examples=table, tokens=tokens)
         self._core  # noqa: B018 - compiles, and so checks
 
@@ -299,10 +299,10 @@ class Renderer:
             if whole:
                 name = next(name for name, chunks in zip(keep, columns, strict=True) if len(chunks) > 1)
                 message = (
-                    f'column "{name}": kept for every request it passes what one array of '
+                    "kept for every request it passes what one array of "
                     f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets"
                 )
-                raise render_error(message, column=name)
+                raise render_error("offset_overflow", message, column=name)
             arrays = [
                 *(pa.chunked_array(chunks, schema.field(n).type) for n, chunks in enumerate(columns)),
                 *(pa.chunked_array([column]) for column in own),
@@ -328,7 +328,7 @@ class Renderer:
                 "it goes by the sample's position, which a batch alone doesn't know; "
                 'give the choice of retrieve(num_samples) as a column, by {"type": "IndexColumn", "column": ...}'
             )
-            raise template_error(message, "retriever")
+            raise template_error("depends_on_other_rows", "retriever", message)
         self._refuse_label_column("a batch")
         self._refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
@@ -361,7 +361,7 @@ class Renderer:
                 'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
                 "render gives the requests of any other"
             )
-            raise template_error(message, "inferencer.infer_mode")
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
         table = as_table(samples)
         schema = self._output_schema(table.schema, ())
         self._warn(schema, table.schema, table)
@@ -372,7 +372,7 @@ class Renderer:
             message = (
                 '"every" needs the model\'s replies; use converse(samples), or the modes "every_with_gt" and "last"'
             )
-            raise template_error(message, "inferencer.infer_mode")
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
 
     def _refuse_label_column(self, what: str) -> None:
         if self._core.label_column is not None:
@@ -380,7 +380,7 @@ class Renderer:
                 f"they would be the values of column {self._core.label_column!r}, which {what} doesn't know "
                 "as a whole; give labels="
             )
-            raise template_error(message, "labels")
+            raise template_error("depends_on_other_rows", "labels", message)
 
     def _warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
         # Batch after batch has the schema of the one before, and so the same object as its output's.
@@ -476,12 +476,12 @@ class Renderer:
                 "explain doesn't cover conversations" if self._core.has_turns else "this configuration has no turns"
             )
             message = f"turn: {covered}"
-            raise render_error(message)
+            raise render_error("unsupported_mode", message)
         table = as_table(samples)
         row = operator.index(row)
         if not 0 <= row < len(table):
-            message = f"row {row}: there is no such row: rows count from 0, and the table has {len(table)}"
-            raise render_error(message, row=row)
+            message = f"there is no such row: rows count from 0, and the table has {len(table)}"
+            raise render_error("row_out_of_range", message, row=row)
         core_table, lower = for_core(table)
         labels = self._labels_of(table, core_table)
         return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), lower)])
@@ -549,11 +549,11 @@ class Renderer:
         """
         if not 0 <= operator.index(num_samples) < 2**31:
             message = f"num_samples: expected a number from 0 to {2**31 - 1}, found {num_samples}"
-            raise render_error(message)
+            raise render_error("invalid_number", message)
         chosen = self._core.retrieve(num_samples)
         if chosen is None:
             message = f"the samples' column {self._core.index_column!r} holds the choice itself"
-            raise template_error(message, "retriever")
+            raise template_error("unsupported_mode", "retriever", message)
         return chosen
 
     @property

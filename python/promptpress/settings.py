@@ -88,7 +88,7 @@ def canonical(settings: Mapping[str, Any]) -> str:
 def _plain(value: Any, path: str, depth: int) -> Any:  # noqa: PLR0911 - one return for each kind of value
     if depth > _MAX_DEPTH:
         # The start of the path says where; a list that holds itself has no end.
-        raise template_error(f"dicts and lists are nested more than {_MAX_DEPTH} deep", _cut(path))
+        raise template_error("nested_too_deep", _cut(path), f"dicts and lists are nested more than {_MAX_DEPTH} deep")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -113,7 +113,8 @@ def _other(value: Any, path: str, depth: int) -> Any:
         shaped = isinstance(getattr(value, "shape", None), tuple) and callable(getattr(value, "tolist", None))
         inner = value.tolist() if shaped else value
     except Exception as error:  # an object's own attributes may raise anything
-        raise template_error(f"the {type(value).__name__} here can't be read: {error!r}", path) from error
+        message = f"the {type(value).__name__} here can't be read: {error!r}"
+        raise template_error("unreadable_object", path, message) from error
     # A scalar that Python has no type for gives itself.
     return _printable(value, path) if type(inner) is type(value) else _plain(inner, path, depth + 1)
 
@@ -123,7 +124,8 @@ def _printable(value: Any, path: str) -> Any:
     try:
         repr(value).encode()
     except Exception as error:  # a `repr` may raise anything; that of an integer of thousands of digits does
-        raise template_error(f"the {type(value).__name__} here has no repr: {type(error).__name__}", path) from error
+        message = f"the {type(value).__name__} here has no repr: {type(error).__name__}"
+        raise template_error("unreadable_object", path, message) from error
     return value
 
 
@@ -133,7 +135,7 @@ def _text(value: str, path: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         message = f"the text {_cut(ascii(text))} isn't Unicode: character {error.start} is a lone surrogate"
-        raise template_error(message, path) from error
+        raise template_error("invalid_unicode", path, message) from error
     return text
 
 
@@ -143,7 +145,7 @@ def _key(key: Any, path: str, depth: int) -> Any:
         hash(out)
     except TypeError as error:
         message = f"a key is a str, an int, a float, a bool or None, found {_cut(ascii(key))}"
-        raise template_error(message, path) from error
+        raise template_error("wrong_type", path, message) from error
     return out
 
 

@@ -145,7 +145,7 @@ def _chain(first: pa.RecordBatch, rest: Iterable[Any]) -> Iterator[pa.RecordBatc
         if not batch.schema.equals(first.schema):
             difference = _difference(first.schema, batch.schema)
             message = f"batch {number}: its schema is another than that of the first batch: {difference}"
-            raise render_error(message)
+            raise render_error("schema_mismatch", message)
         yield batch
 
 
@@ -192,19 +192,19 @@ def _foreign(schema: pa.Schema) -> list[str]:
         names = column_names(schema)
         for field in schema:
             if not types.is_primitive(field.type) and _text.depth(field.type, _MAX_DEPTH) >= _MAX_DEPTH:
-                message = f'column "{field.name}": its type is nested more than {_MAX_DEPTH} deep; flatten it'
-                raise render_error(message, column=field.name)
+                message = f"its type is nested more than {_MAX_DEPTH} deep; flatten it"
+                raise render_error("column_nested_too_deep", message, column=field.name)
         foreign = [field.name for field in schema if not _text.is_native(field.type) or _claims_row_numbers(field)]
     except UnicodeDecodeError as error:
         message = f"a column or a field of a struct has a name that isn't UTF-8: {error}"
-        raise render_error(message) from error
+        raise render_error("invalid_column_name", message) from error
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        message = f'column "{twice}": the table has two columns of this name; rename one'
-        raise render_error(message, column=twice)
+        message = "the table has two columns of this name; rename one"
+        raise render_error("duplicate_column", message, column=twice)
     if "\0" in "".join(names):
         message = "a column name holds a NUL character, at which Arrow's C interface cuts names; rename it"
-        raise render_error(message)
+        raise render_error("invalid_column_name", message)
     return foreign
 
 
@@ -219,7 +219,7 @@ def column_names(schema: pa.Schema) -> list[str]:
         names: list[str] = schema.names
     except UnicodeDecodeError as error:
         message = f"a column has a name that isn't UTF-8: {error}"
-        raise render_error(message) from error
+        raise render_error("invalid_column_name", message) from error
     return names
 
 
@@ -313,7 +313,7 @@ def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
             column.validate(full=True)
         except pa.ArrowException as error:
             message = f"a column to keep is malformed: {error}"
-            raise render_error(message) from error
+            raise render_error("malformed_array", message) from error
     if isinstance(column, pa.Array):
         return _taken(column, rows)
     out = []
@@ -338,7 +338,7 @@ def _taken(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
             return [out]
         except pa.ArrowNotImplementedError as error:
             message = f"values of type {array.type} can't be repeated: {error}"
-            raise render_error(message) from error
+            raise render_error("unsupported_column_type", message) from error
         except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
             failure = error
     else:
@@ -346,7 +346,7 @@ def _taken(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
     # More than 32-bit offsets count, or more run ends than their type counts.
     if len(rows) < 2:
         message = f"a value of type {array.type} can't be repeated: {failure}"
-        raise render_error(message) from failure
+        raise render_error("offset_overflow", message) from failure
     half = len(rows) // 2
     return [*_taken(array, rows.slice(0, half)), *_taken(array, rows.slice(half))]
 

@@ -32,7 +32,7 @@ def token_texts(tokens: Tokens) -> Callable[[int], str | None]:
         found = plain(find(token), f"tokens[{token}]")
         if found is not None and not isinstance(found, str):
             message = f"expected the token's text or None, found {type(found).__name__}"
-            raise template_error(message, f"tokens[{token}]")
+            raise template_error("wrong_type", f"tokens[{token}]", message)
         return found
 
     return text

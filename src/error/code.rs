@@ -80,7 +80,7 @@ codes! {
     RoleWithoutPrompt = "role_without_prompt",
     /// A bare string stands where only a role can speak.
     StringWithoutRole = "string_without_role",
-    /// A section marker isn't known, or a section or what belongs into one isn't closed by markers.
+    /// A section marker isn't known or closes what never began, or a turn stands outside every section.
     InvalidSection = "invalid_section",
     /// A role that generates speaks outside the rounds.
     GenerationOutsideRound = "generation_outside_round",

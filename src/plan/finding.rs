@@ -49,7 +49,11 @@ impl Finding {
                     Self::ALL.into_iter().find(|f| item.as_str() == Some(f.name())).ok_or_else(|| {
                         let found = item.as_str().unwrap_or_default();
                         let hint = did_you_mean(found, Self::ALL.iter().map(|f| f.name()));
-                        let message = format!("{} is not one of {}{hint}", excerpt(&item.to_string()), known());
+                        // A string in its own quotes, where it is short enough to be shown whole.
+                        let own = item.to_string();
+                        let short = item.as_str().is_some() && own.chars().count() <= 40;
+                        let shown = if short { own } else { excerpt(&own) };
+                        let message = format!("{shown} is not one of {}{hint}", known());
                         Error::template(Code::UnknownName, format!("refuse[{n}]"), message)
                     })
                 })

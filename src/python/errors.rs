@@ -31,6 +31,7 @@ pub(super) fn to_python(py: Python<'_>, error: &Error, stopped: Option<PyErr>) -
     let value = out.value(py);
     // A plain exception object takes any attribute; if it ever doesn't, the message still says it all.
     let _ = value.setattr("code", error.code().as_str());
+    let _ = value.setattr("message", error.message());
     let _ = value.setattr("path", place.path.as_deref());
     let _ = value.setattr("row", place.row);
     let _ = value.setattr("column", place.column.as_deref());

@@ -30,8 +30,10 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
         for place in ["path", "row", "column"] {
             error.setattr(place, py.None())?;
         }
-        // Whoever makes one of their own says what kind it is.
-        error.setattr("code", "")?;
+        // Those that are made by nobody here have no kind.
+        for text in ["code", "message"] {
+            error.setattr(text, "")?;
+        }
         module.add(name, error)?;
     }
     module.add("ERROR_CODES", errors::codes(py)?)?;

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from promptpress._core import TemplateError
 from promptpress._single.faults import Faults
 from promptpress._single.prompt_list import PromptList
 from promptpress._single.text import copied_roles
+from promptpress.errors import template_error
 
 Tokens = Mapping[int, str] | Callable[[int], str | None]
 Role = dict[str, Any]
@@ -72,7 +72,8 @@ class TemplateParser:
         look_up = self.tokens if callable(self.tokens) else (self.tokens or {}).get
         text = look_up(item)
         if not isinstance(text, str):
-            raise TemplateError(f"{path}: no text for the token id {item!r}; tokens={{{item!r}: ...}} gives it one")
+            message = f"no text for the token id {item!r}; tokens={{{item!r}: ...}} gives it one"
+            raise template_error("token_without_text", path, message)
         return text
 
     def _laid_over(self, prompt: Any, mode: str, said: Any) -> tuple[Any, bool]:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from promptpress._core import RenderError
 from promptpress._single.text import safe_format
 from promptpress.aisbench.prompt_list import END_TAG, HOLDERS, TAGS, PromptList
+from promptpress.errors import render_error
 
 SCHEMES = ("file://", "http://", "https://", "data:")
 
@@ -49,7 +49,8 @@ def _parts(entries: Any, sample: Mapping[str, Any]) -> list[Any]:
         if modality is None:
             continue
         if modality not in entries:
-            raise RenderError(f"prompt_mm has no entry for {modality!r}, which the column {column!r} holds")
+            message = f"prompt_mm has no entry for {modality!r}, which the column {column!r} holds"
+            raise render_error("missing_modality", message)
         part = place = copy.deepcopy(entries[modality])
         key = HOLDERS[modality]
         if modality != "text" and isinstance(place[key], dict):
@@ -65,7 +66,8 @@ def _tagged_column(sample: Mapping[str, Any]) -> str:
     tagged = [n for n, value in sample.items() if isinstance(value, str) and any(t in value for t in TAGS.values())]
     if len(tagged) != 1:
         found = "two columns hold" if tagged else "no column holds"
-        raise RenderError(f"{found} tagged text, such as {TAGS['text']}...{END_TAG}: {tagged}")
+        code = "ambiguous_tagged_text" if tagged else "no_tagged_text"
+        raise render_error(code, f"{found} tagged text, such as {TAGS['text']}...{END_TAG}: {tagged}")
     return tagged[0]
 
 
@@ -89,13 +91,15 @@ def _listed(entries: Mapping[str, str], sample: Mapping[str, Any]) -> list[Any]:
     if "mm_url" in entries:
         modality = sample.get("type")
         if modality not in HOLDERS or modality == "text":
-            raise RenderError(f"the column 'type' says what mm_url shows: image, video or audio, not {modality!r}")
+            message = f"the column 'type' says what mm_url shows: image, video or audio, not {modality!r}"
+            raise render_error("unknown_modality", message)
         order.append((HOLDERS[modality], entries["mm_url"]))
     out: list[Any] = []
     texts = {column: str(value) for column, value in sample.items()}
     for key, text in order:
         if key not in HOLDERS.values():
-            raise RenderError(f"prompt_mm has {', '.join(HOLDERS.values())} and mm_url, not {key!r}")
+            message = f"prompt_mm has {', '.join(HOLDERS.values())} and mm_url, not {key!r}"
+            raise render_error("unknown_key", message)
         name = text.partition("{")[2].partition("}")[0]
         if key == "text" or name not in sample:
             out.append({"type": key, key: _put(text, texts)})

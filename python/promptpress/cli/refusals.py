@@ -11,7 +11,6 @@ _QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w|\s*:)|\"([^\"]+)\"(?!\s*:)|`([^`]+)
 _SNAKE = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _LAST_WORD = re.compile(r":\s*(\w+)\W*$")
 _NUMBER = re.compile(r"\b\d+\b")
-_ROW = re.compile(r"^row \d+[,:]\s*")
 _RANGE = re.compile(r"out of (?:range|bounds)")
 _ASIDE = re.compile(r"\([^()]*\)")
 # They stand in messages about anything.
@@ -25,13 +24,19 @@ _COMMON = frozenset(
 )
 # But where a key is missing it is what the message is about, however common.
 _MISSING = re.compile(r"missing|needs the key|lacks")
+_MISSING_CODES = frozenset(
+    {
+        *("missing_key", "missing_column", "missing_examples", "missing_ice_token", "missing_labels"),
+        *("missing_output_column", "missing_template", "incomplete_message", "label_not_in_map"),
+    }
+)
 
 
-def words(error: BaseException) -> str:
+def words(error: BaseException | str) -> str:
     r"""Give what an exception says, on one line and without a terminal's colours.
 
     Args:
-        error: what was raised.
+        error: what was raised, or its message.
 
     Returns:
         The text; empty where it has none.
@@ -66,14 +71,15 @@ def same_fault(theirs: BaseException, ours: BaseException) -> bool:
     if type(theirs) is type(ours) and words(theirs) == words(ours):
         return True
     their_words, our_words = _LINK.sub("", _said(theirs)), _fault(ours)
+    code = getattr(ours, "code", "")
     if isinstance(theirs, KeyError) and len(theirs.args) == 1 and _has(our_words, theirs.args[0]):
         # The key is all that is said, so it may be any, be it empty; a common word is the fault only if it is missing.
-        return str(theirs.args[0]) not in _COMMON or bool(_MISSING.search(our_words))
+        return str(theirs.args[0]) not in _COMMON or code in _MISSING_CODES
     if _names(their_words, theirs) & _names(our_words, ours):
         return True
-    if _MISSING.search(their_words) and _MISSING.search(our_words):
+    if _MISSING.search(their_words) and code in _MISSING_CODES:
         return bool(set(_pieces(their_words)) & set(_pieces(our_words)))
-    if _RANGE.search(their_words) and _RANGE.search(our_words):
+    if _RANGE.search(their_words) and code == "example_index_out_of_range":
         # The first number of promptpress's is the one that is too large, the next how many there are.
         return bool(set(_NUMBER.findall(their_words)) & set(_NUMBER.findall(our_words)[:1]))
     return False
@@ -88,10 +94,7 @@ def _said(error: BaseException) -> str:
 
 def _fault(error: BaseException) -> str:
     """Leave out the place, and what would be right: it names what isn't wrong."""
-    text = _ROW.sub("", words(error))
-    path = getattr(error, "path", None)
-    if isinstance(path, str):
-        text = text.removeprefix(f"{path}: ")
+    text = words(getattr(error, "message", "") or error)
     return _ASIDE.sub("", text).partition("; ")[0].partition(" is not one of ")[0]
 
 
@@ -110,4 +113,7 @@ def _names(text: str, error: BaseException) -> set[str]:
     path = getattr(error, "path", None)
     if isinstance(path, str):
         found.add(re.sub(r"\[\d+\]$", "", path).rpartition(".")[2])
+    column = getattr(error, "column", None)
+    if isinstance(column, str):
+        found.update(_SNAKE.findall(column))
     return found - _COMMON

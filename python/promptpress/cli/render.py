@@ -165,13 +165,12 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
     try:
         return _made(chosen, model, options)
     except promptpress.TemplateError as error:
-        if error.path == "examples" and not arguments.examples:
-            text = str(error).partition("; ")[0]
-            raise ConfigError(f"{text}; --examples FILE gives the rows, usually the train split") from error
-        if error.path == "reader.output_column" and "none is named" in str(error):
-            text = str(error).partition("; ")[0]
+        found = f"{error.path}: {error.message.partition('; ')[0]}"  # without what to do in Python
+        if error.code == "missing_examples" and not arguments.examples:
+            raise ConfigError(f"{found}; --examples FILE gives the rows, usually the train split") from error
+        if error.code == "missing_output_column":
             raise ConfigError(
-                f"{arguments.config}: {text}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"
+                f"{arguments.config}: {found}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"
             ) from error
         raise
 

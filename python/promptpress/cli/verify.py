@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
-from promptpress.errors import render_error
+from promptpress.errors import of_row
 from promptpress.from_config import dialect_of, renderer_arguments
 from promptpress.model_classes import last_part
 
@@ -250,7 +250,7 @@ def rendered(
             renderer = promptpress.Renderer.from_config(dataset, model, examples=examples, dialect=dialect, **options)
             table = renderer.render(samples.slice(0, rows))
         except (promptpress.TemplateError, promptpress.RenderError) as error:
-            if output is None and "messages_json" in str(error):
+            if output is None and error.code == "no_arrow_type":
                 output = "messages_json"  # a request that no one Arrow type holds
                 continue
             if error.row is None or error.row >= rows:
@@ -297,8 +297,7 @@ def conversed(  # noqa: PLR0917 - a configuration and its rows
         outcome.refusal = Refusal(row, error)
     except promptpress.RenderError as error:
         # Of a row that is rendered by itself it speaks as of the first.
-        told = render_error(str(error).replace("row 0", f"row {row}", 1), row, error.column)
-        outcome.refusal = Refusal(row, told)
+        outcome.refusal = Refusal(row, error if row is None else of_row(error, row))
     return outcome
 
 
