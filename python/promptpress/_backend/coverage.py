@@ -66,7 +66,7 @@ def coverage(
     )
     from opencompass.utils import build_dataset_from_cfg  # noqa: PLC0415
 
-    from promptpress.opencompass import bulk  # noqa: PLC0415
+    from promptpress.opencompass import _bulk  # noqa: PLC0415
 
     own = ConfigDict(copy.deepcopy(dict(dataset_cfg)))
     infer = own["infer_cfg"]
@@ -77,12 +77,12 @@ def coverage(
     }
     retriever = ICL_RETRIEVERS.build({**infer["retriever"], "dataset": dataset})
     kind = _class(MODELS, model_cfg["type"])
-    with tempfile.TemporaryDirectory() as folder, bulk.backend():
+    with tempfile.TemporaryDirectory() as folder, _bulk.backend():
         model = _model(kind, ConfigDict(copy.deepcopy(dict(model_cfg))))
         settings = {"max_out_len": 1, **infer["inferencer"], "model": model, "output_json_filepath": folder}
         settings["max_seq_len"] = model_cfg.get("max_seq_len")
         with probe() as call:
-            bulk.try_first(ICL_INFERENCERS.build(settings), Chosen(retriever, retriever.retrieve()), **built)
+            _bulk.try_first(ICL_INFERENCERS.build(settings), Chosen(retriever, retriever.retrieve()), **built)
     return Coverage(call.reasons[0] if call.reasons else None)
 
 

@@ -17,14 +17,14 @@ from typing import Any
 
 from promptpress._single import harness
 from promptpress._single.text import safe_format
-from promptpress.aisbench.api_parser import APITemplateParser, request_messages
-from promptpress.aisbench.bulk import backend, disable, enable
-from promptpress.aisbench.exceptions import NAMES, exception_class
-from promptpress.aisbench.lm_parser import LMTemplateParser
-from promptpress.aisbench.mm_prompt_template import MMPromptTemplate
-from promptpress.aisbench.multi_turn_prompt_template import MultiTurnPromptTemplate
-from promptpress.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
-from promptpress.aisbench.prompt_template import BasePromptTemplate, PromptTemplate
+from promptpress.aisbench._api_parser import APITemplateParser, request_messages
+from promptpress.aisbench._bulk import backend, disable, enable
+from promptpress.aisbench._exceptions import NAMES, exception_class
+from promptpress.aisbench._lm_parser import LMTemplateParser
+from promptpress.aisbench._mm_prompt_template import MMPromptTemplate
+from promptpress.aisbench._multi_turn_prompt_template import MultiTurnPromptTemplate
+from promptpress.aisbench._prompt_list import PromptList, get_round_index, is_mm_prompt
+from promptpress.aisbench._prompt_template import BasePromptTemplate, PromptTemplate
 
 __all__ = [
     "APITemplateParser",

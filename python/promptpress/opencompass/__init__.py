@@ -14,15 +14,15 @@ Example:
 
 from promptpress._single import harness
 from promptpress._single.text import safe_format
-from promptpress.opencompass.api_parser import APITemplateParser
-from promptpress.opencompass.bulk import backend, disable, enable
-from promptpress.opencompass.chat_parsers import APITemplateParser as ChatAPITemplateParser
-from promptpress.opencompass.chat_parsers import LMTemplateParser as ChatLMTemplateParser
-from promptpress.opencompass.chat_parsers import promptlist_to_openai
-from promptpress.opencompass.lm_parser import LMTemplateParser
-from promptpress.opencompass.prompt_list import PromptList
-from promptpress.opencompass.prompt_template import PromptTemplate
-from promptpress.opencompass.raw_prompt_template import RawPromptTemplate
+from promptpress.opencompass._api_parser import APITemplateParser
+from promptpress.opencompass._bulk import backend, disable, enable
+from promptpress.opencompass._chat_parsers import APITemplateParser as ChatAPITemplateParser
+from promptpress.opencompass._chat_parsers import LMTemplateParser as ChatLMTemplateParser
+from promptpress.opencompass._chat_parsers import promptlist_to_openai
+from promptpress.opencompass._lm_parser import LMTemplateParser
+from promptpress.opencompass._prompt_list import PromptList
+from promptpress.opencompass._prompt_template import PromptTemplate
+from promptpress.opencompass._raw_prompt_template import RawPromptTemplate
 
 __all__ = [
     "APITemplateParser",

@@ -7,6 +7,6 @@ Example:
     'Q: 1+1?'
 """
 
-from promptpress.openicl.prompt_template import PromptTemplate
+from promptpress.openicl._prompt_template import PromptTemplate
 
 __all__ = ["PromptTemplate"]
