@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -10,6 +10,7 @@ from promptpress import _core
 from promptpress._errors import render_error
 from promptpress._input_checks import check_values
 from promptpress._tables import for_core
+from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
 __all__ = ["Conversation"]
 
@@ -18,6 +19,26 @@ class Conversation:
     """The requests of the current turn, and the way to the next. Made by `Renderer.converse`.
 
     Conversations of one table may have different lengths: those that are over give no more requests.
+
+    >>> import pyarrow as pa
+    >>> from promptpress import Renderer
+    >>> talk = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
+    >>> renderer = Renderer(
+    ...     {"type": "MultiTurnPromptTemplate", "template": talk},
+    ...     inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every"},
+    ...     dialect="aisbench",
+    ... )
+    >>> samples = pa.table({"question": [["Hi.", "And 2+2?"], ["Bye."]], "answer": [["Hello!", "4"], ["Ciao."]]})
+    >>> conversation = renderer.converse(samples)
+    >>> conversation.requests["sample"].to_pylist()
+    [0, 1]
+    >>> print(conversation.reply(["Good day.", "So long."])["prompt"][0])
+    Hi.
+    Good day.
+    And 2+2?
+    >>> len(conversation.reply(["Four."]))
+    0
+
     """
 
     def __init__(self, core: _core.Renderer, samples: pa.Table, schema: pa.Schema) -> None:
@@ -34,7 +55,7 @@ class Conversation:
         """The current turn's requests: `sample` (its row, int64), `turn` (int64), `prompt`; none when all is said."""
         return self._requests
 
-    def reply(self, replies: Any) -> pa.Table:
+    def reply(self, replies: ArrowArrayExportable | ArrowStreamExportable | Iterable[str]) -> pa.Table:
         """Put the model's replies in and go to the next turn.
 
         Args:

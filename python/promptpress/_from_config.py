@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from os import PathLike
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
 from promptpress._errors import PromptWarning
 from promptpress._model_classes import (
@@ -29,10 +29,11 @@ from promptpress._model_classes import (
     template_error,
     type_paths,
 )
+from promptpress.typing import Dialect, Mode
 
 __all__ = ["CHATS", "INFERENCER_MODES", "dialect_of", "renderer_arguments"]
 
-INFERENCER_MODES: Mapping[str, Literal["gen", "ppl"]] = {
+INFERENCER_MODES: Mapping[str, Mode] = {
     # one prompt a sample and label, the output column filled in
     "PPLInferencer": "ppl",
     "LLInferencer": "ppl",
@@ -161,7 +162,7 @@ def renderer_arguments(
     return arguments
 
 
-def dialect_of(dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | None = None) -> str:
+def dialect_of(dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | None = None) -> Dialect:
     """Return whose dicts these are: ``"aisbench"``, else ``"opencompass"``.
 
     Dotted type names and classes decide, the dataset's before the model's; where there are none, names that only

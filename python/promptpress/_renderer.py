@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn, overload
 
 import pyarrow as pa
 
@@ -24,11 +24,22 @@ from promptpress._remedies import known_arguments, led_on, of_examples
 from promptpress._settings import canonical, plain_settings
 from promptpress._table_equality import same_texts
 from promptpress._tables import as_reader, as_table, column_names, core_schema, for_core
-from promptpress._token_texts import Tokens, token_texts
+from promptpress._token_texts import token_texts
+from promptpress.typing import (
+    Dialect,
+    Finding,
+    Label,
+    Mode,
+    Output,
+    StreamLike,
+    StringLayout,
+    Substitution,
+    TableLike,
+    Template,
+    Tokens,
+)
 
 __all__ = ["Renderer"]
-
-Template = str | Mapping[Any, Any] | Sequence[Any]
 
 
 class Renderer:
@@ -93,19 +104,19 @@ class Renderer:
         prompt_template: Template | None = None,
         ice_template: Template | None = None,
         retriever: Mapping[str, Any] | None = None,
-        examples: Any = None,
+        examples: TableLike | None = None,
         reader: Mapping[str, Any] | None = None,
         inferencer: Mapping[str, Any] | None = None,
         meta_template: Mapping[str, Any] | Sequence[Any] | str | None = None,
-        mode: Literal["gen", "ppl"] | None = None,
-        output: Literal["text", "messages", "prompt_list", "messages_json"] | None = None,
-        labels: Sequence[Any] | None = None,
-        dialect: str = "opencompass",
-        substitution: Literal["harness", "single_pass"] = "harness",
-        strings: Literal["string", "large_string", "string_view"] = "string",
+        mode: Mode | None = None,
+        output: Output | None = None,
+        labels: Sequence[Label] | None = None,
+        dialect: Dialect = "opencompass",
+        substitution: Substitution = "harness",
+        strings: StringLayout = "string",
         tokens: Tokens | None = None,
         names: Mapping[str, str] | None = None,
-        refuse: Sequence[str] | None = None,
+        refuse: Sequence[Finding] | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -183,14 +194,28 @@ class Renderer:
         Raises:
             TemplateError: As the constructor; and where the dicts lack what prompts are made of.
 
+        >>> import pyarrow as pa
+        >>> dataset = {
+        ...     "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},
+        ...     "infer_cfg": {
+        ...         "prompt_template": {"type": "PromptTemplate", "template": "Q: {question}"},
+        ...         "retriever": {"type": "ZeroRetriever"},
+        ...         "inferencer": {"type": "GenInferencer"},
+        ...     },
+        ... }
+        >>> renderer = Renderer.from_config(dataset, {"type": "VLLM"})
+        >>> renderer.render(pa.table({"question": ["1+1=?"]}))["prompt"].to_pylist()
+        ['Q: 1+1=?']
+
         """
         return cls(**renderer_arguments(dataset_cfg, model_cfg, **overrides))
 
-    def render(self, samples: Any, keep: Sequence[str] = ()) -> pa.Table:
+    def render(self, samples: TableLike, keep: Sequence[str] = ()) -> pa.Table:
         """Render all samples.
 
         Args:
-            samples: Any object with the Arrow PyCapsule interface; see `promptpress._tables.as_table`.
+            samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset; or anything with the
+                Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation.
             keep: Columns of the samples to keep beside the prompts.
 
         Returns:
@@ -198,6 +223,12 @@ class Renderer:
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then.
+            TypeError: If `samples` hold no Arrow data, or `keep` is no sequence of names.
+
+        >>> import pyarrow as pa
+        >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
+        >>> Renderer("Q: {question}").render(samples, keep=["id"]).to_pylist()
+        [{'id': 7, 'prompt': 'Q: 1+1=?'}]
 
         """
         table = as_table(samples)
@@ -233,7 +264,7 @@ class Renderer:
             return self._core.labels_of(core_table)
         return column_labels(table.column(name), name)
 
-    def stream(self, batches: Any, keep: Sequence[str] = ()) -> pa.RecordBatchReader:
+    def stream(self, batches: StreamLike, keep: Sequence[str] = ()) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
         Args:
@@ -246,6 +277,12 @@ class Renderer:
         Raises:
             TemplateError: If the labels would be the values of a column, which no stream knows beforehand.
             RenderError: As `render`, when the batch is read.
+            TypeError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> batches = pa.table({"question": ["1+1=?", "2+2=?"]}).to_batches(max_chunksize=1)
+        >>> [batch["prompt"].to_pylist() for batch in Renderer("Q: {question}").stream(batches)]
+        [['Q: 1+1=?'], ['Q: 2+2=?']]
 
         """
         self._refuse_label_column("stream")
@@ -309,7 +346,11 @@ class Renderer:
             ]
             yield from pa.Table.from_arrays(arrays, schema=schema).to_batches()
 
-    def __call__(self, batch: Any) -> Any:
+    @overload
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
+    @overload
+    def __call__(self, batch: TableLike) -> pa.Table: ...  # type: ignore[overload-cannot-match]  # pyarrow is untyped
+    def __call__(self, batch: pa.RecordBatch | TableLike) -> pa.RecordBatch | pa.Table:
         """Render one batch and keep all its columns: what `map_batches` and `mapInArrow` want.
 
         Args:
@@ -321,6 +362,11 @@ class Renderer:
         Raises:
             TemplateError: If the configuration depends on more than the batch; the message says what to do.
             RenderError: As `render`; and if the prompts pass what one array of 32-bit offsets can hold.
+
+        >>> import pyarrow as pa
+        >>> renderer = Renderer("Q: {question}")
+        >>> renderer(pa.record_batch({"question": ["1+1=?"]})).to_pylist()
+        [{'question': '1+1=?', 'prompt': 'Q: 1+1=?'}]
 
         """
         if self._core.by_position:
@@ -341,7 +387,7 @@ class Renderer:
         (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, whole=True)
         return out
 
-    def converse(self, samples: Any) -> Conversation:
+    def converse(self, samples: TableLike) -> Conversation:
         """Begin conversations in which the model's own replies are part of the later requests.
 
         Args:
@@ -354,6 +400,14 @@ class Renderer:
         Raises:
             TemplateError: If the configuration has no such turns.
             RenderError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> chat = {"type": "ChatInferencer", "infer_mode": "every"}
+        >>> reader = {"input_columns": ["messages"], "output_column": None}
+        >>> renderer = Renderer(inferencer=chat, reader=reader)
+        >>> says = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello!"}]
+        >>> renderer.converse(pa.table({"messages": [says]})).requests["prompt"].to_pylist()
+        ['Hi.']
 
         """
         if not self._core.wants_replies:
@@ -388,7 +442,7 @@ class Renderer:
             self._watch.warn(self, schema, samples)
             object.__setattr__(self, "_watched", output)
 
-    def notes(self, samples_or_schema: Any) -> pa.Table:
+    def notes(self, samples_or_schema: TableLike | pa.Schema) -> pa.Table:
         """Find what is probably a mistake, from the configuration and the schema alone.
 
         The prompts stay the harness's: a misspelt placeholder goes into each of them as it stands. `render`, `stream`,
@@ -418,8 +472,19 @@ class Renderer:
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
 
+        Args:
+            schema: That of the samples.
+            keep: As in `render`.
+
+        Returns:
+            The schema of `render` and `stream`.
+
         Raises:
             RenderError: If a kept column is missing or has the name of an output column.
+
+        >>> import pyarrow as pa
+        >>> Renderer("Q: {q}", strings="large_string").output_schema(pa.schema({"q": pa.string()}))
+        prompt: large_string
 
         """
         return self._output_schema(schema, names_of(keep))
@@ -441,6 +506,10 @@ class Renderer:
 
         Under `substitution="harness"` a value can bring in the placeholder of any other column; where data may do that,
         read all columns. A name in braces that no table has is left as it stands, so leave it out of the scan.
+
+        >>> Renderer("Q: {question} A: {answer}", reader={"output_column": "answer"}).required_columns
+        ['question']
+
         """
         found: dict[str, None] = {}
         for literal in self._core.literals:
@@ -452,7 +521,7 @@ class Renderer:
                 masked = None if column == masked else masked
         return [name for name in found if name != masked]
 
-    def explain(self, samples: Any, row: int, label: Any = None, turn: int | None = None) -> pa.Table:
+    def explain(self, samples: TableLike, row: int, label: object = None, turn: int | None = None) -> pa.Table:
         """Say where each byte of one request comes from.
 
         Args:
@@ -470,6 +539,11 @@ class Renderer:
         Raises:
             RenderError: If there is no such row or label, or it can't be rendered.
 
+        >>> import pyarrow as pa
+        >>> spans = Renderer("Q: {question}").explain(pa.table({"question": ["1+1=?"]}), 0)
+        >>> spans.select(["start", "end", "source", "column"]).to_pylist()[1]
+        {'start': 3, 'end': 8, 'source': 'field', 'column': 'question'}
+
         """
         if turn is not None:
             covered = (
@@ -486,7 +560,7 @@ class Renderer:
         labels = self._labels_of(table, core_table)
         return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), lower)])
 
-    def divergence(self, samples: Any) -> pa.Table:
+    def divergence(self, samples: TableLike) -> pa.Table:
         """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.
 
         Args:
@@ -509,7 +583,7 @@ class Renderer:
         labels = self._labels_of(table, core_table)
         return pa.Table.from_batches([self._core.divergence(core_table, labels, lower)])
 
-    def findings(self, samples: Any) -> pa.Table:
+    def findings(self, samples: TableLike) -> pa.Table:
         """Find what a harness renders without a word, and a user would want to know.
 
         `media_tag`: a media tag stands within a tagged stretch; data bring in a part, or a payload lacks its end tag.
@@ -539,12 +613,23 @@ class Renderer:
     def retrieve(self, num_samples: int) -> pa.Array:
         """Return the retriever's choice for the first `num_samples` samples, to use as an IndexColumn.
 
+        Args:
+            num_samples: How many samples there are.
+
         Returns:
             list<int64>: row numbers of the examples, one list a sample; negative ones count from the end.
 
         Raises:
             TemplateError: If the samples' own column says it, or there are too few examples.
             RenderError: If there can't be so many samples.
+
+        >>> import pyarrow as pa
+        >>> retriever = {"type": "FixKRetriever", "fix_id_list": [1, 0]}
+        >>> examples = pa.table({"q": ["1", "2"], "a": ["one", "two"]})
+        >>> template = {"template": "</E>{q}", "ice_token": "</E>"}
+        >>> renderer = Renderer(template, "{q}: {a}", retriever, examples, reader={"output_column": "a"})
+        >>> renderer.retrieve(2).to_pylist()
+        [[1, 0], [1, 0]]
 
         """
         if not 0 <= operator.index(num_samples) < 2**31:
@@ -557,13 +642,23 @@ class Renderer:
         return chosen
 
     @property
-    def labels(self) -> list[Any] | None:
-        """The labels of ppl as far as the configuration says them; None for gen and for a column's values."""
+    def labels(self) -> list[Label] | None:
+        """The labels of ppl as far as the configuration says them; None for gen and for a column's values.
+
+        >>> Renderer({"A": "{q} yes", "B": "{q} no"}, mode="ppl").labels
+        ['A', 'B']
+
+        """
         return self._core.labels
 
     @property
     def eos_token_id(self) -> Any:
-        """`eos_token_id` of the meta template: no part of a prompt."""
+        """`eos_token_id` of the meta template: no part of a prompt.
+
+        >>> Renderer("{q}", meta_template={"round": [{"role": "HUMAN"}], "eos_token_id": 2}).eos_token_id
+        2
+
+        """
         return self._core.eos_token_id
 
     def __eq__(self, other: object) -> bool:
@@ -600,7 +695,7 @@ _DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "st
 _NAME = re.compile(r"\{([^{}]*)\}")
 
 
-def _examples_table(examples: Any) -> pa.Table:
+def _examples_table(examples: TableLike) -> pa.Table:
     try:
         return as_table(examples)
     except TypeError as error:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress.typing import Request
+
 __all__ = ["to_pylist"]
 
 
-def to_pylist(prompts: pa.Array | pa.ChunkedArray) -> list[Any]:
+def to_pylist(prompts: pa.Array | pa.ChunkedArray) -> list[Request | None]:
     """Return requests as the Python objects that the harness passes on.
 
     An Arrow struct has every field in every row, so a table's own `to_pylist` fills what a message lacks with None.

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 
 from promptpress._errors import template_error
 from promptpress._settings import plain
+from promptpress.typing import Tokens
 
-__all__ = ["Tokens", "token_texts"]
-
-Tokens = Mapping[int, str] | Callable[[int], str | None]
-"""A token's text by its id."""
+__all__ = ["token_texts"]
 
 
 def token_texts(tokens: Tokens) -> Callable[[int], str | None]:

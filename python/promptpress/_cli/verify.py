@@ -314,7 +314,7 @@ def _turns(renderer: promptpress.Renderer, sample: pa.Table, mode: str) -> list[
 
 
 def _by_row(table: pa.Table, rows: int, *, as_json: bool) -> list[dict[str | int | None, Any]]:
-    requests = promptpress.to_pylist(table["prompt"])
+    requests: list[Any] = promptpress.to_pylist(table["prompt"])
     requests = [plain(json.loads(one)) for one in requests] if as_json else [_as_passed_on(one) for one in requests]
     if "label" not in table.column_names:
         return [{None: request} for request in requests]

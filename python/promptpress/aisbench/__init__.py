@@ -15,11 +15,12 @@ Example:
 
 from typing import Any
 
+from promptpress._public_names import name_publicly
 from promptpress._single import harness
 from promptpress._single.text import safe_format
 from promptpress.aisbench._api_parser import APITemplateParser, request_messages
 from promptpress.aisbench._bulk import backend, disable, enable
-from promptpress.aisbench._exceptions import NAMES, exception_class
+from promptpress.aisbench._exceptions import NAMES, OWN_CLASSES, exception_class
 from promptpress.aisbench._lm_parser import LMTemplateParser
 from promptpress.aisbench._mm_prompt_template import MMPromptTemplate
 from promptpress.aisbench._multi_turn_prompt_template import MultiTurnPromptTemplate
@@ -66,5 +67,6 @@ def register() -> None:
     harness.register(ICL_PROMPT_TEMPLATES, classes)
 
 
+name_publicly(__name__, {name: globals()[name] for name in __all__} | OWN_CLASSES)
 if harness.loaded("ais_bench.benchmark.registry", "ICL_PROMPT_TEMPLATES") is not None:
     register()

@@ -87,7 +87,8 @@ class Dialogues(Chosen):
             )
             for name, column in zip(_COLUMNS, (questions, answers), strict=True)
         }
-        turns = map(self._of_own_kinds, to_pylist(self._renderer.render(pa.table(flat))["prompt"]))
+        requests: list[Any] = to_pylist(self._renderer.render(pa.table(flat))["prompt"])
+        turns = map(self._of_own_kinds, requests)
         return [[item for _ in range(count) for item in next(turns)] for count in counts]
 
     def _of_own_kinds(self, turn: list[Any]) -> list[Any]:

@@ -61,6 +61,9 @@ class AISBenchValueError(AISBenchBaseException):
     """A template or a prompt has the wrong content."""
 
 
+OWN_CLASSES: dict[str, type[AISBenchBaseException]] = {name: globals()[name] for name in NAMES}
+
+
 @functools.cache
 def harness_exceptions() -> Any:
     """The harness's module of exceptions, or None where it can't be imported."""
@@ -78,7 +81,7 @@ def exception_class(name: str) -> Any:
         >>> exception_class("AISBenchValueError").__name__
         'AISBenchValueError'
     """
-    return getattr(harness_exceptions(), name, None) or globals()[name]
+    return getattr(harness_exceptions(), name, None) or OWN_CLASSES[name]
 
 
 def fault(name: str, code: str) -> Fault:
@@ -95,6 +98,6 @@ def fault(name: str, code: str) -> Fault:
         known = theirs.error_manager.get(code) if theirs is not None else None
         if known is not None:
             return getattr(theirs, name)(known, message)  # type: ignore[no-any-return]
-        return globals()[name](code, message)  # type: ignore[no-any-return]
+        return OWN_CLASSES[name](code, message)
 
     return make

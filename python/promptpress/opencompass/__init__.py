@@ -12,6 +12,7 @@ Example:
     'Q: 1+1?'
 """
 
+from promptpress._public_names import name_publicly
 from promptpress._single import harness
 from promptpress._single.text import safe_format
 from promptpress.opencompass._api_parser import APITemplateParser
@@ -19,6 +20,7 @@ from promptpress.opencompass._bulk import backend, disable, enable
 from promptpress.opencompass._chat_parsers import APITemplateParser as ChatAPITemplateParser
 from promptpress.opencompass._chat_parsers import LMTemplateParser as ChatLMTemplateParser
 from promptpress.opencompass._chat_parsers import promptlist_to_openai
+from promptpress.opencompass._coverage import Coverage, coverage
 from promptpress.opencompass._lm_parser import LMTemplateParser
 from promptpress.opencompass._prompt_list import PromptList
 from promptpress.opencompass._prompt_template import PromptTemplate
@@ -28,11 +30,13 @@ __all__ = [
     "APITemplateParser",
     "ChatAPITemplateParser",
     "ChatLMTemplateParser",
+    "Coverage",
     "LMTemplateParser",
     "PromptList",
     "PromptTemplate",
     "RawPromptTemplate",
     "backend",
+    "coverage",
     "disable",
     "enable",
     "promptlist_to_openai",
@@ -54,5 +58,6 @@ def register() -> None:
     harness.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
 
 
+name_publicly(__name__, {name: globals()[name] for name in __all__})
 if harness.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
     register()

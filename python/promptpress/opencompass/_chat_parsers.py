@@ -87,7 +87,8 @@ class LMTemplateParser(ChatParser):
         documented: Accepted for the sake of the other parsers.
 
     Example:
-        >>> parser = LMTemplateParser({"round": [{"role": "HUMAN", "begin": "<H>"}, {"role": "BOT", "begin": "<B>"}]})
+        >>> roles = [{"role": "HUMAN", "begin": "<H>"}, {"role": "BOT", "begin": "<B>"}]
+        >>> parser = ChatLMTemplateParser({"round": roles})
         >>> parser.parse_template([{"role": "user", "content": "Hi"}])
         '<H>Hi<B>'
     """
@@ -112,7 +113,7 @@ class APITemplateParser(ChatParser):
         documented: Accepted for the sake of the other parsers.
 
     Example:
-        >>> APITemplateParser().parse_template([{"role": "user", "content": "Hi"}])
+        >>> ChatAPITemplateParser().parse_template([{"role": "user", "content": "Hi"}])
         [{'role': 'HUMAN', 'prompt': 'Hi'}]
     """
 

@@ -1,6 +1,6 @@
 """Whether a configuration's prompts would be rendered in bulk, found out without a model.
 
-    from promptpress._backend.coverage import coverage
+    from promptpress.opencompass import coverage
     found = coverage(dataset_cfg, model_cfg)
     print("bulk" if found.in_bulk else found.reason)
 
