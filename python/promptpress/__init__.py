@@ -3,7 +3,7 @@
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
 from promptpress._errors import PromptWarning
-from promptpress._public_names import name_publicly
+from promptpress._public_names import name_publicly as _name_publicly
 from promptpress._renderer import Renderer
 from promptpress._to_pylist import to_pylist
 
@@ -18,4 +18,4 @@ __all__ = [
     "to_pylist",
 ]
 
-name_publicly(__name__, {name: globals()[name] for name in __all__})
+_name_publicly(__name__, {name: globals()[name] for name in __all__})

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -38,18 +38,21 @@ __all__ = [
 ]
 
 
+@runtime_checkable
 class ArrowStreamExportable(Protocol):
     """What exports an Arrow stream by the PyCapsule interface: tables, frames, readers, relations."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
+@runtime_checkable
 class ArrowArrayExportable(Protocol):
     """What exports an Arrow array by the PyCapsule interface: record batches and arrays of structs, as tables."""
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> Any: ...
 
 
+@runtime_checkable
 class PyArrowDataset(Protocol):
     """`pyarrow.dataset.Dataset` and `pyarrow.dataset.Scanner`, which are read when they are asked."""
 
@@ -60,6 +63,7 @@ class PyArrowDataset(Protocol):
         """Read all of it."""
 
 
+@runtime_checkable
 class HuggingFaceDataset(Protocol):
     """`datasets.Dataset`; those that stream are no table."""
 

@@ -25,7 +25,15 @@ class MMPromptTemplate(BasePromptTemplate):
     """
 
     def check_mm_template(self) -> bool:
-        """Whether every turn of the round has a `prompt_mm`."""
+        """Whether every turn of the round has a `prompt_mm`.
+
+        Returns:
+            False as well for what isn't a dialogue with a `round`.
+
+        Example:
+            >>> MMPromptTemplate({"round": [{"role": "HUMAN", "prompt": "Hi"}]}).check_mm_template()
+            False
+        """
         if not isinstance(self.template, dict) or "round" not in self.template:
             return False
         return all("prompt_mm" in turn.keys() for turn in self.template["round"])  # noqa: SIM118 - of turns alone
@@ -41,6 +49,11 @@ class MMPromptTemplate(BasePromptTemplate):
 
         Returns:
             The copy.
+
+        Example:
+            >>> template = {"round": [{"role": "HUMAN", "prompt_mm": {"mm_url": "{url}"}}]}
+            >>> MMPromptTemplate(template, documented=True).format_mm_url(template, {"type": "image"})
+            {'round': [{'role': 'HUMAN', 'prompt_mm': {'image_url': '{url}'}}]}
         """
         out = copy.deepcopy(template)
         for turn in out["round"]:

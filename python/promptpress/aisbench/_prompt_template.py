@@ -27,6 +27,10 @@ class BasePromptTemplate(BaseTemplate):
     Raises:
         AISBenchValueError: For what can't be a template, and for a string without the ice_token.
         AISBenchInvalidTypeException: For tokens that are no str.
+
+    Example:
+        >>> isinstance(PromptTemplate("Q: {q}"), BasePromptTemplate)
+        True
     """
 
     _faults = {  # noqa: RUF012
@@ -46,11 +50,35 @@ class BasePromptTemplate(BaseTemplate):
         super().__init__(template, ice_token, sep_token, documented=documented)
 
     def generate_ice_item(self, entry: Any, label: Hashable) -> Any:
-        """One example; refused by templates that have none."""
+        """One example.
+
+        Args:
+            entry: The row of the train split.
+            label: The value of its output column.
+
+        Returns:
+            Nothing here; see the templates that have examples.
+
+        Raises:
+            AISBenchImplementationError: By templates that have none.
+        """
         raise self._faults["not here"](f"{self._name()} makes no examples")
 
     def generate_label_prompt_item(self, entry: Any, ice: Any, label: Hashable, remain_sep: bool | None = False) -> Any:
-        """The prompt of a sample for one label; refused by templates that have none."""
+        """The prompt of a sample for one label.
+
+        Args:
+            entry: The sample.
+            ice: Its examples.
+            label: The label.
+            remain_sep: Whether `sep_token` stays.
+
+        Returns:
+            Nothing here; see the templates that have labels.
+
+        Raises:
+            AISBenchImplementationError: By templates that have none.
+        """
         raise self._faults["not here"](f"{self._name()} makes no prompts for labels")
 
     def generate_item(
@@ -60,7 +88,20 @@ class BasePromptTemplate(BaseTemplate):
         output_field_replace_token: Any = "",
         ice_field_replace_token: Any = "",
     ) -> Any:
-        """The prompt of a sample, for generation; refused by templates that have none."""
+        """The prompt of a sample, for generation.
+
+        Args:
+            entry: The sample.
+            output_field: The field that holds the answer.
+            output_field_replace_token: What is shown in its place.
+            ice_field_replace_token: The examples.
+
+        Returns:
+            Nothing here; see the templates that generate.
+
+        Raises:
+            AISBenchImplementationError: By templates that don't.
+        """
         raise self._faults["not here"](f"{self._name()} makes no prompts")
 
     def _check_prompt_template(self: T) -> T:

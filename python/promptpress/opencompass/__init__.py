@@ -12,8 +12,8 @@ Example:
     'Q: 1+1?'
 """
 
-from promptpress._public_names import name_publicly
-from promptpress._single import harness
+from promptpress._public_names import name_publicly as _name_publicly
+from promptpress._single import harness as _harness
 from promptpress._single.text import safe_format
 from promptpress.opencompass._api_parser import APITemplateParser
 from promptpress.opencompass._bulk import backend, disable, enable
@@ -55,9 +55,9 @@ def register() -> None:
     """
     from opencompass.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - the harness is imported when asked for
 
-    harness.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
+    _harness.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
 
 
-name_publicly(__name__, {name: globals()[name] for name in __all__})
-if harness.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
+_name_publicly(__name__, {name: globals()[name] for name in __all__})
+if _harness.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
     register()

@@ -50,7 +50,18 @@ class APITemplateParser(api_parser.APITemplateParser):
             raise AssertionError(f"a meta template that is a list holds messages of {', '.join(ROLES)}, not {meta}")
 
     def parse_template(self, prompt_template: Any, mode: str) -> Any:
-        """A prompt as messages, as described above; raw messages are merged with a meta template that is a list."""
+        """A prompt as messages, as described above; raw messages are merged with a meta template that is a list.
+
+        Args:
+            prompt_template: A string, a prompt list, or raw messages.
+            mode: `"gen"` or `"ppl"`; raw messages are the same in both.
+
+        Returns:
+            A string for a string, a prompt list of `role` and `prompt`, or raw messages.
+
+        Raises:
+            AssertionError: For a prompt of another type, or a mode that is neither.
+        """
         self._check_prompt(prompt_template)
         # Strings are asked too, and hold the words or not.
         is_raw = isinstance(prompt_template, list) and all(

@@ -27,6 +27,10 @@ class Coverage:
 
     Args:
         reason: Why the harness would make them; None if they are rendered in bulk.
+
+    Example:
+        >>> Coverage(reason=None).in_bulk
+        True
     """
 
     reason: str | None

@@ -96,6 +96,10 @@ class RawPromptTemplate:
 
         Returns:
             The messages, without what stands for other examples.
+
+        Example:
+            >>> RawPromptTemplate(["</E>", {"role": "user", "content": "{q}?"}]).generate_ice_item({"q": 1})
+            [{'role': 'user', 'content': '1?'}]
         """
         return self._messages(entry, None)
 
@@ -106,7 +110,22 @@ class RawPromptTemplate:
         label: Any = None,  # noqa: ARG002
         remain_sep: bool = False,  # noqa: ARG002
     ) -> list[Any]:
-        """The messages of a sample, whatever the label, and without examples."""
+        """The messages of a sample, whatever the label, and without examples.
+
+        Args:
+            entry: The sample.
+            ice: Not used.
+            label: Not used.
+            remain_sep: Not used.
+
+        Returns:
+            The messages.
+
+        Example:
+            >>> template = RawPromptTemplate([{"role": "user", "content": "{q}?"}])
+            >>> template.generate_label_prompt_item({"q": 1})
+            [{'role': 'user', 'content': '1?'}]
+        """
         return self.generate_item(entry)
 
     def _messages(self, entry: Any, examples: Any) -> list[Any]:

@@ -77,6 +77,10 @@ class PromptTemplate:
 
         Raises:
             KeyError: For a label or a column that isn't there.
+
+        Example:
+            >>> PromptTemplate("Q: </Q>", {"q": "</Q>"}).generate_ice_item({"q": "1+1?"}, None)
+            'Q: 1+1?'
         """
         text = self._of_label(label)
         if self.ice_token is not None:
@@ -130,6 +134,10 @@ class PromptTemplate:
         Raises:
             KeyError: For a column that isn't there.
             IndexError: For a dict without labels.
+
+        Example:
+            >>> PromptTemplate("</Q> </A>", {"q": "</Q>", "a": "</A>"}).generate_item({"q": "1+1?", "a": 2}, "a")
+            '1+1? '
         """
         text: Any = self.template
         if not isinstance(text, str):
