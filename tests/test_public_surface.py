@@ -190,8 +190,8 @@ def test_literals_are_what_the_core_accepts(argument: str) -> None:
         return [name] if argument == "refuse" else name
 
     names = typing.get_args(LITERALS[argument])
-    template = {"template": "Q: </Q>", "column_token_map": {"q": "</Q>"}}  # OpenICL's need the map
     for name in names:
+        template = {"template": "Q: </Q>", "column_token_map": {"q": "</Q>"}} if name == "openicl" else "Q: {q}"
         promptpress.Renderer(template, labels=["A"], **{argument: given(name)})
     with pytest.raises(promptpress.TemplateError) as error:
         promptpress.Renderer("{q}", **{argument: given("?")})
