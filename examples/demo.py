@@ -16,10 +16,10 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
-from promptpress import cli
-from promptpress.cli.config_file import read_config
-from promptpress.cli.render import text_bytes
-from promptpress.cli.selection import choose_dataset, choose_model
+from promptpress import _cli
+from promptpress._cli.config_file import read_config
+from promptpress._cli.render import text_bytes
+from promptpress._cli.selection import choose_dataset, choose_model
 
 HERE = Path(__file__).resolve().parent
 DATASET, MODEL, TRAIN, TEST = (HERE / name for name in ("sums.py", "chat_model.py", "train.jsonl", "test.jsonl"))
@@ -35,7 +35,7 @@ def main(rows: int = 1_000_000, out: Path = HERE / "out") -> int:
     print(f"{rows:,} samples, five examples each. The first prompt, as the model will get it:\n", flush=True)
     job = ["render", DATASET, "--model", MODEL, "--examples", TRAIN, "--keep", "id", "--print-first", "--progress"]
     files = ["--data", out / "samples.parquet", "--out", out / "prompts.parquet"]
-    code = cli.main([str(word) for word in (*job, *files)])
+    code = _cli.main([str(word) for word in (*job, *files)])
     if code == 0:
         print("    that was end to end: Parquet read, prompts rendered, Parquet written", file=sys.stderr)
         print(f"    rendering alone: {rendering_alone(samples)}", file=sys.stderr)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from promptpress.cli.backend_course import Watched
-from promptpress.cli.errors import ExitCode
+from promptpress._cli.backend_course import Watched
+from promptpress._cli.errors import ExitCode
 
 
 @pytest.mark.parametrize(

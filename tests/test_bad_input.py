@@ -19,7 +19,7 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress.cli import jsonl_input, main
+from promptpress._cli import jsonl_input, main
 
 TURNS = [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]
 CONFIG: dict[str, Any] = {

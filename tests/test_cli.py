@@ -16,8 +16,8 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress.cli import jsonl_input, main
-from promptpress.cli.errors import ExitCode
+from promptpress._cli import jsonl_input, main
+from promptpress._cli.errors import ExitCode
 
 TEMPLATE = {"round": [{"role": "HUMAN", "prompt": "Q: {question}\nA:"}, {"role": "BOT", "prompt": "{answer}"}]}
 CONFIG: dict[str, Any] = {
@@ -355,7 +355,7 @@ class TestWhatIsSaid:
     ) -> None:
         if not tqdm:
             monkeypatch.setitem(sys.modules, "tqdm", None)
-            monkeypatch.setattr("promptpress.cli.progress._SECONDS", 0)
+            monkeypatch.setattr("promptpress._cli.progress._SECONDS", 0)
         assert folder.render("--out", folder["out.jsonl"], "--progress", "--batch-size", "2") == 0
         assert re.search(r"promptpress: .*(rows/s|5 of 5 \(100%\))", capsys.readouterr().err)
 

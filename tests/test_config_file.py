@@ -8,10 +8,10 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from promptpress.cli.config_file import read_config
-from promptpress.cli.errors import CommandError, ConfigError, UsageError
-from promptpress.cli.python_config import Symbol
-from promptpress.cli.selection import choose_dataset, choose_model
+from promptpress._cli.config_file import read_config
+from promptpress._cli.errors import CommandError, ConfigError, UsageError
+from promptpress._cli.python_config import Symbol
+from promptpress._cli.selection import choose_dataset, choose_model
 
 CLASSES = """
 from opencompass.openicl.icl_prompt_template import PromptTemplate

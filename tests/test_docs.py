@@ -23,7 +23,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
-from promptpress.cli.arguments import parse
+from promptpress._cli.arguments import parse
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((PROJECT / "docs").glob("*.md"))

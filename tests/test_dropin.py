@@ -18,7 +18,7 @@ import promptpress.opencompass as oc
 import pytest
 from promptpress import openicl
 from promptpress._single import prompt_list
-from promptpress.aisbench import exceptions
+from promptpress.aisbench import _exceptions as exceptions
 
 HUMAN = {"role": "HUMAN", "begin": "<H>", "end": "</H>", "api_role": "HUMAN"}
 BOT = {"role": "BOT", "begin": "<B>", "end": "</B>", "api_role": "BOT", "generate": True}

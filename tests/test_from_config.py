@@ -7,8 +7,8 @@ import warnings
 from types import MappingProxyType
 
 import pytest
-from promptpress.from_config import INFERENCER_MODES, dialect_of, renderer_arguments
-from promptpress.model_classes import MODEL_CLASSES, meta_template_of
+from promptpress._from_config import INFERENCER_MODES, dialect_of, renderer_arguments
+from promptpress._model_classes import MODEL_CLASSES, meta_template_of
 
 TEMPLATE = {
     "type": "PromptTemplate",
@@ -309,7 +309,7 @@ def test_what_is_left_to_the_caller_is_no_slip():
 
 def test_forty_configurations_say_it_once():
     script = (
-        "from promptpress.from_config import renderer_arguments\n"
+        "from promptpress._from_config import renderer_arguments\n"
         "for i in range(40):\n"
         "    renderer_arguments({'infer_cfg': {'prompt_template': str(i)}}, {'type': 'VLLM', 'max_seq_len': i})\n"
     )

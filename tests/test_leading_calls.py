@@ -11,9 +11,9 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from promptpress.from_config import renderer_arguments
-from promptpress.model_classes import did_you_mean
-from promptpress.remedies import known_arguments, not_a_table
+from promptpress._from_config import renderer_arguments
+from promptpress._model_classes import did_you_mean
+from promptpress._remedies import known_arguments, not_a_table
 from test_leading_errors import DATASET, ICE, READER, SAMPLES, SHOTS, TEMPLATE, infer, said, without
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from marks import UNWARNED
 from media_model import END, TAGS, RefusedError, request
 from media_strategies import LAYOUTS, Case, cases
-from promptpress.cli import main
+from promptpress._cli import main
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=200, deadline=None, database=None, suppress_health_check=CHECKS)

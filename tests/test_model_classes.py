@@ -1,7 +1,7 @@
 """The tables of model classes: look-up by name, dotted name and class; the meta templates that stand by default."""
 
 import pytest
-from promptpress.model_classes import (
+from promptpress._model_classes import (
     MODEL_CLASSES,
     WRAPPERS,
     did_you_mean,

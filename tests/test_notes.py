@@ -5,7 +5,7 @@ from __future__ import annotations
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from promptpress.from_config import INFERENCER_MODES
+from promptpress._from_config import INFERENCER_MODES
 
 COLUMNS = ["question", "answer"]
 META = {

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from promptpress.cli.errors import ExitCode
-from promptpress.cli.whole_writes import WholeWrites
+from promptpress._cli.errors import ExitCode
+from promptpress._cli.whole_writes import WholeWrites
 
 ROWS = 50_000
 ONE = {"prompt": "Q: " + "a" * 40}

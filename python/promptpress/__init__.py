@@ -1,8 +1,21 @@
 """Whole Arrow tables of samples into prompts, byte for byte what an evaluation harness gives."""
 
+from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
-from promptpress.errors import PromptWarning
-from promptpress.renderer import Renderer
-from promptpress.requests import to_pylist
+from promptpress._errors import PromptWarning
+from promptpress._public_names import name_publicly as _name_publicly
+from promptpress._renderer import Renderer
+from promptpress._to_pylist import to_pylist
 
-__all__ = ["PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads", "to_pylist"]
+__all__ = [
+    "Conversation",
+    "PromptWarning",
+    "RenderError",
+    "Renderer",
+    "TemplateError",
+    "__version__",
+    "set_threads",
+    "to_pylist",
+]
+
+_name_publicly(__name__, {name: globals()[name] for name in __all__})

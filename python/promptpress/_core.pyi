@@ -108,7 +108,7 @@ class Renderer:
     def literals(self) -> list[str]: ...
 
 def set_threads(n: int | None, /) -> None:
-    """Set the number of threads that rendering uses; None for the default."""
+    """Set the number of threads that rendering uses, for all of this process; None for the default."""
 
 def threads() -> int:
     """Return the number of threads that rendering uses."""

@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from promptpress import _core
 from promptpress._core import RenderError
-from promptpress.border import check_values
-from promptpress.errors import PromptWarning
-from promptpress.tables import column_names
+from promptpress._errors import PromptWarning
+from promptpress._input_checks import check_values
+from promptpress._tables import column_names
 
 if TYPE_CHECKING:
-    from promptpress.renderer import Renderer
+    from promptpress._renderer import Renderer
 
 __all__ = ["Watch", "found", "silent", "table_of"]
 

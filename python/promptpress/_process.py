@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from promptpress import _core, _text
 from promptpress._core import Position
-from promptpress.tables import row_numbers
+from promptpress._tables import row_numbers
 
 _printable_installed = False
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress.errors import render_error
-from promptpress.ipc_bytes import bytes_table, table_bytes
+from promptpress._errors import render_error
+from promptpress._ipc_bytes import bytes_table, table_bytes
 
 _MAX_DECIMAL_SCALE = {4: 9, 8: 18, 16: 38, 32: 76}
 """Largest scale that pyarrow prints, by the decimal's width in bytes: its largest precision."""

@@ -13,6 +13,8 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+__all__ = ["main"]
+
 VARIABLE = "PROMPTPRESS_BACKEND"
 BACKENDS = "opencompass,aisbench"
 

@@ -7,7 +7,7 @@ use crate::plan::Mode;
 use crate::template::family_name;
 use crate::value::Value;
 
-/// The harnesses' inferencers: which mode each renders in, `promptpress.from_config.INFERENCER_MODES` says.
+/// The harnesses' inferencers: which mode each renders in, `promptpress._from_config.INFERENCER_MODES` says.
 const INFERENCERS: &[&str] = &[
     "PPLInferencer",
     "LLInferencer",

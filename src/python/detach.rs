@@ -30,7 +30,20 @@ fn default_threads() -> usize {
     threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
 }
 
-/// Set the number of threads that rendering uses; None for the default.
+/// Set the number of threads that rendering uses, for all of this process.
+///
+/// Args:
+///     n: How many; None for the default: `PROMPTPRESS_THREADS`, else all cores that the process may use.
+///
+/// Raises:
+///     `ValueError`: If it isn't from 1 to 1024.
+///
+/// ```text
+/// >>> from promptpress import set_threads
+/// >>> set_threads(2)
+/// >>> set_threads(None)
+///
+/// ```
 #[pyfunction]
 #[pyo3(signature = (n, /))]
 pub(super) fn set_threads(n: Option<&Bound<'_, PyInt>>) -> PyResult<()> {

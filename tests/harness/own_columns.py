@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.shipped import folder, plain
-from promptpress.cli.config_file import read_config
-from promptpress.cli.errors import CommandError
-from promptpress.cli.python_config import RefusedError
+from promptpress._cli.config_file import read_config
+from promptpress._cli.errors import CommandError
+from promptpress._cli.python_config import RefusedError
 
 PACKAGES = {"opencompass": "opencompass", "aisbench": "ais_bench.benchmark"}
 

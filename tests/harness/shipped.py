@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from promptpress.cli.config_file import read_config
-from promptpress.cli.errors import CommandError
-from promptpress.cli.python_config.values import Opaque, Symbol
+from promptpress._cli.config_file import read_config
+from promptpress._cli.errors import CommandError
+from promptpress._cli.python_config.values import Opaque, Symbol
 
 ROWS = 7
 TEXTS = ("What is {0}?", "", "f{{{0}}} \\frac{{a}}{{b}}", "\u4e2d\u6587 and a longer text, of several words", "x")

@@ -16,7 +16,7 @@ from harness.scripted import plain
 from promptpress import opencompass as backend
 from promptpress._backend.expansions import ExpandingCourse
 from promptpress._backend.prompts import Prompt, Prompts
-from promptpress.opencompass.bulk_gen import Counter
+from promptpress.opencompass._bulk_gen import Counter
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 

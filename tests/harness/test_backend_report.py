@@ -13,7 +13,7 @@ from harness.both import MODELS, TEXT, answers
 from harness.test_backend_opencompass import LABELLED, READER, RETRIEVERS, TEMPLATES, case, samples
 from promptpress import opencompass as backend
 from promptpress._backend import report
-from promptpress._backend.coverage import coverage
+from promptpress.opencompass import coverage
 
 pytestmark = pytest.mark.usefixtures("opencompass")
 

@@ -8,8 +8,8 @@ from harness.both import MODELS as ARGUMENTS
 from harness.both import once
 from harness.test_verify import EXAMPLES, MODELS, QUESTIONS, ROUND, TALKS, TURNS, Folder, config
 from promptpress._backend.course import Course
-from promptpress.cli import main
-from promptpress.cli.errors import ExitCode
+from promptpress._cli import main
+from promptpress._cli.errors import ExitCode
 
 ROWS = {name: [value or "x" for value in values] for name, values in QUESTIONS.items()}
 RAW = {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": "{question}"}]}

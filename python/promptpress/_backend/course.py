@@ -15,7 +15,7 @@ from promptpress._backend.objects import kind_of, requests_of
 from promptpress._backend.own import NotCoveredError
 from promptpress._backend.report import current
 from promptpress._notes import silent
-from promptpress.renderer import Renderer
+from promptpress._renderer import Renderer
 
 _KEPT_RENDERERS = 32
 _KEPT_BLOCKS = 64

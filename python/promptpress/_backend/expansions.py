@@ -13,7 +13,7 @@ from pyarrow import types
 from promptpress._backend.course import Course
 from promptpress._backend.dataset import Rows
 from promptpress._backend.own import NotCoveredError
-from promptpress.renderer import Renderer
+from promptpress._renderer import Renderer
 
 _RAW = "raw_messages"
 _KEYS = {"role", "content"}

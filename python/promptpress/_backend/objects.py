@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from promptpress.requests import to_pylist
+from promptpress._to_pylist import to_pylist
 
 
 def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> Callable[[int], Any]:
@@ -36,7 +36,12 @@ def requests_of(prompts: pa.ChunkedArray, kind: Callable[[list[Any]], Any]) -> C
     structs = array.values
     columns = [structs.field(n) for n in range(structs.type.num_fields)]
     if any(column.null_count or types.is_nested(column.type) for column in columns):
-        return lambda at: kind(to_pylist(array.slice(at, 1))[0])
+
+        def converted(at: int) -> Any:
+            one: list[Any] = to_pylist(array.slice(at, 1))
+            return kind(one[0])
+
+        return converted
     names = [structs.type.field(n).name for n in range(len(columns))]
     offsets = array.offsets.to_pylist()
     length = offsets[1] - offsets[0]

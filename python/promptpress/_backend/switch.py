@@ -66,6 +66,9 @@ class Switch:
     def backend(self) -> AbstractContextManager[None]:
         """On within a `with` block, and then as it was before.
 
+        Returns:
+            What to give to `with`.
+
         Raises:
             ImportError: If the harness isn't installed.
         """

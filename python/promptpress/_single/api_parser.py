@@ -52,7 +52,7 @@ class APITemplateParser(TemplateParser):
             IndexError: For a dialogue without any message.
         """
         self._check_prompt(prompt_template)
-        is_list = self._list.is_one(prompt_template)
+        is_list = self._list._is_one(prompt_template)
         if not isinstance(prompt_template, str) and not is_list:
             return [self.parse_template(one, mode=mode) for one in prompt_template]
         if mode not in ("ppl", "gen"):

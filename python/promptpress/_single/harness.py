@@ -15,5 +15,4 @@ def loaded(module: str, name: str) -> Any:
 def register(registry: Any, classes: Iterable[type]) -> None:
     """Enter classes into a harness's registry under their dotted names, as configurations write them."""
     for one in classes:
-        package = one.__module__.rpartition(".")[0]
-        registry.register_module(name=f"{package}.{one.__name__}", module=one, force=True)
+        registry.register_module(name=f"{one.__module__}.{one.__name__}", module=one, force=True)

@@ -58,7 +58,7 @@ class LMTemplateParser(TemplateParser):
         """
         if not isinstance(prompt_template, (str, list, tuple)):
             raise AssertionError(f"a prompt is a str or a prompt list, not {type(prompt_template).__name__}")
-        is_list = self._list.is_one(prompt_template)
+        is_list = self._list._is_one(prompt_template)
         if not isinstance(prompt_template, str) and not is_list:
             return [self.parse_template(one, mode=mode) for one in prompt_template]
         if mode not in ("ppl", "gen"):

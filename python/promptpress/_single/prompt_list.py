@@ -53,7 +53,7 @@ class PromptList(list[Any]):
         return cast("type[L]", cls._joint)
 
     @classmethod
-    def is_one(cls, value: object) -> bool:
+    def _is_one(cls, value: object) -> bool:
         """Whether a value is a prompt list, this package's or the harness's."""
         theirs = loaded(*cls._harness)
         return isinstance(value, cls) or (theirs is not None and isinstance(value, theirs))
@@ -113,7 +113,7 @@ class PromptList(list[Any]):
             ['a', {'role': 'BOT', 'prompt': 'x'}, 'b']
         """
         out = self._new()
-        is_list = self.is_one(dst)
+        is_list = self._is_one(dst)
         for item in self:
             if isinstance(item, str):
                 if isinstance(dst, str):
@@ -146,7 +146,7 @@ class PromptList(list[Any]):
             return self._new(self)
         if isinstance(other, str):
             return self._new([other, *self])
-        if self.is_one(other) or self.documented:
+        if self._is_one(other) or self.documented:
             return self._new([*other, *self])
         # In the harnesses `other + self` asks this method again, for ever.
         raise RecursionError(f"{type(other).__name__} + PromptList has no end in the harness, but with documented=True")

@@ -13,18 +13,19 @@ Example:
     'Q: 1+1?'
 """
 
-from typing import Any
+from typing import Any as _Any
 
-from promptpress._single import harness
+from promptpress._public_names import name_publicly as _name_publicly
+from promptpress._single import harness as _harness
 from promptpress._single.text import safe_format
-from promptpress.aisbench.api_parser import APITemplateParser, request_messages
-from promptpress.aisbench.bulk import backend, disable, enable
-from promptpress.aisbench.exceptions import NAMES, exception_class
-from promptpress.aisbench.lm_parser import LMTemplateParser
-from promptpress.aisbench.mm_prompt_template import MMPromptTemplate
-from promptpress.aisbench.multi_turn_prompt_template import MultiTurnPromptTemplate
-from promptpress.aisbench.prompt_list import PromptList, get_round_index, is_mm_prompt
-from promptpress.aisbench.prompt_template import BasePromptTemplate, PromptTemplate
+from promptpress.aisbench import _exceptions
+from promptpress.aisbench._api_parser import APITemplateParser, request_messages
+from promptpress.aisbench._bulk import backend, disable, enable
+from promptpress.aisbench._lm_parser import LMTemplateParser
+from promptpress.aisbench._mm_prompt_template import MMPromptTemplate
+from promptpress.aisbench._multi_turn_prompt_template import MultiTurnPromptTemplate
+from promptpress.aisbench._prompt_list import PromptList, get_round_index, is_mm_prompt
+from promptpress.aisbench._prompt_template import BasePromptTemplate, PromptTemplate
 
 __all__ = [
     "APITemplateParser",
@@ -45,10 +46,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     # Which class is raised is known only once the harness was looked for.
-    if name in NAMES:
-        return exception_class(name)
+    if name in _exceptions.NAMES:
+        return _exceptions.exception_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -63,8 +64,9 @@ def register() -> None:
     from ais_bench.benchmark.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - imported when asked for
 
     classes = (BasePromptTemplate, PromptTemplate, MultiTurnPromptTemplate, MMPromptTemplate)
-    harness.register(ICL_PROMPT_TEMPLATES, classes)
+    _harness.register(ICL_PROMPT_TEMPLATES, classes)
 
 
-if harness.loaded("ais_bench.benchmark.registry", "ICL_PROMPT_TEMPLATES") is not None:
+_name_publicly(__name__, {name: globals()[name] for name in __all__} | _exceptions.OWN_CLASSES)
+if _harness.loaded("ais_bench.benchmark.registry", "ICL_PROMPT_TEMPLATES") is not None:
     register()

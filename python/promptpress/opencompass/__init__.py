@@ -12,27 +12,31 @@ Example:
     'Q: 1+1?'
 """
 
-from promptpress._single import harness
+from promptpress._public_names import name_publicly as _name_publicly
+from promptpress._single import harness as _harness
 from promptpress._single.text import safe_format
-from promptpress.opencompass.api_parser import APITemplateParser
-from promptpress.opencompass.bulk import backend, disable, enable
-from promptpress.opencompass.chat_parsers import APITemplateParser as ChatAPITemplateParser
-from promptpress.opencompass.chat_parsers import LMTemplateParser as ChatLMTemplateParser
-from promptpress.opencompass.chat_parsers import promptlist_to_openai
-from promptpress.opencompass.lm_parser import LMTemplateParser
-from promptpress.opencompass.prompt_list import PromptList
-from promptpress.opencompass.prompt_template import PromptTemplate
-from promptpress.opencompass.raw_prompt_template import RawPromptTemplate
+from promptpress.opencompass._api_parser import APITemplateParser
+from promptpress.opencompass._bulk import backend, disable, enable
+from promptpress.opencompass._chat_parsers import APITemplateParser as ChatAPITemplateParser
+from promptpress.opencompass._chat_parsers import LMTemplateParser as ChatLMTemplateParser
+from promptpress.opencompass._chat_parsers import promptlist_to_openai
+from promptpress.opencompass._coverage import Coverage, coverage
+from promptpress.opencompass._lm_parser import LMTemplateParser
+from promptpress.opencompass._prompt_list import PromptList
+from promptpress.opencompass._prompt_template import PromptTemplate
+from promptpress.opencompass._raw_prompt_template import RawPromptTemplate
 
 __all__ = [
     "APITemplateParser",
     "ChatAPITemplateParser",
     "ChatLMTemplateParser",
+    "Coverage",
     "LMTemplateParser",
     "PromptList",
     "PromptTemplate",
     "RawPromptTemplate",
     "backend",
+    "coverage",
     "disable",
     "enable",
     "promptlist_to_openai",
@@ -51,8 +55,9 @@ def register() -> None:
     """
     from opencompass.registry import ICL_PROMPT_TEMPLATES  # noqa: PLC0415 - the harness is imported when asked for
 
-    harness.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
+    _harness.register(ICL_PROMPT_TEMPLATES, (PromptTemplate, RawPromptTemplate))
 
 
-if harness.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
+_name_publicly(__name__, {name: globals()[name] for name in __all__})
+if _harness.loaded("opencompass.registry", "ICL_PROMPT_TEMPLATES") is not None:
     register()

@@ -7,6 +7,9 @@ Example:
     'Q: 1+1?'
 """
 
-from promptpress.openicl.prompt_template import PromptTemplate
+from promptpress._public_names import name_publicly as _name_publicly
+from promptpress.openicl._prompt_template import PromptTemplate
 
 __all__ = ["PromptTemplate"]
+
+_name_publicly(__name__, {name: globals()[name] for name in __all__})

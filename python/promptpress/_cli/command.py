@@ -1,0 +1,117 @@
+"""The process: signals, notes and errors in one line, the exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import promptpress
+
+from .arguments import parse
+from .errors import CommandError, ExitCode, Terminated, reason
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command.
+
+    Args:
+        argv: the arguments; those of the process when None.
+
+    Returns:
+        The exit code (`promptpress._cli.errors.ExitCode`).
+
+    Example:
+        >>> main(["render"])
+        2
+
+    """
+    arguments = Namespace(traceback=False)
+    try:
+        arguments = parse(argv)
+        if arguments.version:
+            print(f"promptpress {promptpress.__version__}")
+            return int(ExitCode.OK)
+        with _terminable(), _noted(quiet=arguments.quiet):
+            return int(_COMMANDS[arguments.command](arguments))
+    except (KeyboardInterrupt, Exception, Terminated) as error:
+        if arguments.traceback:
+            traceback.print_exc()
+        code, text = _explained(error, getattr(arguments, "out", None))
+        _say(f"error: {text}")
+        return int(code)
+    return int(ExitCode.OK)
+
+
+def _render(arguments: Namespace) -> ExitCode:
+    from .render import render  # noqa: PLC0415 - --help needn't wait for Arrow
+
+    render(arguments)
+    return ExitCode.OK
+
+
+def _verify(arguments: Namespace) -> ExitCode:
+    from .verify import verify  # noqa: PLC0415 - --help needn't wait for Arrow
+
+    return verify(arguments)
+
+
+_COMMANDS: dict[str, Callable[[Namespace], ExitCode]] = {"render": _render, "verify": _verify}
+
+_KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
+    (promptpress.TemplateError, ExitCode.CONFIGURATION, "{}"),
+    (promptpress.RenderError, ExitCode.DATA, "{}"),
+    (KeyboardInterrupt, ExitCode.INTERRUPTED, "interrupted, {left}"),
+    (Terminated, ExitCode.TERMINATED, "terminated, {left}"),
+    (MemoryError, ExitCode.UNEXPECTED, "out of memory; a smaller --batch-size needs less"),
+]
+
+
+def _explained(error: BaseException, out: str | None) -> tuple[ExitCode, str]:
+    if isinstance(error, CommandError):
+        return error.exit_code, str(error)
+    left = "what standard output has may be incomplete" if out == "-" else "nothing is written"
+    for kind, code, text in _KINDS:
+        if isinstance(error, kind):
+            return code, text.format(error, left=left)
+    return ExitCode.UNEXPECTED, f"unexpected {type(error).__name__}: {reason(error)} (--traceback shows where)"
+
+
+def _say(text: str) -> None:
+    line = " ".join(text.split("\n"))
+    # What a message quotes may be no text of the terminal's encoding, or steer the terminal.
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    encoding = sys.stderr.encoding or "utf-8"
+    print(f"promptpress: {shown}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does, so that no partial file stays."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(_: int, __: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _noted(*, quiet: bool) -> Iterator[None]:
+    """Show warnings as notes of one line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if quiet else "default", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: _say(f"note: {message}")
+        yield

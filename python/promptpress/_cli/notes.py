@@ -1,0 +1,89 @@
+"""What is probably a mistake, told before anything is rendered."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+import promptpress
+from promptpress._notes import found, silent
+
+from .errors import ConfigError
+
+
+@contextmanager
+def held_back(arguments: Namespace) -> Iterator[list[str]]:
+    """Under `--strict` keep what is probably a mistake for `tell_notes`, whatever the filters; else let it be shown.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+
+    Yields:
+        The texts, which are complete when the block has ended.
+
+    Example:
+        >>> with held_back(Namespace(strict=True)) as held:
+        ...     warnings.warn("a slip", promptpress.PromptWarning)
+        >>> held
+        ['a slip']
+
+    """
+    held: list[str] = []
+    if not arguments.strict:
+        yield held
+        return
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield held
+    except BaseException:
+        for one in caught:  # an error says less than what led to it
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        raise
+    for one in caught:
+        if issubclass(one.category, promptpress.PromptWarning):
+            held.append(str(one.message))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+def tell_notes(
+    renderer: promptpress.Renderer, schema: pa.Schema, arguments: Namespace, held: Sequence[str] = ()
+) -> None:
+    """Show the notes on a configuration; under `--strict` refuse one that gets a warning.
+
+    Args:
+        renderer: the renderer, which says nothing itself from now on.
+        schema: of the samples.
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        held: what was held back while the renderer was made.
+
+    Raises:
+        ConfigError: when there is a warning, and `--strict`.
+
+    Example:
+        >>> asked = Namespace(strict=True, data=["test.jsonl"], examples=None)
+        >>> tell_notes(promptpress.Renderer("{q}"), pa.schema([("q", pa.string())]), asked)
+
+    """
+    silent(renderer)
+    files = [{os.path.realpath(path) for path in paths or ()} for paths in (arguments.examples, arguments.data)]
+    notes = found(renderer, schema, None, same=files[0] == files[1])
+    told = [(severity, f"{place}: {message}; {remedy}") for _, severity, place, message, remedy in notes]
+    if not arguments.strict:
+        for _, text in told:
+            # The command shows warnings in one line each, and --quiet hides them.
+            warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+        return
+    wrong = [*held, *(text for severity, text in told if severity == "warning")]
+    if wrong:
+        more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        for text in wrong[1:]:
+            warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+        raise ConfigError(f"{wrong[0]} (--strict{more})")

@@ -1,0 +1,92 @@
+"""Columns of the samples that are kept beside their prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._errors import render_error
+from promptpress._model_classes import did_you_mean
+from promptpress._tables import column_names, taken
+
+__all__ = ["kept_schema", "names_of", "repeated"]
+
+
+def names_of(keep: Iterable[str]) -> list[str]:
+    """List the names of the columns to keep; an iterator gives them only once.
+
+    Args:
+        keep: What the user gave.
+
+    Returns:
+        The names.
+
+    Raises:
+        TypeError: If it is a string, or holds something else than strings.
+
+    >>> names_of(iter(["id"]))
+    ['id']
+
+    """
+    if isinstance(keep, str):
+        message = f"keep: expected a sequence of column names, found the str {keep!r}; a list of one is [{keep!r}]"
+        raise TypeError(message)
+    names = list(keep)
+    for name in names:
+        if not isinstance(name, str):
+            message = f"keep: expected column names, found {name!r}"
+            raise TypeError(message)
+    return names
+
+
+def kept_schema(schema: pa.Schema, keep: Sequence[str], own: list[pa.Field]) -> pa.Schema:
+    """Put the fields of kept columns before the output's own.
+
+    Args:
+        schema: The samples' schema.
+        keep: Names of the columns to keep.
+        own: The output's own fields.
+
+    Returns:
+        The output's schema.
+
+    Raises:
+        RenderError: If a kept column is missing, stands there twice, or has the name of an output column.
+
+    """
+    for n, name in enumerate(keep):
+        if name not in column_names(schema):
+            known = ", ".join(repr(known) for known in schema.names)
+            message = f"keep: the table has no column {name!r}; it has {known}{did_you_mean(name, schema.names)}"
+            raise render_error("missing_column", message, column=name, placed=False)
+        if name in keep[:n]:
+            message = f"keep: column {name!r} stands there twice; one output has no two columns of a name"
+            raise render_error("duplicate_output_column", message, column=name, placed=False)
+        if any(field.name == name for field in own):
+            message = f"column {name!r} is kept and has the name of an output column; rename that by names="
+            raise render_error("duplicate_output_column", message, column=name, placed=False)
+    return pa.schema([*(schema.field(name) for name in keep), *own])
+
+
+def repeated(column: Any, start: int, times: int, samples: pa.Array | None) -> list[pa.Array]:
+    """Repeat the rows of a part of a column as the requests need them.
+
+    Args:
+        column: The part's rows of a kept column.
+        start: Number of its first row.
+        times: Requests of a sample, where all have as many.
+        samples: The rows' numbers, one a request, where not all have as many.
+
+    Returns:
+        The rows, in several arrays where one can't hold them.
+
+    """
+    if samples is not None:
+        return taken(column, pc.subtract(samples, start))
+    if times == 1:
+        return [column]
+    return taken(column, _core.repeated_rows(0, len(column), times))

@@ -1,0 +1,705 @@
+"""The renderer: one configuration, any number of tables."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn, overload
+
+import pyarrow as pa
+
+from promptpress import _core
+from promptpress._conversation import Conversation
+from promptpress._core import Position
+from promptpress._errors import render_error, template_error
+from promptpress._from_config import renderer_arguments
+from promptpress._ipc_bytes import bytes_table, table_bytes
+from promptpress._kept_columns import kept_schema, names_of, repeated
+from promptpress._label_values import are_plain, column_labels, label_or_text
+from promptpress._model_classes import meta_template_of
+from promptpress._notes import Watch, found, table_of
+from promptpress._process import install_printable, introduce
+from promptpress._remedies import known_arguments, led_on, of_examples
+from promptpress._settings import canonical, plain_settings
+from promptpress._table_equality import same_texts
+from promptpress._tables import as_reader, as_table, column_names, core_schema, for_core
+from promptpress._token_texts import token_texts
+from promptpress.typing import (
+    Dialect,
+    Finding,
+    Label,
+    Mode,
+    Output,
+    StreamLike,
+    StringLayout,
+    Substitution,
+    TableLike,
+    Template,
+    Tokens,
+)
+
+__all__ = ["Renderer"]
+
+
+class Renderer:
+    r"""Renders samples into the prompts that an evaluation harness would have built one by one.
+
+    Immutable, and safe to share between threads; long work runs without the GIL. It can be pickled, with its examples,
+    and equals another of the same configuration. Everything that can be checked without samples is checked here.
+
+    Args:
+        prompt_template: The harness's dict as it stands in `infer_cfg` (`type`, `template`, `ice_token`, `sep_token`),
+            or the bare template: a string, a dialogue (`begin`, `round`, `end`), a label map, or a list of messages.
+        ice_template: Likewise, for in-context examples; alone it serves as both.
+        retriever: `{"type": "ZeroRetriever" | "FixKRetriever" | "RandomRetriever" | "SlidingWindowRetriever", ...}`, or
+            `{"type": "IndexColumn", "column": ...}`: a column of lists of integers says which examples each sample has.
+        examples: The table that the retriever's indices point into: the train split.
+        reader: `{"input_columns": ..., "output_column": ...}`. The output column is masked in gen mode.
+        inferencer: `{"type": ..., "gen_field_replace_token": "", "normalizing_str": ..., "labels": ...}`, or with
+            `"infer_mode"` for conversations (`MultiTurnGenInferencer`, `ChatInferencer`); the rest is ignored. A
+            `ChatInferencer` makes chats of the reader's columns, with a prompt template or without, and gives the
+            history before each of the assistant's messages (`"every_with_gt"`), before the last (`"last"`, its
+            default), or with the model's own replies (`"every"`, by `converse`).
+        meta_template: How the model's roles speak; a dict or a list as in the model's configuration, or
+            `"aisbench:<model class>"` for the one that such a model has when none is given.
+        mode: `"gen"` or `"ppl"`. None: `"ppl"` for `PPLInferencer` and `LLInferencer`, else `"gen"`.
+        output: `"text"` (the language-model parser), `"messages"` (the API parser), `"prompt_list"` (before any meta
+            template) or `"messages_json"`. None: messages for raw messages, a list-form meta template or a role with
+            `api_role`; else text. A message of `MMPromptTemplate` has `parts`, a list of structs, in the place of its
+            `prompt`; without a meta template its messages are the parts themselves. See `to_pylist`.
+        labels: The labels of ppl; None: those of the inferencer, the template, or the output column.
+        dialect: The harness whose rules decide where they differ.
+        substitution: `"harness"` replaces column by column and looks into values, as the harnesses do; `"single_pass"`
+            replaces each placeholder of a template once.
+        strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
+        tokens: Texts of token ids in a meta template: a dict or a function.
+        names: Other names for the output columns `prompt`, `label` and `turn`.
+        refuse: Names of findings that are errors when samples are rendered; see `findings`.
+
+    Raises:
+        TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
+
+    >>> import pyarrow as pa
+    >>> renderer = Renderer("Q: {question}\nA: {answer}", reader={"output_column": "answer"})
+    >>> samples = pa.table({"question": ["1+1=?", "2+2=?"], "answer": ["2", "4"]})
+    >>> renderer.render(samples)["prompt"].to_pylist()
+    ['Q: 1+1=?\nA: ', 'Q: 2+2=?\nA: ']
+
+    """
+
+    __slots__ = ("__weakref__", "_compiled", "_examples", "_output", "_settings", "_tokens", "_watch", "_watched")
+
+    _compiled: _core.Renderer | None
+    _output: tuple[pa.Schema, Sequence[str], pa.Schema] | None
+    _examples: pa.Table | None
+    _settings: dict[str, Any]
+    _tokens: Tokens | None
+    _watch: Watch
+    _watched: pa.Schema | None
+
+    @known_arguments
+    def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
+        self,
+        prompt_template: Template | None = None,
+        ice_template: Template | None = None,
+        retriever: Mapping[str, Any] | None = None,
+        examples: TableLike | None = None,
+        reader: Mapping[str, Any] | None = None,
+        inferencer: Mapping[str, Any] | None = None,
+        meta_template: Mapping[str, Any] | Sequence[Any] | str | None = None,
+        mode: Mode | None = None,
+        output: Output | None = None,
+        labels: Sequence[Label] | None = None,
+        dialect: Dialect = "opencompass",
+        substitution: Substitution = "harness",
+        strings: StringLayout = "string",
+        tokens: Tokens | None = None,
+        names: Mapping[str, str] | None = None,
+        refuse: Sequence[Finding] | None = None,
+    ) -> None:
+        if isinstance(meta_template, str) and ":" in meta_template:
+            meta_template = meta_template_of(meta_template)
+        settings = {
+            "prompt_template": prompt_template,
+            "ice_template": ice_template,
+            "retriever": retriever,
+            "reader": reader,
+            "inferencer": inferencer,
+            "meta_template": meta_template,
+            "mode": mode,
+            "output": output,
+            "labels": labels,
+            "dialect": dialect,
+            "substitution": substitution,
+            "strings": strings,
+            "names": names,
+            "refuse": refuse,
+        }
+        table = None if examples is None else _examples_table(examples)
+        if isinstance(tokens, Mapping):
+            tokens = dict(tokens)
+        elif tokens is not None and not callable(tokens):
+            message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
+            raise template_error("wrong_type", "tokens", message)
+        self._set(settings=plain_settings(settings), examples=table, tokens=tokens)
+        self._core  # noqa: B018 - compiles, and so checks
+
+    def _set(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:
+        object.__setattr__(self, "_settings", settings)
+        object.__setattr__(self, "_examples", examples)
+        object.__setattr__(self, "_tokens", tokens)
+        object.__setattr__(self, "_compiled", None)
+        object.__setattr__(self, "_output", None)
+        object.__setattr__(self, "_watch", Watch())
+        object.__setattr__(self, "_watched", None)
+
+    @property
+    def _core(self) -> _core.Renderer:
+        if self._compiled is None or self._compiled.left_behind:
+            install_printable()
+            examples, lower = (None, None) if self._examples is None else for_core(self._examples, of="examples")
+            text = None if self._tokens is None else token_texts(self._tokens)
+            try:
+                compiled = _core.Renderer(self._settings, examples, text, lower)
+            except _core.TemplateError as error:
+                raise led_on(error, self._settings, has_examples=examples is not None) from None
+            object.__setattr__(self, "_compiled", compiled)
+        assert self._compiled is not None
+        return self._compiled
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        message = f"a Renderer can't be changed: {name!r} is set when it is made"
+        raise AttributeError(message)
+
+    def __delattr__(self, name: str) -> NoReturn:
+        message = f"a Renderer can't be changed: {name!r} can't be deleted"
+        raise AttributeError(message)
+
+    @classmethod
+    def from_config(
+        cls, dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | None = None, **overrides: Any
+    ) -> Renderer:
+        """Make a renderer from a harness's dataset dict and model dict.
+
+        Args:
+            dataset_cfg: With `reader_cfg` and `infer_cfg`, as OpenCompass and AISBench ship them.
+            model_cfg: With `type` and maybe `meta_template`; the class decides the parser, and the meta template that
+                it has when none is given.
+            overrides: Arguments of `Renderer` that win over the dicts', such as `examples=`.
+
+        Returns:
+            The renderer.
+
+        Raises:
+            TemplateError: As the constructor; and where the dicts lack what prompts are made of.
+
+        >>> import pyarrow as pa
+        >>> dataset = {
+        ...     "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},
+        ...     "infer_cfg": {
+        ...         "prompt_template": {"type": "PromptTemplate", "template": "Q: {question}"},
+        ...         "retriever": {"type": "ZeroRetriever"},
+        ...         "inferencer": {"type": "GenInferencer"},
+        ...     },
+        ... }
+        >>> renderer = Renderer.from_config(dataset, {"type": "VLLM"})
+        >>> renderer.render(pa.table({"question": ["1+1=?"]}))["prompt"].to_pylist()
+        ['Q: 1+1=?']
+
+        """
+        return cls(**renderer_arguments(dataset_cfg, model_cfg, **overrides))
+
+    def render(self, samples: TableLike, keep: Sequence[str] = ()) -> pa.Table:
+        """Render all samples.
+
+        Args:
+            samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset; or anything with the
+                Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation.
+            keep: Columns of the samples to keep beside the prompts.
+
+        Returns:
+            One row a request, in the order of the samples: the kept columns, then `label` (ppl), then `prompt`.
+
+        Raises:
+            RenderError: If a value, a row or the table can't be rendered; nothing is returned then.
+            TypeError: If `samples` hold no Arrow data, or `keep` is no sequence of names.
+
+        >>> import pyarrow as pa
+        >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
+        >>> Renderer("Q: {question}").render(samples, keep=["id"]).to_pylist()
+        [{'id': 7, 'prompt': 'Q: 1+1=?'}]
+
+        """
+        table = as_table(samples)
+        keep = names_of(keep)
+        schema = self._output_schema(table.schema, keep)
+        self._refuse_replies()
+        self._warn(schema, table.schema, table)
+        core_table, lower = for_core(table)
+        labels = self._labels_of(table, core_table)
+        parts = self._core.render(core_table, labels, Position(), False, lower)
+        times = 1 if labels is None else len(labels)
+        columns: list[Any] = []
+        for column in map(table.column, keep):
+            if times != 1 or parts[0][5] is not None:
+                chunks = [
+                    chunk
+                    for start, count, *_, own in parts
+                    for chunk in repeated(column.slice(start, count), start, times, own)
+                ]
+                column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
+            columns.append(column)
+        for own in (2, 3, 4):  # labels, turns, prompts
+            if parts[0][own] is not None:
+                columns.append(pa.chunked_array([part[own] for part in parts], schema.field(len(columns)).type))
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _labels_of(self, table: pa.Table, core_table: pa.Table) -> list[Any] | None:
+        """Return the labels of ppl for these samples; None for gen."""
+        name = self._core.label_column
+        if name is None:
+            return self._core.labels
+        if name not in table.column_names or are_plain(table.schema.field(name).type):
+            return self._core.labels_of(core_table)
+        return column_labels(table.column(name), name)
+
+    def stream(self, batches: StreamLike, keep: Sequence[str] = ()) -> pa.RecordBatchReader:
+        """Render a stream batch by batch, as it is read.
+
+        Args:
+            batches: A reader, a scanner, anything that exports an Arrow stream, or an iterable of record batches.
+            keep: As in `render`.
+
+        Returns:
+            A reader; its memory is bounded by the batch. Positions count over the whole stream.
+
+        Raises:
+            TemplateError: If the labels would be the values of a column, which no stream knows beforehand.
+            RenderError: As `render`, when the batch is read.
+            TypeError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> batches = pa.table({"question": ["1+1=?", "2+2=?"]}).to_batches(max_chunksize=1)
+        >>> [batch["prompt"].to_pylist() for batch in Renderer("Q: {question}").stream(batches)]
+        [['Q: 1+1=?'], ['Q: 2+2=?']]
+
+        """
+        self._refuse_label_column("stream")
+        self._refuse_replies()
+        reader = as_reader(batches)
+        keep = names_of(keep)
+        schema = self._output_schema(reader.schema, keep)
+        self._warn(schema, reader.schema, None)
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep))
+
+    def _batches(
+        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str]
+    ) -> Iterator[pa.RecordBatch]:
+        position = Position()
+        first = 0
+        batches = iter(reader)
+        while (batch := next(batches, None)) is not None:
+            rendered = self._batch(batch, schema, keep, position, first, whole=False)
+            first += batch.num_rows
+            # What was read is let go before more is: a batch may be most of the memory there is.
+            del batch
+            yield from rendered
+            del rendered
+
+    def _batch(
+        self,
+        batch: pa.RecordBatch,
+        schema: pa.Schema,
+        keep: list[str],
+        position: Position,
+        first: int,
+        *,
+        whole: bool,
+    ) -> Iterator[pa.RecordBatch]:
+        core_table, lower = for_core(pa.Table.from_batches([batch]), first)
+        labels = self._core.labels
+        times = 1 if labels is None else len(labels)
+        kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
+        kept_rows = batch.num_rows
+        outcomes = self._core.render(core_table, labels, position, whole, lower)
+        del batch, core_table, lower
+        outcomes.reverse()
+        while outcomes:
+            start, rows, label, turn, prompt, samples = outcomes.pop()
+            parts = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
+            columns = [repeated(column, start, times, samples) for column in parts]
+            own = [column for column in (label, turn, prompt) if column is not None]
+            if all(len(chunks) == 1 for chunks in columns):
+                yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
+                continue
+            if whole:
+                name = next(name for name, chunks in zip(keep, columns, strict=True) if len(chunks) > 1)
+                message = (
+                    "kept for every request it passes what one array of "
+                    f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets"
+                )
+                raise render_error("offset_overflow", message, column=name)
+            arrays = [
+                *(pa.chunked_array(chunks, schema.field(n).type) for n, chunks in enumerate(columns)),
+                *(pa.chunked_array([column]) for column in own),
+            ]
+            yield from pa.Table.from_arrays(arrays, schema=schema).to_batches()
+
+    @overload
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
+    @overload
+    def __call__(self, batch: TableLike) -> pa.Table: ...  # type: ignore[overload-cannot-match]  # pyarrow is untyped
+    def __call__(self, batch: pa.RecordBatch | TableLike) -> pa.RecordBatch | pa.Table:
+        """Render one batch and keep all its columns: what `map_batches` and `mapInArrow` want.
+
+        Args:
+            batch: A `pyarrow.RecordBatch`, or a table.
+
+        Returns:
+            The same kind with the output columns appended; one record batch stays one record batch.
+
+        Raises:
+            TemplateError: If the configuration depends on more than the batch; the message says what to do.
+            RenderError: As `render`; and if the prompts pass what one array of 32-bit offsets can hold.
+
+        >>> import pyarrow as pa
+        >>> renderer = Renderer("Q: {question}")
+        >>> renderer(pa.record_batch({"question": ["1+1=?"]})).to_pylist()
+        [{'question': '1+1=?', 'prompt': 'Q: 1+1=?'}]
+
+        """
+        if self._core.by_position:
+            message = (
+                "it goes by the sample's position, which a batch alone doesn't know; "
+                'give the choice of retrieve(num_samples) as a column, by {"type": "IndexColumn", "column": ...}'
+            )
+            raise template_error("depends_on_other_rows", "retriever", message)
+        self._refuse_label_column("a batch")
+        self._refuse_replies()
+        if not isinstance(batch, pa.RecordBatch):
+            table = as_table(batch)
+            schema = self._output_schema(table.schema, column_names(table.schema))
+            self._warn(schema, table.schema, table)  # from here, so that it is the caller's line that a warning shows
+            return self.render(table, table.column_names)
+        schema = self._output_schema(batch.schema, column_names(batch.schema))
+        self._warn(schema, batch.schema, batch)
+        (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, whole=True)
+        return out
+
+    def converse(self, samples: TableLike) -> Conversation:
+        """Begin conversations in which the model's own replies are part of the later requests.
+
+        Args:
+            samples: With the list columns `question` and `answer`, or what a `ChatInferencer` makes a chat of; the
+                inferencer's `infer_mode` is `"every"`.
+
+        Returns:
+            The conversation, with the requests of the first turn.
+
+        Raises:
+            TemplateError: If the configuration has no such turns.
+            RenderError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> chat = {"type": "ChatInferencer", "infer_mode": "every"}
+        >>> reader = {"input_columns": ["messages"], "output_column": None}
+        >>> renderer = Renderer(inferencer=chat, reader=reader)
+        >>> says = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello!"}]
+        >>> renderer.converse(pa.table({"messages": [says]})).requests["prompt"].to_pylist()
+        ['Hi.']
+
+        """
+        if not self._core.wants_replies:
+            message = (
+                'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
+                "render gives the requests of any other"
+            )
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
+        table = as_table(samples)
+        schema = self._output_schema(table.schema, ())
+        self._warn(schema, table.schema, table)
+        return Conversation(self._core, table, schema)
+
+    def _refuse_replies(self) -> None:
+        if self._core.wants_replies:
+            message = (
+                '"every" needs the model\'s replies; use converse(samples), or the modes "every_with_gt" and "last"'
+            )
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
+
+    def _refuse_label_column(self, what: str) -> None:
+        if self._core.label_column is not None:
+            message = (
+                f"they would be the values of column {self._core.label_column!r}, which {what} doesn't know "
+                "as a whole; give labels="
+            )
+            raise template_error("depends_on_other_rows", "labels", message)
+
+    def _warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
+        # Batch after batch has the schema of the one before, and so the same object as its output's.
+        if self._watched is not output:
+            self._watch.warn(self, schema, samples)
+            object.__setattr__(self, "_watched", output)
+
+    def notes(self, samples_or_schema: TableLike | pa.Schema) -> pa.Table:
+        """Find what is probably a mistake, from the configuration and the schema alone.
+
+        The prompts stay the harness's: a misspelt placeholder goes into each of them as it stands. `render`, `stream`,
+        `converse` and calls warn of notes whose severity is `"warning"`, by a `PromptWarning`, once for each schema.
+
+        Args:
+            samples_or_schema: Samples as in `render`, or their `pyarrow.Schema`. Whether examples are samples too can
+                be seen from samples alone.
+
+        Returns:
+            `code`, `severity` (`"warning"` or `"info"`), `place` (a path in the configuration), `message` and `remedy`.
+
+        Raises:
+            RenderError: As `render`, for samples that are no table.
+
+        >>> import pyarrow as pa
+        >>> (note,) = Renderer("Q: {questoin}").notes(pa.schema({"question": pa.string()})).to_pylist()
+        >>> note["code"], note["place"], note["remedy"]
+        ('unknown_placeholder', 'prompt_template', "did you mean '{question}'?")
+
+        """
+        if isinstance(samples_or_schema, pa.Schema):
+            return table_of(found(self, samples_or_schema, None))
+        table = as_table(samples_or_schema)
+        return table_of(found(self, table.schema, table))
+
+    def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
+        """Return the schema of what rendering samples of `schema` gives; no data decides it.
+
+        Args:
+            schema: That of the samples.
+            keep: As in `render`.
+
+        Returns:
+            The schema of `render` and `stream`.
+
+        Raises:
+            RenderError: If a kept column is missing or has the name of an output column.
+
+        >>> import pyarrow as pa
+        >>> Renderer("Q: {q}", strings="large_string").output_schema(pa.schema({"q": pa.string()}))
+        prompt: large_string
+
+        """
+        return self._output_schema(schema, names_of(keep))
+
+    def _output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
+        """Return the schema of what is rendered; the last one is kept, for batch after batch has the same."""
+        known = self._output
+        if known is None or known[1] != keep or not known[0].equals(schema, check_metadata=True):
+            known = (schema, keep, self._new_output_schema(schema, keep))
+            object.__setattr__(self, "_output", known)
+        return known[2]
+
+    def _new_output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
+        return kept_schema(schema, keep, list(self._core.output_fields(core_schema(schema))))
+
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns that a scan has to read for the prompts: every name that stands in braces in a template.
+
+        Under `substitution="harness"` a value can bring in the placeholder of any other column; where data may do that,
+        read all columns. A name in braces that no table has is left as it stands, so leave it out of the scan.
+
+        >>> Renderer("Q: {question} A: {answer}", reader={"output_column": "answer"}).required_columns
+        ['question']
+
+        """
+        found: dict[str, None] = {}
+        for literal in self._core.literals:
+            found.update(dict.fromkeys(_NAME.findall(literal)))
+        masked = self._core.masked_column
+        for column in (self._core.label_column, self._core.index_column):
+            if column is not None:
+                found[column] = None
+                masked = None if column == masked else masked
+        return [name for name in found if name != masked]
+
+    def explain(self, samples: TableLike, row: int, label: object = None, turn: int | None = None) -> pa.Table:
+        """Say where each byte of one request comes from.
+
+        Args:
+            samples: All samples: a retriever may go by position.
+            row: The sample's row, from 0.
+            label: The label (ppl), as `labels` or the label column has it, or a value of the column that labels are
+                taken from. None: the label None where there is one, else the first.
+            turn: The turn (multi-turn).
+
+        Returns:
+            Spans without gaps over the UTF-8 bytes of each message's text: `message`, `part`, `start`, `end`, `source`
+            (such as `prompt_template`, `ice_template`, `field`, `masked`, `role.begin`, `meta_template.end`),
+            `column`, `example` (its number among the prompt's examples) and `role`.
+
+        Raises:
+            RenderError: If there is no such row or label, or it can't be rendered.
+
+        >>> import pyarrow as pa
+        >>> spans = Renderer("Q: {question}").explain(pa.table({"question": ["1+1=?"]}), 0)
+        >>> spans.select(["start", "end", "source", "column"]).to_pylist()[1]
+        {'start': 3, 'end': 8, 'source': 'field', 'column': 'question'}
+
+        """
+        if turn is not None:
+            covered = (
+                "explain doesn't cover conversations" if self._core.has_turns else "this configuration has no turns"
+            )
+            message = f"turn: {covered}"
+            raise render_error("unsupported_mode", message)
+        table = as_table(samples)
+        row = operator.index(row)
+        if not 0 <= row < len(table):
+            message = f"there is no such row: rows count from 0, and the table has {len(table)}"
+            raise render_error("row_out_of_range", message, row=row)
+        core_table, lower = for_core(table)
+        labels = self._labels_of(table, core_table)
+        return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), lower)])
+
+    def divergence(self, samples: TableLike) -> pa.Table:
+        """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.
+
+        Args:
+            samples: As in `render`.
+
+        Returns:
+            `row` (int64) and `columns` (list of str): the columns whose values hold, or complete, a placeholder.
+
+        Raises:
+            RenderError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> samples = pa.table({"q": ["fine", "see {a}"], "a": ["x", "gold"]})
+        >>> Renderer("{q} {a}").divergence(samples).to_pylist()
+        [{'row': 1, 'columns': ['q']}]
+
+        """
+        table = as_table(samples)
+        core_table, lower = for_core(table)
+        labels = self._labels_of(table, core_table)
+        return pa.Table.from_batches([self._core.divergence(core_table, labels, lower)])
+
+    def findings(self, samples: TableLike) -> pa.Table:
+        """Find what a harness renders without a word, and a user would want to know.
+
+        `media_tag`: a media tag stands within a tagged stretch; data bring in a part, or a payload lacks its end tag.
+        `untagged_text`: text outside every tag of a tagged text, which vanishes. Both are of `MMPromptTemplate`; for
+        other templates nothing is looked for. ``refuse=["media_tag"]`` makes a finding an error.
+
+        Args:
+            samples: As in `render`.
+
+        Returns:
+            `row` (int64), `column`, `finding` and `excerpt` (str), by row.
+
+        Raises:
+            RenderError: As `render`.
+
+        >>> import pyarrow as pa
+        >>> template = {"round": [{"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}}}]}
+        >>> renderer = Renderer({"type": "MMPromptTemplate", "template": template}, dialect="aisbench")
+        >>> samples = pa.table({"content": ["<AIS_TEXT_START>Look: <AIS_IMAGE_START>x.png<AIS_CONTENT_TAG>"]})
+        >>> renderer.findings(samples).to_pylist()
+        [{'row': 0, 'column': 'content', 'finding': 'media_tag', 'excerpt': "'<AIS_IMAGE_START>x.png'"}]
+
+        """
+        core_table, lower = for_core(as_table(samples))
+        return pa.Table.from_batches([self._core.findings(core_table, lower)])
+
+    def retrieve(self, num_samples: int) -> pa.Array:
+        """Return the retriever's choice for the first `num_samples` samples, to use as an IndexColumn.
+
+        Args:
+            num_samples: How many samples there are.
+
+        Returns:
+            list<int64>: row numbers of the examples, one list a sample; negative ones count from the end.
+
+        Raises:
+            TemplateError: If the samples' own column says it, or there are too few examples.
+            RenderError: If there can't be so many samples.
+
+        >>> import pyarrow as pa
+        >>> retriever = {"type": "FixKRetriever", "fix_id_list": [1, 0]}
+        >>> examples = pa.table({"q": ["1", "2"], "a": ["one", "two"]})
+        >>> template = {"template": "</E>{q}", "ice_token": "</E>"}
+        >>> renderer = Renderer(template, "{q}: {a}", retriever, examples, reader={"output_column": "a"})
+        >>> renderer.retrieve(2).to_pylist()
+        [[1, 0], [1, 0]]
+
+        """
+        if not 0 <= operator.index(num_samples) < 2**31:
+            message = f"num_samples: expected a number from 0 to {2**31 - 1}, found {num_samples}"
+            raise render_error("invalid_number", message)
+        chosen = self._core.retrieve(num_samples)
+        if chosen is None:
+            message = f"the samples' column {self._core.index_column!r} holds the choice itself"
+            raise template_error("unsupported_mode", "retriever", message)
+        return chosen
+
+    @property
+    def labels(self) -> list[Label] | None:
+        """The labels of ppl as far as the configuration says them; None for gen and for a column's values.
+
+        >>> Renderer({"A": "{q} yes", "B": "{q} no"}, mode="ppl").labels
+        ['A', 'B']
+
+        """
+        return self._core.labels
+
+    @property
+    def eos_token_id(self) -> Any:
+        """`eos_token_id` of the meta template: no part of a prompt.
+
+        >>> Renderer("{q}", meta_template={"round": [{"role": "HUMAN"}], "eos_token_id": 2}).eos_token_id
+        2
+
+        """
+        return self._core.eos_token_id
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Renderer):
+            return NotImplemented
+        if canonical(self._settings) != canonical(other._settings) or self._tokens != other._tokens:
+            return False
+        if self._examples is None or other._examples is None:
+            return self._examples is other._examples
+        return same_texts(self._examples, other._examples)
+
+    def __hash__(self) -> int:
+        return hash(canonical(self._settings))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # As a stream: pickling a table would take along whatever larger table it is a slice of.
+        examples = None if self._examples is None else table_bytes(self._examples)
+        return {"settings": self._settings, "examples": examples, "tokens": self._tokens}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        examples = state["examples"]
+        self._set(**{**state, "examples": None if examples is None else bytes_table(examples)})
+
+    def __repr__(self) -> str:
+        shown = [f"{key}={value!r}" for key, value in self._settings.items() if value != _DEFAULTS.get(key)]
+        if self._examples is not None:
+            shown.insert(3, f"examples=<{self._examples.num_rows} rows of {', '.join(self._examples.column_names)}>")
+        if self._tokens is not None:
+            shown.append("tokens=...")
+        return f"Renderer({', '.join(shown)})"
+
+
+_DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
+_NAME = re.compile(r"\{([^{}]*)\}")
+
+
+def _examples_table(examples: TableLike) -> pa.Table:
+    try:
+        return as_table(examples)
+    except TypeError as error:
+        raise of_examples(error) from None
+
+
+introduce()

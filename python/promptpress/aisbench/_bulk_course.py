@@ -1,0 +1,77 @@
+"""AISBench's classes, and how its retriever is asked for prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from types import SimpleNamespace
+from typing import Any
+
+from promptpress._backend import report
+from promptpress._backend.course import Course
+from promptpress._backend.own import NotCoveredError
+from promptpress._backend.run import Classes, Run, loaded
+from promptpress.aisbench._bulk_media import JSON, MediaCourse
+from promptpress.aisbench._bulk_media import TEMPLATE as MEDIA_TEMPLATE
+
+_OPENICL = "ais_bench.benchmark.openicl"
+_ATTRIBUTES = ("template", "ice_token", "sep_token")
+MODEL = "ais_bench.benchmark.models.local_models.base"
+API_MODEL = "ais_bench.benchmark.models.api_models.base_api"
+
+
+def call(inferencer: Any, retriever: Any) -> AbstractContextManager[report.Call]:
+    """What goes on within is one call of an inferencer.
+
+    Args:
+        inferencer: The harness's inferencer.
+        retriever: The harness's retriever.
+    """
+    config = getattr(inferencer, "model_cfg", None) or {}
+    labels = getattr(inferencer, "labels", None) or ("",)
+    count = len(retriever.test_ds) * len(labels)
+    return report.call(str(config.get("abbr", "")), str(getattr(retriever.dataset, "abbr", "")), count)
+
+
+class AISBenchRun(Run):
+    """One call of an inferencer, whose retriever has the templates."""
+
+    classes = Classes(
+        dialect="aisbench",
+        openicl=_OPENICL,
+        models=MODEL,
+        api_models=API_MODEL,
+        templates={
+            ("icl_prompt_template.icl_prompt_template", "PromptTemplate"): _ATTRIBUTES,
+            MEDIA_TEMPLATE: _ATTRIBUTES,
+        },
+    )
+
+    def course_of(self, *parts: Any) -> Course:
+        at, name = MEDIA_TEMPLATE
+        media = loaded(f"{_OPENICL}.{at}", name)
+        if type(self.ice_template) is media:
+            raise NotCoveredError("examples of a multimodal template")
+        if type(self.prompt_template) is media:
+            return MediaCourse(self.prompt_template, *parts)
+        return super().course_of(*parts)
+
+    def _parser_settings(self, parser: Any, shape: type) -> dict[str, Any] | None:
+        settings = super()._parser_settings(parser, shape)
+        to_messages = type(parser) is loaded(*self.classes.api_parser)
+        if settings is not None and to_messages and isinstance(self.course, MediaCourse):
+            settings["output"] = JSON
+        return settings
+
+    def ice(self, rows: Sequence[int]) -> Any:
+        return self.retriever.generate_ice(rows)
+
+    def joined(self, stand_in: Any, rows: Sequence[int], items: Any) -> Any:
+        stand_in = SimpleNamespace(**vars(stand_in), ice_template=items)
+        return loaded(*self.classes.retriever).generate_ice(stand_in, rows)
+
+    def generation_prompt(self, token: str, row: int, rows: Sequence[int]) -> Any:
+        return self.retriever.generate_prompt_for_generate_task(row, self.ice(rows), gen_field_replace_token=token)
+
+    def label_prompt(self, label: Any, row: int, rows: Sequence[int]) -> Any:
+        return self.retriever.generate_label_prompt(idx=row, ice=self.ice(rows), label=label)

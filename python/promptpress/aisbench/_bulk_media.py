@@ -1,0 +1,100 @@
+"""Prompts of MMPromptTemplate."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from promptpress._backend.course import Course
+from promptpress._backend.own import NotCoveredError
+from promptpress._backend.run import loaded
+
+TEMPLATE = ("icl_prompt_template.icl_prompt_template_mm", "MMPromptTemplate")
+_CONTENT = "content"
+_LOOKED_AT = 32
+_BLOCK_BYTES = 1 << 24
+JSON = "messages_json"
+
+
+class MediaCourse(Course):
+    """A course whose messages hold lists of parts.
+
+    They are rendered as JSON: a part has the keys of its entry in the template, in that order and with its nulls, which
+    one Arrow type for all parts would lose.
+
+    Args:
+        template: The harness's template.
+        parts: The arguments of `Course`.
+
+    Raises:
+        NotCoveredError: For examples, for samples whose `content` is no string, and for entries that JSON doesn't hold.
+    """
+
+    def __init__(self, template: Any, *parts: Any) -> None:
+        super().__init__(*parts)
+        if template.ice_token is not None or template.sep_token is not None or any(self.shots):
+            raise NotCoveredError("multimodal prompts with examples")
+        at = self.samples.schema.get_field_index(_CONTENT)
+        if at < 0 or not types.is_string(self.samples.schema.field(at).type):
+            raise NotCoveredError("multimodal samples without a text 'content'")
+        kinds = {type(one) for one in _dicts(template.template)}
+        if len(kinds) > 1 or not kinds <= {dict, loaded("mmengine.config", "ConfigDict")}:
+            raise NotCoveredError("entries of a multimodal template are of a class of their own")
+        # A payload may be megabytes, so a block is by its size.
+        first = pc.mean(pc.binary_length(self.samples.slice(0, _LOOKED_AT)[_CONTENT])).as_py() or 0
+        self.largest_block = max(1, min(self.largest_block, _BLOCK_BYTES // (1 + int(first))))
+        self._part = kinds.pop() if kinds else dict
+
+    def kind_of(self, own: dict[str, Any], request: Any) -> Callable[[Any], Any]:
+        if own["output"] != JSON:
+            return super().kind_of(own, request)
+        whole = type(request) if isinstance(request, list) else list
+        # Without a meta template there are no messages: a request is the parts of all turns, or a text.
+        item = self._message if own.get("meta_template") else self._part
+        return lambda told: whole(map(item, told)) if isinstance(told, list) else told
+
+    def requests_of(self, own: dict[str, Any], prompts: pa.ChunkedArray, kind: Callable[[Any], Any]) -> Any:
+        if own["output"] != JSON:
+            return super().requests_of(own, prompts, kind)
+        lines = prompts.to_pylist()
+        return lambda at: kind(json.loads(lines[at]))
+
+    def _message(self, told: Any) -> Any:
+        if isinstance(told, str):
+            return told
+        return {
+            "prompt" if key == "parts" else key: list(map(self._part, value)) if key == "parts" else value
+            for key, value in told.items()
+        }
+
+
+def _dicts(template: Any) -> Iterator[Any]:
+    """The dicts that parts are copied from.
+
+    Raises:
+        NotCoveredError: For values that JSON doesn't give back.
+    """
+    for section in template.values():
+        for item in section if isinstance(section, list) else [section]:
+            if isinstance(item, dict) and "prompt_mm" in item:
+                yield from _inner(item["prompt_mm"])
+
+
+def _inner(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield value
+        if not all(type(key) is str for key in value):
+            raise NotCoveredError("a part has keys that are no strings")
+        for inner in value.values():
+            yield from _inner(inner)
+    elif type(value) is list:
+        for inner in value:
+            yield from _inner(inner)
+    elif not (value is None or type(value) in {str, int, bool} or (type(value) is float and math.isfinite(value))):
+        raise NotCoveredError(f"a part holds a {type(value).__name__}")

@@ -1,0 +1,63 @@
+"""CLPInferencer's prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from promptpress._backend.retriever import BulkRetriever, Chosen
+from promptpress._backend.run import Run, run_of
+from promptpress.opencompass._bulk_course import OpenCompassRun
+from promptpress.opencompass._bulk_labels import is_covered
+
+INFERENCER = "opencompass.openicl.icl_inferencer.icl_clp_inferencer"
+
+
+class ClpRetriever(BulkRetriever):
+    """A retriever of a loop that takes examples out of parsed prompts, and doesn't parse what it has shortened."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, run.generation(""))
+        self._reached = -1
+        self._texts: dict[Any, str] = {}
+
+    def generate_ice(self, idx_list: Sequence[int], **_: Any) -> Any:
+        """The examples of a sample, as they are: they are saved, and looked for in the prompt."""
+        key = tuple(idx_list)
+        found = self._texts.get(key)
+        if found is None:
+            found = self._run.ice(idx_list)
+            if isinstance(found, str) and len(self._texts) < 1024:
+                self._texts[key] = found
+        return found
+
+    def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Any:  # noqa: ARG002 - the choice says it
+        """The prompt of a sample: to be parsed at first, as it is once it has been shortened."""
+        rows = self._run.course.shots[idx]
+        if idx > self._reached:
+            self._reached = idx
+            return super().generate_prompt_for_generate_task(idx, super().generate_ice(rows))
+        return self._run.generation_prompt("", idx, rows)
+
+
+def bulk_choices(harness: Callable[..., Any]) -> Callable[..., Any]:
+    """CLPInferencer's `inference`, in bulk where it is covered."""
+
+    def inference(
+        self: Any, retriever: Any, ice_template: Any = None, prompt_template: Any = None, *rest: Any, **others: Any
+    ) -> Any:
+        if is_covered(self, INFERENCER, "CLPInferencer", is_normalized=False) and not self.model.is_api:
+            chosen = Chosen(retriever, retriever.retrieve())
+            run = choices_of(self, retriever, chosen.shots, ice_template, prompt_template)
+            retriever = chosen if run is None else ClpRetriever(run)
+        return harness(self, retriever, ice_template, prompt_template, *rest, **others)
+
+    return inference
+
+
+def choices_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> Run | None:
+    """What bulk rendering needs for a call of an inferencer of choices; None, after a word in the log, without it."""
+    is_written = inferencer.max_seq_len is not None
+    return run_of(
+        OpenCompassRun, inferencer.model, (), retriever, shots, ice_template, prompt_template, is_written=is_written
+    )

@@ -1,0 +1,63 @@
+"""The inferencers that score labels, PPLInferencer and LLInferencer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from promptpress._backend.own import NotCoveredError
+from promptpress._backend.report import fall_back
+from promptpress._backend.retriever import BulkRetriever, Chosen
+from promptpress._backend.run import Run, check_inferencer, loaded, run_of
+from promptpress.opencompass._bulk_course import OpenCompassRun
+
+PPL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ppl_inferencer"
+LL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ll_inferencer"
+
+_ASKED = ("get_token_len_from_template", "get_ppl_from_template")
+
+
+def bulk_labels(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """What wraps the `inference` of a class.
+
+    Args:
+        module: Where it is.
+        name: Its name.
+    """
+
+    def wrap(harness: Callable[..., Any]) -> Callable[..., Any]:
+        def inference(
+            self: Any, retriever: Any, ice_template: Any = None, prompt_template: Any = None, *rest: Any, **others: Any
+        ) -> Any:
+            is_normalized = others.get("normalizing_str") is not None or len(rest) > 2
+            if is_covered(self, module, name, is_normalized=is_normalized):
+                chosen = Chosen(retriever, retriever.retrieve())
+                run = labels_of(self, retriever, chosen.shots, ice_template, prompt_template)
+                retriever = chosen if run is None else BulkRetriever(run)
+            return harness(self, retriever, ice_template, prompt_template, *rest, **others)
+
+        return inference
+
+    return wrap
+
+
+def is_covered(inferencer: Any, module: str, name: str, *, is_normalized: bool) -> bool:
+    """Whether an inferencer is one of a class, and nothing else than it is asked for; a word in the log if not."""
+    try:
+        if type(inferencer) is not loaded(module, name):
+            raise NotCoveredError(f"{type(inferencer).__name__} isn't covered")
+        if is_normalized:
+            raise NotCoveredError("normalizing_str takes prompts apart")
+        check_inferencer(inferencer, "inference")
+    except NotCoveredError as reason:
+        fall_back(str(reason))
+        return False
+    return True
+
+
+def labels_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> Run | None:
+    """What bulk rendering needs for a call of an inferencer of labels; None, after a word in the log, without it."""
+    is_written = inferencer.max_seq_len is not None
+    return run_of(
+        OpenCompassRun, inferencer.model, _ASKED, retriever, shots, ice_template, prompt_template, is_written=is_written
+    )

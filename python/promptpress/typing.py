@@ -1,0 +1,117 @@
+"""Types of what promptpress takes and returns, to annotate with.
+
+>>> from promptpress import Renderer
+>>> from promptpress.typing import Dialect, TableLike
+>>> def first_prompt(samples: TableLike, template: str, dialect: Dialect = "opencompass") -> object:
+...     return Renderer(template, dialect=dialect).render(samples)["prompt"][0].as_py()
+>>> import pyarrow as pa
+>>> first_prompt(pa.table({"question": ["1+1=?"]}), "Q: {question}")
+'Q: 1+1=?'
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import pyarrow as pa
+
+__all__ = [
+    "ArrowArrayExportable",
+    "ArrowStreamExportable",
+    "Dialect",
+    "Finding",
+    "HuggingFaceDataset",
+    "Label",
+    "Message",
+    "Mode",
+    "Output",
+    "PyArrowDataset",
+    "Request",
+    "StreamLike",
+    "StringLayout",
+    "Substitution",
+    "TableLike",
+    "Template",
+    "Tokens",
+]
+
+
+@runtime_checkable
+class ArrowStreamExportable(Protocol):
+    """What exports an Arrow stream by the PyCapsule interface: tables, frames, readers, relations."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+@runtime_checkable
+class ArrowArrayExportable(Protocol):
+    """What exports an Arrow array by the PyCapsule interface: record batches and arrays of structs, as tables."""
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any: ...
+
+
+@runtime_checkable
+class PyArrowDataset(Protocol):
+    """`pyarrow.dataset.Dataset` and `pyarrow.dataset.Scanner`, which are read when they are asked."""
+
+    def count_rows(self) -> int:
+        """Count the rows."""
+
+    def to_table(self) -> pa.Table:
+        """Read all of it."""
+
+
+@runtime_checkable
+class HuggingFaceDataset(Protocol):
+    """`datasets.Dataset`; those that stream are no table."""
+
+    @property
+    def column_names(self) -> Any:
+        """The names of its columns."""
+
+    def __len__(self) -> int: ...
+
+    def with_format(self, type: str | None = None) -> Any:  # noqa: A002 - its name there
+        """Return the same rows in another form, such as `"arrow"`."""
+
+
+TableLike: TypeAlias = ArrowStreamExportable | ArrowArrayExportable | PyArrowDataset | HuggingFaceDataset
+"""Samples or examples: whatever holds a whole Arrow table."""
+
+StreamLike: TypeAlias = TableLike | Iterable[pa.RecordBatch]
+"""Samples that are read batch by batch; a table is a stream too."""
+
+Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_design"]
+"""The harness, or the early design of meta templates, whose rules decide where they differ."""
+
+Mode: TypeAlias = Literal["gen", "ppl"]
+"""A prompt for each sample, or one for each sample and label."""
+
+Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json"]
+"""The form of a request."""
+
+Substitution: TypeAlias = Literal["harness", "single_pass"]
+"""Whether values are looked into for placeholders."""
+
+StringLayout: TypeAlias = Literal["string", "large_string", "string_view"]
+"""The Arrow type of written strings."""
+
+Finding: TypeAlias = Literal["media_tag", "untagged_text"]
+"""What `Renderer.findings` finds, and `refuse` makes an error."""
+
+Template: TypeAlias = str | Mapping[Any, Any] | Sequence[Any]
+"""A harness's dict of a template, or the bare template."""
+
+Tokens: TypeAlias = Mapping[int, str] | Callable[[int], str | None]
+"""Texts of token ids."""
+
+Label: TypeAlias = str | int | float | bool | None
+"""A label of ppl."""
+
+Message: TypeAlias = dict[str, Any]
+"""A message as the harness passes it on, with the keys that it has."""
+
+Request: TypeAlias = str | list[str | Message]
+"""A request as `to_pylist` gives it: a text, or messages, with bare strings among them."""
