@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 
 use super::braces::{Braced, braced};
-use super::texts::{Filling, Site, sites};
-use super::{Note, Severity, Subject, listed};
+use super::note::{Note, Severity, listed};
+use super::subject::Subject;
+use super::texts::{Filling, TemplateText, template_texts};
 use crate::near::near;
 use crate::plan::{Choice, Mode, Substitution};
 use crate::template::{Form, RawItem, Shape, Source, Template, key_path};
 use crate::value::Value;
 
 /// What a conversation is filled with.
-const PAIR: [&str; 2] = ["question", "answer"];
+const PAIR_FIELDS: [&str; 2] = ["question", "answer"];
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     let chat = chat_template(subject);
     let config = subject.config;
-    let (main, value, path) = match (&chat, &config.prompt) {
-        (Some(template), _) => (template, &subject.settings.prompt_template, "prompt_template"),
-        (None, Some(template)) => (template, &subject.settings.prompt_template, "prompt_template"),
-        (None, None) => (config.main(), &subject.settings.ice_template, "ice_template"),
+    let (main, value, path) = match &chat {
+        Some(template) => (template, &subject.settings.prompt_template, "prompt_template"),
+        None => subject.main(),
     };
-    let texts = sites(main, value, path, false);
+    let texts = template_texts(main, value, path, false);
     let before = out.len();
     let tokens = tokens_of(main);
     for site in &texts {
@@ -37,7 +37,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     }
     let Some(ice) = subject.ice().filter(|_| config.prompt.is_some() && chat.is_none()) else { return };
     let Some(columns) = &subject.tables.examples else { return };
-    let texts = sites(ice, &subject.settings.ice_template, "ice_template", true);
+    let texts = template_texts(ice, &subject.settings.ice_template, "ice_template", true);
     let before = out.len();
     if tokens_of(ice).is_none() {
         for site in &texts {
@@ -70,7 +70,7 @@ fn explained(notes: &[Note], path: &str) -> bool {
 }
 
 /// What of a template's texts is rendered: for generation a label map's first alone.
-fn rendered<'t>(subject: &Subject, main: &Template, texts: &[Site<'t>]) -> Vec<Site<'t>> {
+fn rendered<'t>(subject: &Subject, main: &Template, texts: &[TemplateText<'t>]) -> Vec<TemplateText<'t>> {
     if let Template::Prompt(prompt) = main
         && let Shape::Labels(items) = &prompt.shape
         && let Some((first, _)) = items.first()
@@ -97,7 +97,14 @@ fn path_of<'a>(template: &'a Template, path: &'a str) -> &'a str {
 }
 
 /// The placeholders of one text: `columns` are filled into it.
-fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str], example: bool, out: &mut Vec<Note>) {
+fn in_text(
+    subject: &Subject,
+    template: &Template,
+    site: &TemplateText,
+    columns: &[&str],
+    example: bool,
+    out: &mut Vec<Note>,
+) {
     let prompt = if let Template::Prompt(prompt) = template { Some(prompt) } else { None };
     let tokens = prompt.into_iter().flat_map(|p| [p.ice_token.as_deref(), p.sep_token.as_deref()]).flatten();
     let tokens: Vec<&str> = tokens.collect();
@@ -118,12 +125,12 @@ fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str]
                 out.push(unfilled(site, name, "nothing is filled in here", filled_places(template)));
             }
             Filling::Nothing => {}
-            Filling::Pair if PAIR.contains(&name) => {}
+            Filling::Pair if PAIR_FIELDS.contains(&name) => {}
             Filling::Pair if known => {
                 let why = "a conversation is filled with 'question' and 'answer' alone";
                 out.push(unfilled(site, name, why, "rename the column, or leave it out"));
             }
-            Filling::Pair => out.extend(unknown(site, &found, &PAIR)),
+            Filling::Pair => out.extend(unknown(site, &found, &PAIR_FIELDS)),
             Filling::Stretch(own) if name == *own || known && !subject.has("content") => {}
             Filling::Stretch(own) if known => {
                 let why = format!("with a column 'content' only '{{{own}}}' is filled in here");
@@ -182,13 +189,13 @@ fn filled_places(template: &Template) -> &'static str {
     }
 }
 
-fn unfilled(site: &Site, name: &str, why: &str, remedy: &str) -> Note {
+fn unfilled(site: &TemplateText, name: &str, why: &str, remedy: &str) -> Note {
     let message = format!("'{{{name}}}' stays as it is: {why}");
     Note::warning("unfilled_placeholder", &site.place, message, remedy.to_owned())
 }
 
 /// A note on a name that is no column, if it is likely meant as one.
-fn unknown(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
+fn unknown(site: &TemplateText, found: &Braced, columns: &[&str]) -> Option<Note> {
     if found.latex || !found.is_wordlike() {
         return None;
     }
@@ -208,7 +215,7 @@ fn unknown(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
 }
 
 /// A note on a placeholder that says how a column's value is to be formed, as Python's `format` would read it.
-fn formatted(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
+fn formatted(site: &TemplateText, found: &Braced, columns: &[&str]) -> Option<Note> {
     let (lead, _) = found.formatted().filter(|_| !found.latex)?;
     let meant = if columns.contains(&lead) { lead } else { near(lead, columns.iter().copied())? };
     let message =
@@ -222,7 +229,7 @@ fn formatted(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
 }
 
 /// Whether a placeholder without a column gives nothing: that of a medium in the compact form.
-fn is_emptied(template: &Template, site: &Site, name: &str) -> bool {
+fn is_emptied(template: &Template, site: &TemplateText, name: &str) -> bool {
     let Template::Media(media) = template else { return false };
     let own = media.media.iter().filter(|own| own.place == site.place && matches!(own.form, Form::Compact { .. }));
     let mut parts = own.flat_map(|own| own.parts.iter().flatten());
@@ -236,12 +243,12 @@ fn unused(path: &str, one: &str, many: &str, columns: &[&str]) -> Note {
 }
 
 /// Whether what differs between samples comes into their prompts.
-fn uses_column(subject: &Subject, main: &Template, texts: &[Site]) -> bool {
+fn uses_column(subject: &Subject, main: &Template, texts: &[TemplateText]) -> bool {
     let fields: Vec<&str> = subject.fields.iter().copied().filter(|name| !subject.masks(name)).collect();
     uses(main, texts, &fields)
 }
 
-fn uses(template: &Template, texts: &[Site], columns: &[&str]) -> bool {
+fn uses(template: &Template, texts: &[TemplateText], columns: &[&str]) -> bool {
     match template {
         Template::Turns(_) | Template::Media(_) | Template::Columns(_) | Template::Chat(_) => return true,
         Template::Raw(raw) => {
@@ -260,7 +267,7 @@ fn uses(template: &Template, texts: &[Site], columns: &[&str]) -> bool {
 }
 
 /// Whether a text names this column.
-pub(super) fn names(texts: &[Site], column: &str) -> bool {
+pub(super) fn names(texts: &[TemplateText], column: &str) -> bool {
     let placeholder = format!("{{{column}}}");
     texts.iter().any(|site| site.filling == Filling::Columns && site.text.contains(&placeholder))
 }
