@@ -1,9 +1,8 @@
 //! Columns that the tables lack, an answer that nothing masks, and examples that are samples too.
 
 use super::note::{Note, listed};
-use super::placeholders::names;
 use super::subject::Subject;
-use super::texts::{messages_path, template_texts};
+use super::texts::{messages_path, names, template_texts};
 use crate::near::{did_you_mean, near};
 use crate::plan::{Choice, Mode};
 use crate::template::{RawItem, Shape, Template};

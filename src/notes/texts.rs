@@ -59,6 +59,12 @@ pub(super) fn template_texts<'a>(
     out
 }
 
+/// Whether a text names this column.
+pub(super) fn names(texts: &[TemplateText], column: &str) -> bool {
+    let placeholder = format!("{{{column}}}");
+    texts.iter().any(|text| text.filling == Filling::Columns && text.text.contains(&placeholder))
+}
+
 /// Where the messages of a raw template stand that is given as `value` at `path`.
 pub(super) fn messages_path(value: &Value, path: &str) -> String {
     if value.get("messages").is_some() { format!("{path}.messages") } else { path.to_owned() }
