@@ -327,7 +327,7 @@ print(promptpress.Renderer("{{q}}").render(pyarrow.table({{"q": ["still there"] 
     assert (done.returncode, done.stderr) == (0, "")
     first, second, last = done.stdout.splitlines()
     assert first == second
-    assert first.startswith("internal error: on purpose (src/python/guard.rs:")
+    assert first.startswith("internal error: on purpose (src/python/detach.rs:")
     assert "please report it" in first
     assert last == "still there"
     with pytest.raises(pp.RenderError, match="internal error"):

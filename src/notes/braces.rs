@@ -24,19 +24,22 @@ impl Braced<'_> {
         let (lead, rest) = self.name.split_at(at);
         // Of a single letter it may be a set: {x:n}.
         let set = lead.chars().count() == 1 && rest.starts_with(':');
-        let named = lead.starts_with(|c: char| c.is_alphabetic() || c == '_') && rest.len() <= LONGEST_FORMAT;
+        let named = lead.starts_with(|c: char| c.is_alphabetic() || c == '_') && rest.len() <= MAX_FORMAT_BYTES;
         (named && !set && is_format(rest)).then_some((lead, rest))
     }
 
     /// Whether it may be a misspelt name: words, and nothing that data or code are made of.
     pub fn is_wordlike(&self) -> bool {
-        self.name.chars().count() <= 40
+        self.name.chars().count() <= MAX_NAME_CHARS
             && self.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
     }
 }
 
+/// How many characters a misspelt name may have; longer ones are text.
+const MAX_NAME_CHARS: usize = 40;
+
 /// How many bytes may stand behind a name; longer ones are no format.
-const LONGEST_FORMAT: usize = 64;
+const MAX_FORMAT_BYTES: usize = 64;
 
 /// Whether nothing else than what `format` knows stands behind a name.
 fn is_format(rest: &str) -> bool {
@@ -91,7 +94,7 @@ fn is_spec(spec: &str) -> bool {
 }
 
 /// How many bytes before a brace may tell what it is.
-const LOOKED_BACK: usize = 256;
+const MAX_LOOKBACK_BYTES: usize = 256;
 
 /// Every innermost pair of braces on one line, in order.
 pub(super) fn braced(text: &str) -> impl Iterator<Item = Braced<'_>> {
@@ -104,7 +107,8 @@ pub(super) fn braced(text: &str) -> impl Iterator<Item = Braced<'_>> {
         }
         let doubled = text[..open].ends_with('{') && inner[close + 1..].starts_with('}');
         // A command stands near to its arguments, and a text of braces alone is gone through once.
-        let near = (open.saturating_sub(LOOKED_BACK)..=open).find(|at| text.is_char_boundary(*at)).unwrap_or(open);
+        let near =
+            (open.saturating_sub(MAX_LOOKBACK_BYTES)..=open).find(|at| text.is_char_boundary(*at)).unwrap_or(open);
         Some(Braced { name: &inner[..close], latex: is_argument(&text[near..open], &inner[..close]), doubled })
     })
 }

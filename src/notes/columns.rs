@@ -1,19 +1,19 @@
 //! Columns that the tables lack, an answer that nothing masks, and examples that are samples too.
 
-use super::placeholders::names;
-use super::texts::sites;
-use super::{Note, Subject, listed};
+use super::note::{Note, listed};
+use super::subject::Subject;
+use super::texts::{messages_path, names, template_texts};
 use crate::near::{did_you_mean, near};
 use crate::plan::{Choice, Mode};
 use crate::template::{RawItem, Shape, Template};
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     reader(subject, out);
-    let raw = [(&subject.config.prompt, "prompt_template"), (&subject.config.ice, "ice_template")];
-    for (template, path) in raw {
-        if let Some(Template::Raw(raw)) = template {
+    for (template, value, path) in subject.templates() {
+        if let Template::Raw(raw) = template {
+            let messages = messages_path(value, path);
             for (n, item) in raw.items.iter().enumerate() {
-                expanded(subject, item, path, n, out);
+                expanded(subject, item, path, &format!("{messages}[{n}].expand_column"), out);
             }
         }
     }
@@ -45,7 +45,7 @@ fn reader(subject: &Subject, out: &mut Vec<Note>) {
     let Some(name) = reader.output_column.as_deref().filter(|name| lacks(subject, name)) else { return };
     let place = "reader.output_column";
     let main = subject.config.main();
-    let texts = sites(main, &subject.settings.prompt_template, "prompt_template", false);
+    let texts = template_texts(main, &subject.settings.prompt_template, "prompt_template", false);
     let near = near(name, subject.fields.iter().copied()).is_some();
     let lacking = format!("the samples have no column '{name}'");
     let (note, becomes): (fn(_, &str, _, _) -> _, _) = match (subject.masks(name), names(&texts, name)) {
@@ -65,7 +65,7 @@ fn reader(subject: &Subject, out: &mut Vec<Note>) {
     out.push(note("missing_output_column", place, lacking + &becomes, hint(subject, name)));
 }
 
-fn expanded(subject: &Subject, item: &RawItem, path: &str, n: usize, out: &mut Vec<Note>) {
+fn expanded(subject: &Subject, item: &RawItem, path: &str, place: &str, out: &mut Vec<Note>) {
     let RawItem::Expand(column) = item else { return };
     let columns = if path == "ice_template" && subject.config.prompt.is_some() {
         match &subject.tables.examples {
@@ -78,22 +78,20 @@ fn expanded(subject: &Subject, item: &RawItem, path: &str, n: usize, out: &mut V
     if columns.contains(&column.as_str()) {
         return;
     }
-    let inner = if path == "ice_template" { &subject.settings.ice_template } else { &subject.settings.prompt_template };
-    let within = if inner.get("messages").is_some() { ".messages" } else { "" };
     let message = format!("there is no column '{column}', so it gives no messages");
     let hint = did_you_mean(column, columns.iter().copied());
     let remedy = match hint.strip_prefix("; ") {
         Some(hint) => hint.to_owned(),
         None => format!("the columns are {}", listed(columns.iter().copied())),
     };
-    out.push(Note::warning("missing_expand_column", &format!("{path}{within}[{n}].expand_column"), message, remedy));
+    out.push(Note::warning("missing_expand_column", place, message, remedy));
 }
 
 /// The answer in the prompt of a template that is never masked.
 fn unmasked(subject: &Subject, out: &mut Vec<Note>) {
     let config = subject.config;
     let Some(column) = config.reader.output_column.as_deref().filter(|name| subject.has(name)) else { return };
-    let main = config.main();
+    let (main, value, path) = subject.main();
     let (why, remedy) = match main {
         Template::Raw(_) if config.mode == Mode::Gen => ("raw messages are never masked", "leave it out"),
         Template::Media(_) => ("a dialogue with media is never masked", "leave it out"),
@@ -103,21 +101,17 @@ fn unmasked(subject: &Subject, out: &mut Vec<Note>) {
         }
         _ => return,
     };
-    let (value, path) = match &config.prompt {
-        Some(_) => (&subject.settings.prompt_template, "prompt_template"),
-        None => (&subject.settings.ice_template, "ice_template"),
-    };
-    for site in sites(main, value, path, false) {
-        if names(std::slice::from_ref(&site), column) {
+    for text in template_texts(main, value, path, false) {
+        if names(std::slice::from_ref(&text), column) {
             let message = format!("'{{{column}}}' is the output column: the answer stands in the prompt, for {why}");
-            out.push(Note::warning("unmasked_output_column", &site.place, message, remedy.to_owned()));
+            out.push(Note::warning("unmasked_output_column", &text.place, message, remedy.to_owned()));
         }
     }
     if let Template::Raw(raw) = main {
-        let within = if value.get("messages").is_some() { ".messages" } else { "" };
+        let messages = messages_path(value, path);
         for (n, item) in raw.items.iter().enumerate() {
             if matches!(item, RawItem::Expand(own) if own == column) {
-                let place = format!("{path}{within}[{n}].expand_column");
+                let place = format!("{messages}[{n}].expand_column");
                 let message = format!("'{column}' is the output column: the answer stands in the prompt, for {why}");
                 out.push(Note::warning("unmasked_output_column", &place, message, remedy.to_owned()));
             }

@@ -1,7 +1,8 @@
 //! An inferencer that nobody knows, and misspelt keys of one.
 
-use super::keys::near_keys;
-use super::{Note, Subject};
+use super::note::Note;
+use super::subject::Subject;
+use super::unread_keys::near_keys;
 use crate::near::near;
 use crate::plan::Mode;
 use crate::template::family_name;
@@ -33,14 +34,14 @@ const INFERENCERS: &[&str] = &[
 ];
 
 /// The keys that somebody reads here; a harness's inferencers have many more.
-const READ: &[&str] = &["type", "gen_field_replace_token", "normalizing_str", "labels", "infer_mode", "adv_key"];
+const READ_KEYS: &[&str] = &["type", "gen_field_replace_token", "normalizing_str", "labels", "infer_mode", "adv_key"];
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     let value = &subject.settings.inferencer;
     if let Some(Ok(name)) = value.get("type").map(|given| family_name(given, "inferencer.type")) {
         in_type(subject, &name, out);
     }
-    near_keys(value, "inferencer", READ, out);
+    near_keys(value, "inferencer", READ_KEYS, out);
 }
 
 fn in_type(subject: &Subject, name: &str, out: &mut Vec<Note>) {
@@ -63,8 +64,8 @@ fn in_type(subject: &Subject, name: &str, out: &mut Vec<Note>) {
 /// The inferencer that a misspelt name is likely meant as. What all their names end with makes them near to each other:
 /// it doesn't count where it is spelt right.
 fn meant(name: &str) -> Option<&'static str> {
-    const END: &str = "Inferencer";
-    let Some(own) = name.strip_suffix(END) else { return near(name, INFERENCERS.iter().copied()) };
-    let found = near(own, INFERENCERS.iter().filter_map(|known| known.strip_suffix(END)))?;
-    INFERENCERS.iter().copied().find(|known| known.strip_suffix(END) == Some(found))
+    const SUFFIX: &str = "Inferencer";
+    let Some(own) = name.strip_suffix(SUFFIX) else { return near(name, INFERENCERS.iter().copied()) };
+    let found = near(own, INFERENCERS.iter().filter_map(|known| known.strip_suffix(SUFFIX)))?;
+    INFERENCERS.iter().copied().find(|known| known.strip_suffix(SUFFIX) == Some(found))
 }

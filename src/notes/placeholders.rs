@@ -3,30 +3,30 @@
 use std::collections::BTreeSet;
 
 use super::braces::{Braced, braced};
-use super::texts::{Filling, Site, sites};
-use super::{Note, Severity, Subject, listed};
+use super::note::{Note, Severity, listed};
+use super::subject::Subject;
+use super::texts::{Filling, TemplateText, names, template_texts};
 use crate::near::near;
 use crate::plan::{Choice, Mode, Substitution};
 use crate::template::{Form, RawItem, Shape, Source, Template, key_path};
 use crate::value::Value;
 
 /// What a conversation is filled with.
-const PAIR: [&str; 2] = ["question", "answer"];
+const PAIR_FIELDS: [&str; 2] = ["question", "answer"];
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     let chat = chat_template(subject);
     let config = subject.config;
-    let (main, value, path) = match (&chat, &config.prompt) {
-        (Some(template), _) => (template, &subject.settings.prompt_template, "prompt_template"),
-        (None, Some(template)) => (template, &subject.settings.prompt_template, "prompt_template"),
-        (None, None) => (config.main(), &subject.settings.ice_template, "ice_template"),
+    let (main, value, path) = match &chat {
+        Some(template) => (template, &subject.settings.prompt_template, "prompt_template"),
+        None => subject.main(),
     };
-    let texts = sites(main, value, path, false);
+    let texts = template_texts(main, value, path, false);
     let before = out.len();
     let tokens = tokens_of(main);
-    for site in &texts {
+    for text in &texts {
         if tokens.is_none() {
-            in_text(subject, main, site, &subject.fields, false, out);
+            in_text(subject, main, text, &subject.fields, false, out);
         }
     }
     let used = uses_column(subject, main, &rendered(subject, main, &texts));
@@ -37,11 +37,11 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     }
     let Some(ice) = subject.ice().filter(|_| config.prompt.is_some() && chat.is_none()) else { return };
     let Some(columns) = &subject.tables.examples else { return };
-    let texts = sites(ice, &subject.settings.ice_template, "ice_template", true);
+    let texts = template_texts(ice, &subject.settings.ice_template, "ice_template", true);
     let before = out.len();
     if tokens_of(ice).is_none() {
-        for site in &texts {
-            in_text(subject, ice, site, columns, true, out);
+        for text in &texts {
+            in_text(subject, ice, text, columns, true, out);
         }
     }
     if !uses(ice, &texts, columns) && out.len() == before && !explained(out, "ice_template") {
@@ -70,7 +70,7 @@ fn explained(notes: &[Note], path: &str) -> bool {
 }
 
 /// What of a template's texts is rendered: for generation a label map's first alone.
-fn rendered<'t>(subject: &Subject, main: &Template, texts: &[Site<'t>]) -> Vec<Site<'t>> {
+fn rendered<'t>(subject: &Subject, main: &Template, texts: &[TemplateText<'t>]) -> Vec<TemplateText<'t>> {
     if let Template::Prompt(prompt) = main
         && let Shape::Labels(items) = &prompt.shape
         && let Some((first, _)) = items.first()
@@ -80,7 +80,7 @@ fn rendered<'t>(subject: &Subject, main: &Template, texts: &[Site<'t>]) -> Vec<S
         let path = key_path(&prompt.path, first);
         let of_first =
             |place: &str| place.strip_prefix(&path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        return texts.iter().filter(|site| of_first(&site.place)).cloned().collect();
+        return texts.iter().filter(|text| of_first(&text.place)).cloned().collect();
     }
     texts.to_vec()
 }
@@ -97,12 +97,19 @@ fn path_of<'a>(template: &'a Template, path: &'a str) -> &'a str {
 }
 
 /// The placeholders of one text: `columns` are filled into it.
-fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str], example: bool, out: &mut Vec<Note>) {
+fn in_text(
+    subject: &Subject,
+    template: &Template,
+    text: &TemplateText,
+    columns: &[&str],
+    example: bool,
+    out: &mut Vec<Note>,
+) {
     let prompt = if let Template::Prompt(prompt) = template { Some(prompt) } else { None };
     let tokens = prompt.into_iter().flat_map(|p| [p.ice_token.as_deref(), p.sep_token.as_deref()]).flatten();
     let tokens: Vec<&str> = tokens.collect();
     let mut seen = BTreeSet::new();
-    for found in braced(&site.text) {
+    for found in braced(&text.text) {
         let name = found.name;
         // As an argument of a command it says nothing of the same name elsewhere.
         if !seen.insert((name, found.latex, found.doubled)) {
@@ -113,35 +120,35 @@ fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str]
             continue;
         }
         let known = subject.has(name) || columns.contains(&name);
-        match &site.filling {
+        match &text.filling {
             Filling::Nothing if known => {
-                out.push(unfilled(site, name, "nothing is filled in here", filled_places(template)));
+                out.push(unfilled(text, name, "nothing is filled in here", filled_places(template)));
             }
             Filling::Nothing => {}
-            Filling::Pair if PAIR.contains(&name) => {}
+            Filling::Pair if PAIR_FIELDS.contains(&name) => {}
             Filling::Pair if known => {
                 let why = "a conversation is filled with 'question' and 'answer' alone";
-                out.push(unfilled(site, name, why, "rename the column, or leave it out"));
+                out.push(unfilled(text, name, why, "rename the column, or leave it out"));
             }
-            Filling::Pair => out.extend(unknown(site, &found, &PAIR)),
+            Filling::Pair => out.extend(unknown(text, &found, &PAIR_FIELDS)),
             Filling::Stretch(own) if name == *own || known && !subject.has("content") => {}
             Filling::Stretch(own) if known => {
                 let why = format!("with a column 'content' only '{{{own}}}' is filled in here");
-                out.push(unfilled(site, name, &why, "put it into the tagged text of 'content'"));
+                out.push(unfilled(text, name, &why, "put it into the tagged text of 'content'"));
             }
-            Filling::Stretch(own) => out.extend(unknown(site, &found, &[own])),
+            Filling::Stretch(own) => out.extend(unknown(text, &found, &[own])),
             Filling::Columns if columns.contains(&name) || subject.masks(name) && !example => {
                 if found.doubled && !found.latex {
                     let message = format!("'{{{{{name}}}}}' keeps its outer braces around what is filled in");
                     let remedy = format!("if they are not meant, write '{{{name}}}'");
-                    out.push(Note::info("doubled_braces", &site.place, message, remedy));
+                    out.push(Note::info("doubled_braces", &text.place, message, remedy));
                 }
             }
             // Of a table without columns nothing can be named.
             Filling::Columns if subject.tables.samples.is_empty() => {}
             Filling::Columns if example && known => out.push(Note::warning(
                 "example_column",
-                &site.place,
+                &text.place,
                 match subject.config.substitution {
                     Substitution::Harness => {
                         format!("the examples have no column '{name}', so every example shows the sample's own")
@@ -157,15 +164,15 @@ fn in_text(subject: &Subject, template: &Template, site: &Site, columns: &[&str]
                 if attack {
                     let message = format!("'{{{name}}}' names no column: the inferencer fills it in, as adv_key says");
                     let remedy = format!("a column '{name}' stands for it");
-                    out.push(Note::info("unknown_placeholder", &site.place, message, remedy));
+                    out.push(Note::info("unknown_placeholder", &text.place, message, remedy));
                     continue;
                 }
                 let index = matches!(&subject.config.retriever.choice, Choice::Column(own) if own == name);
                 let own: Vec<&str> = columns.iter().copied().chain(subject.config.masked()).collect();
-                let mut note = unknown(site, &found, columns).or_else(|| formatted(site, &found, &own));
+                let mut note = unknown(text, &found, columns).or_else(|| formatted(text, &found, &own));
                 if let (true, Some(note)) = (index, &mut note) {
                     note.message = format!("'{{{name}}}' is the retriever's column, which is no field of a sample");
-                } else if let (true, Some(note)) = (is_emptied(template, site, name), &mut note) {
+                } else if let (true, Some(note)) = (is_emptied(template, text, name), &mut note) {
                     note.message = format!("'{{{name}}}' names no column, so nothing is put in its place");
                 }
                 out.extend(note);
@@ -182,13 +189,13 @@ fn filled_places(template: &Template) -> &'static str {
     }
 }
 
-fn unfilled(site: &Site, name: &str, why: &str, remedy: &str) -> Note {
+fn unfilled(text: &TemplateText, name: &str, why: &str, remedy: &str) -> Note {
     let message = format!("'{{{name}}}' stays as it is: {why}");
-    Note::warning("unfilled_placeholder", &site.place, message, remedy.to_owned())
+    Note::warning("unfilled_placeholder", &text.place, message, remedy.to_owned())
 }
 
 /// A note on a name that is no column, if it is likely meant as one.
-fn unknown(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
+fn unknown(text: &TemplateText, found: &Braced, columns: &[&str]) -> Option<Note> {
     if found.latex || !found.is_wordlike() {
         return None;
     }
@@ -204,11 +211,11 @@ fn unknown(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
         Some(near) => format!("did you mean '{{{near}}}'?"),
         None => format!("the columns are {}", listed(columns.iter().copied())),
     };
-    Some(Note::warning("unknown_placeholder", &site.place, message, remedy))
+    Some(Note::warning("unknown_placeholder", &text.place, message, remedy))
 }
 
 /// A note on a placeholder that says how a column's value is to be formed, as Python's `format` would read it.
-fn formatted(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
+fn formatted(text: &TemplateText, found: &Braced, columns: &[&str]) -> Option<Note> {
     let (lead, _) = found.formatted().filter(|_| !found.latex)?;
     let meant = if columns.contains(&lead) { lead } else { near(lead, columns.iter().copied())? };
     let message =
@@ -218,15 +225,15 @@ fn formatted(site: &Site, found: &Braced, columns: &[&str]) -> Option<Note> {
     } else {
         format!("did you mean '{{{meant}}}'?")
     };
-    Some(Note::warning("placeholder_format", &site.place, message, remedy))
+    Some(Note::warning("placeholder_format", &text.place, message, remedy))
 }
 
 /// Whether a placeholder without a column gives nothing: that of a medium in the compact form.
-fn is_emptied(template: &Template, site: &Site, name: &str) -> bool {
+fn is_emptied(template: &Template, text: &TemplateText, name: &str) -> bool {
     let Template::Media(media) = template else { return false };
-    let own = media.media.iter().filter(|own| own.place == site.place && matches!(own.form, Form::Compact { .. }));
+    let own = media.media.iter().filter(|own| own.place == text.place && matches!(own.form, Form::Compact { .. }));
     let mut parts = own.flat_map(|own| own.parts.iter().flatten());
-    parts.any(|part| *part.placeholder == *name && part.text.literal() == *site.text)
+    parts.any(|part| *part.placeholder == *name && part.text.literal() == *text.text)
 }
 
 fn unused(path: &str, one: &str, many: &str, columns: &[&str]) -> Note {
@@ -236,12 +243,12 @@ fn unused(path: &str, one: &str, many: &str, columns: &[&str]) -> Note {
 }
 
 /// Whether what differs between samples comes into their prompts.
-fn uses_column(subject: &Subject, main: &Template, texts: &[Site]) -> bool {
+fn uses_column(subject: &Subject, main: &Template, texts: &[TemplateText]) -> bool {
     let fields: Vec<&str> = subject.fields.iter().copied().filter(|name| !subject.masks(name)).collect();
     uses(main, texts, &fields)
 }
 
-fn uses(template: &Template, texts: &[Site], columns: &[&str]) -> bool {
+fn uses(template: &Template, texts: &[TemplateText], columns: &[&str]) -> bool {
     match template {
         Template::Turns(_) | Template::Media(_) | Template::Columns(_) | Template::Chat(_) => return true,
         Template::Raw(raw) => {
@@ -251,16 +258,10 @@ fn uses(template: &Template, texts: &[Site], columns: &[&str]) -> bool {
         }
         Template::Prompt(prompt) => {
             if let Some(tokens) = &prompt.tokens {
-                let stands = |token: &str| texts.iter().any(|site| site.text.contains(token));
+                let stands = |token: &str| texts.iter().any(|text| text.text.contains(token));
                 return tokens.selected.is_some() || tokens.columns.iter().any(|(_, token)| stands(token));
             }
         }
     }
     columns.iter().any(|column| names(texts, column))
-}
-
-/// Whether a text names this column.
-pub(super) fn names(texts: &[Site], column: &str) -> bool {
-    let placeholder = format!("{{{column}}}");
-    texts.iter().any(|site| site.filling == Filling::Columns && site.text.contains(&placeholder))
 }

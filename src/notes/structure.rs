@@ -1,6 +1,7 @@
 //! Dicts that are read as something else than they look like: label maps that are none, and a round without its list.
 
-use super::{Note, Subject, listed};
+use super::note::{Note, listed};
+use super::subject::Subject;
 use crate::near::near;
 use crate::plan::{Choice, Mode};
 use crate::role::MetaTemplate;
@@ -8,17 +9,12 @@ use crate::template::{Body, PROMPT_KEYS, PromptTemplate, RAW_KEYS, SECTIONS, Sha
 use crate::value::Value;
 
 /// Names of roles that label maps are not made of.
-const ROLES: [&str; 6] = ["system", "human", "user", "bot", "assistant", "model"];
+const ROLE_NAMES: [&str; 6] = ["system", "human", "user", "bot", "assistant", "model"];
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
-    let config = subject.config;
-    let settings = subject.settings;
-    for (template, value, path) in [
-        (&config.prompt, &settings.prompt_template, "prompt_template"),
-        (&config.ice, &settings.ice_template, "ice_template"),
-    ] {
+    for (template, value, path) in subject.templates() {
         match template {
-            Some(Template::Prompt(prompt)) => {
+            Template::Prompt(prompt) => {
                 let inner = if prompt.path == path { value } else { value.get("template").unwrap_or(value) };
                 match &prompt.shape {
                     Shape::One(_) => in_round(inner, &prompt.path, out),
@@ -37,11 +33,11 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
                     }
                 }
             }
-            Some(Template::Turns(turns)) => {
+            Template::Turns(turns) => {
                 in_round(value.get("template").unwrap_or(value), &turns.path, out);
                 texts_as_turns(subject, path, out);
             }
-            Some(Template::Media(media)) => in_round(value.get("template").unwrap_or(value), &media.path, out),
+            Template::Media(media) => in_round(value.get("template").unwrap_or(value), &media.path, out),
             _ => {}
         }
     }
@@ -74,7 +70,7 @@ fn role_names(subject: &Subject, names: &[&str], path: &str, out: &mut Vec<Note>
         Some(MetaTemplate::Rounds(rounds)) => rounds.role(&Value::from(name)).is_some(),
         _ => false,
     };
-    let is_role = |name: &&str| ROLES.contains(&name.to_lowercase().as_str()) || own(name);
+    let is_role = |name: &&str| ROLE_NAMES.contains(&name.to_lowercase().as_str()) || own(name);
     if names.is_empty() || !names.iter().all(is_role) {
         return;
     }

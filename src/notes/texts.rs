@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::dialogues::sections;
 use crate::template::{
     Body, Dialogue, Entry, Form, Item, MediaTemplate, Modality, PromptTemplate, RawItem, RawTemplate, Shape, Template,
     key_path,
@@ -23,7 +24,7 @@ pub(super) enum Filling {
 
 /// A text of a template.
 #[derive(Clone, Debug)]
-pub(super) struct Site<'a> {
+pub(super) struct TemplateText<'a> {
     /// Its path in the configuration.
     pub place: String,
     /// The text.
@@ -34,15 +35,19 @@ pub(super) struct Site<'a> {
 
 /// Every text of a template; of an example's the rounds alone. What has no filling because the configuration says so
 /// (`format_variables`) isn't among them.
-pub(super) fn sites<'a>(template: &'a Template, value: &'a Value, path: &str, example: bool) -> Vec<Site<'a>> {
+pub(super) fn template_texts<'a>(
+    template: &'a Template,
+    value: &'a Value,
+    path: &str,
+    example: bool,
+) -> Vec<TemplateText<'a>> {
     let mut out = Vec::new();
     match template {
         Template::Prompt(prompt) => of_prompt(prompt, example, &mut out),
         Template::Raw(raw) => {
             let format = value.get("format_variables").is_none_or(Value::truthy);
-            let path = if value.get("messages").is_some() { format!("{path}.messages") } else { path.to_owned() };
             if format {
-                of_raw(raw, &path, &mut out);
+                of_raw(raw, &messages_path(value, path), &mut out);
             }
         }
         Template::Turns(turns) => {
@@ -54,14 +59,25 @@ pub(super) fn sites<'a>(template: &'a Template, value: &'a Value, path: &str, ex
     out
 }
 
+/// Whether a text names this column.
+pub(super) fn names(texts: &[TemplateText], column: &str) -> bool {
+    let placeholder = format!("{{{column}}}");
+    texts.iter().any(|text| text.filling == Filling::Columns && text.text.contains(&placeholder))
+}
+
+/// Where the messages of a raw template stand that is given as `value` at `path`.
+pub(super) fn messages_path(value: &Value, path: &str) -> String {
+    if value.get("messages").is_some() { format!("{path}.messages") } else { path.to_owned() }
+}
+
 fn pair_or_nothing(section: &str) -> Filling {
     if section == "round" { Filling::Pair } else { Filling::Nothing }
 }
 
-fn of_prompt<'a>(prompt: &'a PromptTemplate, example: bool, out: &mut Vec<Site<'a>>) {
+fn of_prompt<'a>(prompt: &'a PromptTemplate, example: bool, out: &mut Vec<TemplateText<'a>>) {
     let mut body = |body: &'a Body, path: String| match body {
         Body::Str(text) => {
-            out.push(Site { place: path, text: text.literal().into(), filling: Filling::Columns });
+            out.push(TemplateText { place: path, text: text.literal().into(), filling: Filling::Columns });
         }
         Body::Dialogue(dialogue) => of_dialogue(dialogue, &path, &|_| Filling::Columns, example, out),
         Body::Bad(_) => {}
@@ -81,7 +97,7 @@ fn of_dialogue(
     path: &str,
     filling: &dyn Fn(&str) -> Filling,
     example: bool,
-    out: &mut Vec<Site<'_>>,
+    out: &mut Vec<TemplateText<'_>>,
 ) {
     for (section, items) in sections(dialogue) {
         if example && section != "round" {
@@ -96,25 +112,18 @@ fn of_dialogue(
                 },
                 _ => continue,
             };
-            out.push(Site { place, text: text.into(), filling: filling(section) });
+            out.push(TemplateText { place, text: text.into(), filling: filling(section) });
         }
     }
 }
 
-/// The sections of a dialogue by their names.
-pub(super) fn sections(dialogue: &Dialogue) -> impl Iterator<Item = (&'static str, &[Item])> {
-    let begin = dialogue.begin.as_deref().map(|items| ("begin", items));
-    let end = dialogue.end.as_deref().map(|items| ("end", items));
-    begin.into_iter().chain([("round", &*dialogue.round)]).chain(end)
-}
-
-fn of_raw<'a>(raw: &'a RawTemplate, path: &str, out: &mut Vec<Site<'a>>) {
+fn of_raw<'a>(raw: &'a RawTemplate, path: &str, out: &mut Vec<TemplateText<'a>>) {
     for (n, item) in raw.items.iter().enumerate() {
         let RawItem::Message(turn) = item else { continue };
         let place = format!("{path}[{n}].content");
         match turn.get("content") {
             Some(Entry::Text(text)) => {
-                out.push(Site { place, text: text.literal().into(), filling: Filling::Columns });
+                out.push(TemplateText { place, text: text.literal().into(), filling: Filling::Columns });
             }
             Some(Entry::Const(value)) => strings(value, place, out),
             _ => {}
@@ -123,9 +132,9 @@ fn of_raw<'a>(raw: &'a RawTemplate, path: &str, out: &mut Vec<Site<'a>>) {
 }
 
 /// Every string within a list of content parts: the harness fills none of them.
-fn strings<'a>(value: &'a Value, place: String, out: &mut Vec<Site<'a>>) {
+fn strings<'a>(value: &'a Value, place: String, out: &mut Vec<TemplateText<'a>>) {
     match value {
-        Value::Str(text) => out.push(Site { place, text: Cow::Borrowed(text), filling: Filling::Nothing }),
+        Value::Str(text) => out.push(TemplateText { place, text: Cow::Borrowed(text), filling: Filling::Nothing }),
         Value::List(items) => {
             for (n, item) in items.iter().enumerate() {
                 strings(item, format!("{place}[{n}]"), out);
@@ -140,11 +149,11 @@ fn strings<'a>(value: &'a Value, place: String, out: &mut Vec<Site<'a>>) {
     }
 }
 
-fn of_media(media: &MediaTemplate, out: &mut Vec<Site<'_>>) {
+fn of_media(media: &MediaTemplate, out: &mut Vec<TemplateText<'_>>) {
     for (section, items) in sections(&media.dialogue) {
         for (n, item) in items.iter().enumerate() {
             match item {
-                Item::Str(text) => out.push(Site {
+                Item::Str(text) => out.push(TemplateText {
                     place: format!("{}.{section}[{n}]", media.path),
                     text: text.literal().into(),
                     filling: Filling::Columns,
@@ -152,7 +161,7 @@ fn of_media(media: &MediaTemplate, out: &mut Vec<Site<'_>>) {
                 Item::Turn(turn) => {
                     if let Some(text) = turn.prompt() {
                         let place = format!("{}.prompt", turn.place);
-                        out.push(Site { place, text: text.literal().into(), filling: Filling::Nothing });
+                        out.push(TemplateText { place, text: text.literal().into(), filling: Filling::Nothing });
                     }
                 }
                 _ => {}
@@ -168,7 +177,7 @@ fn of_media(media: &MediaTemplate, out: &mut Vec<Site<'_>>) {
                 }
                 _ => (own.place.clone(), Filling::Columns),
             };
-            out.push(Site { place, text: part.text.literal().into(), filling });
+            out.push(TemplateText { place, text: part.text.literal().into(), filling });
         }
     }
 }

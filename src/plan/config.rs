@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
 use crate::output::{FORMS, OutputForm, Parser, default_form, form};
 use crate::role::{MetaTemplate, Tokens};
-use crate::template::{Chat, Source, Template, family_name};
+use crate::template::{Source, Template, family_name};
 use crate::value::Value;
 
 /// What the prompt is for.
@@ -341,7 +341,7 @@ fn chat(prompt: Option<Template>, reader: &Reader, s: &Settings, dialect: Dialec
             "a chat is made of the input columns; name them",
         ));
     }
-    Ok(Template::Chat(Chat::new(prompt, reader.input_columns.clone(), reader.output_column.clone())?))
+    Template::chat(prompt, reader.input_columns.clone(), reader.output_column.clone())
 }
 
 struct Inferencer {

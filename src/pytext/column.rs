@@ -8,13 +8,11 @@ use arrow_array::{Array, OffsetSizeTrait};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
-use super::cell;
-use super::nested::{dictionary_picks, no_such_value, run_picks};
+use super::none::NONE;
+use super::picks::{dictionary_picks, no_such_value, run_picks};
+use super::printer::printer;
 use super::slices::Slices;
 use crate::error::Result;
-
-/// The text of a missing value.
-pub const NONE: &[u8] = b"None";
 
 /// The texts of one column of one batch.
 ///
@@ -23,11 +21,11 @@ pub const NONE: &[u8] = b"None";
 pub struct TextColumn {
     len: usize,
     nulls: Option<NullBuffer>,
-    layout: Layout,
+    layout: TextLayout,
 }
 
 #[derive(Clone, Debug)]
-enum Layout {
+enum TextLayout {
     Plain(Slices),
     /// Which of `values` each row shows; a null row's pick means nothing.
     Picked {
@@ -94,7 +92,7 @@ impl TextColumn {
         match Slices::of(array) {
             Some(slices) if is_string(array.data_type()) => {
                 let pleased = slices.check(array.len(), nulls, None, Some(look))?;
-                Ok((Self { len: array.len(), nulls: nulls.cloned(), layout: Layout::Plain(slices) }, pleased))
+                Ok((Self { len: array.len(), nulls: nulls.cloned(), layout: TextLayout::Plain(slices) }, pleased))
             }
             _ => Ok((Self::new(array)?, false)),
         }
@@ -104,13 +102,13 @@ impl TextColumn {
     /// Whoever uses a row has it checked before, by [`Self::checked`].
     pub fn unread(array: &dyn Array) -> Option<Self> {
         let slices = Slices::of(array).filter(|_| is_string(array.data_type()) && array.null_count() == 0)?;
-        slices.in_order().then(|| Self { len: array.len(), nulls: None, layout: Layout::Plain(slices) })
+        slices.in_order().then(|| Self { len: array.len(), nulls: None, layout: TextLayout::Plain(slices) })
     }
 
     /// All bytes of some rows of a column that is [`unread`](Self::unread), if they are UTF-8 row by row.
     pub fn checked(&self, rows: Range<usize>) -> Option<&[u8]> {
         match &self.layout {
-            Layout::Plain(slices) => slices.texts(rows),
+            TextLayout::Plain(slices) => slices.texts(rows),
             _ => None,
         }
     }
@@ -135,7 +133,7 @@ impl TextColumn {
 
     /// Stretches of the texts of other columns, none of them copied.
     pub fn spans(bases: Arc<[TextColumn]>, spans: Vec<Span>) -> Self {
-        Self { len: spans.len(), nulls: None, layout: Layout::Spans { bases, spans } }
+        Self { len: spans.len(), nulls: None, layout: TextLayout::Spans { bases, spans } }
     }
 
     /// The texts of the rows of `array` that `live` has as valid; the others are never asked for.
@@ -146,12 +144,12 @@ impl TextColumn {
             own if is_string(own) => {
                 if let Some(slices) = Slices::of(array) {
                     slices.check(len, nulls.as_ref(), live, None)?;
-                    return Ok(Self { len, nulls, layout: Layout::Plain(slices) });
+                    return Ok(Self { len, nulls, layout: TextLayout::Plain(slices) });
                 }
             }
             DataType::Null => {
                 let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0]), data: Buffer::default() };
-                return Ok(Self { len, nulls: Some(NullBuffer::new_null(len)), layout: Layout::Plain(slices) });
+                return Ok(Self { len, nulls: Some(NullBuffer::new_null(len)), layout: TextLayout::Plain(slices) });
             }
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
@@ -196,7 +194,7 @@ impl TextColumn {
                 None => error,
             }
         })?;
-        Ok(Self { len, nulls, layout: Layout::Picked { picks, values: Box::new(values) } })
+        Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values: Box::new(values) } })
     }
 
     /// The texts of an array whose values have to be printed.
@@ -205,10 +203,10 @@ impl TextColumn {
         let mut data = Vec::with_capacity(len * 8);
         let mut offsets = Vec::with_capacity(len + 1);
         offsets.push(0);
-        cell::printer(array)?.print_all(len, live, &mut data, &mut offsets)?;
+        printer(array)?.print_all(len, live, &mut data, &mut offsets)?;
         // 64-bit offsets: how long the text gets is known only when it stands.
         let slices = Slices::Wide { offsets: ScalarBuffer::from(offsets), data: Buffer::from_vec(data) };
-        Ok(Self { len, nulls: None, layout: Layout::Plain(slices) })
+        Ok(Self { len, nulls: None, layout: TextLayout::Plain(slices) })
     }
 
     /// Whether the value of row `row` is missing.
@@ -255,9 +253,9 @@ impl TextColumn {
             return NONE;
         }
         match &self.layout {
-            Layout::Plain(slices) => slices.get(row),
-            Layout::Picked { picks, values } => values.bytes(picks[row] as usize),
-            Layout::Spans { bases, spans } => match &spans[row] {
+            TextLayout::Plain(slices) => slices.get(row),
+            TextLayout::Picked { picks, values } => values.bytes(picks[row] as usize),
+            TextLayout::Spans { bases, spans } => match &spans[row] {
                 Span::Of { base, row, range } => &bases[*base].bytes(*row)[range.clone()],
                 Span::Own(text) => text.as_bytes(),
             },
@@ -285,7 +283,7 @@ impl TextColumn {
     /// reach all bytes.
     pub fn buffers(&self) -> Option<Vec<Buffer>> {
         match (&self.nulls, &self.layout) {
-            (None, Layout::Plain(slices)) => slices.buffers(),
+            (None, TextLayout::Plain(slices)) => slices.buffers(),
             _ => None,
         }
     }
@@ -299,7 +297,7 @@ impl TextColumn {
     #[inline]
     pub fn view(&self, row: usize, base: u32) -> u128 {
         match &self.layout {
-            Layout::Plain(slices) => slices.view(row, base),
+            TextLayout::Plain(slices) => slices.view(row, base),
             _ => 0,
         }
     }
@@ -307,8 +305,8 @@ impl TextColumn {
     /// Offsets and bytes of all texts, where nothing stands between a row and them: no null, no dictionary, no view.
     pub fn plain(&self) -> Option<(Offsets<'_>, &[u8])> {
         match (&self.nulls, &self.layout) {
-            (None, Layout::Plain(Slices::Narrow { offsets, data })) => Some((Offsets::Narrow(offsets), data)),
-            (None, Layout::Plain(Slices::Wide { offsets, data })) => Some((Offsets::Wide(offsets), data)),
+            (None, TextLayout::Plain(Slices::Narrow { offsets, data })) => Some((Offsets::Narrow(offsets), data)),
+            (None, TextLayout::Plain(Slices::Wide { offsets, data })) => Some((Offsets::Wide(offsets), data)),
             _ => None,
         }
     }
@@ -340,10 +338,10 @@ impl TextColumn {
         }
         let lengths = &mut lengths[..rows.len()];
         match (&self.nulls, &self.layout) {
-            (None, Layout::Plain(Slices::Narrow { offsets, .. })) => {
+            (None, TextLayout::Plain(Slices::Narrow { offsets, .. })) => {
                 differences(&offsets[rows.start..=rows.end], lengths);
             }
-            (None, Layout::Plain(Slices::Wide { offsets, .. })) => {
+            (None, TextLayout::Plain(Slices::Wide { offsets, .. })) => {
                 differences(&offsets[rows.start..=rows.end], lengths);
             }
             _ => {
@@ -360,10 +358,10 @@ impl TextColumn {
     /// shares the array's buffers, and what stands in a null's place may be any bytes, even invalid UTF-8.
     pub fn contiguous(&self) -> Option<&[u8]> {
         let (first, last, data) = match &self.layout {
-            Layout::Plain(Slices::Narrow { offsets, data }) => {
+            TextLayout::Plain(Slices::Narrow { offsets, data }) => {
                 (i64::from(*offsets.first()?), i64::from(*offsets.last()?), data)
             }
-            Layout::Plain(Slices::Wide { offsets, data }) => (*offsets.first()?, *offsets.last()?, data),
+            TextLayout::Plain(Slices::Wide { offsets, data }) => (*offsets.first()?, *offsets.last()?, data),
             _ => return None,
         };
         data.get(usize::try_from(first).ok()?..usize::try_from(last).ok()?)

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use arrow_buffer::i256;
 
-use super::cell::Form;
+use super::conversion::Conversion;
 use crate::error::Result;
 
 /// Appends `value` × 10^-`scale`, for every width up to 128 bits.
@@ -13,9 +13,9 @@ use crate::error::Result;
 ///
 /// Never: the signature is that of every value printer.
 #[allow(clippy::unnecessary_wraps)]
-pub(super) fn small(value: i128, scale: i8, form: Form, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn small(value: i128, scale: i8, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     let mut buffer = itoa::Buffer::new();
-    put(value < 0, buffer.format(value.unsigned_abs()).as_bytes(), scale, form, out);
+    put(value < 0, buffer.format(value.unsigned_abs()).as_bytes(), scale, conversion, out);
     Ok(())
 }
 
@@ -24,20 +24,20 @@ pub(super) fn small(value: i128, scale: i8, form: Form, out: &mut Vec<u8>) -> Re
 /// # Errors
 ///
 /// Never.
-pub(super) fn large(value: i256, scale: i8, form: Form, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn large(value: i256, scale: i8, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     if let Some(value) = value.to_i128() {
-        return small(value, scale, form, out);
+        return small(value, scale, conversion, out);
     }
     let text = value.to_string();
     let digits = text.trim_start_matches('-');
-    put(digits.len() < text.len(), digits.as_bytes(), scale, form, out);
+    put(digits.len() < text.len(), digits.as_bytes(), scale, conversion, out);
     Ok(())
 }
 
 /// Appends a decimal by the rule of `to-scientific-string`: positional as long as the exponent isn't positive and
 /// the first digit stands no further than six places behind the point.
-fn put(negative: bool, digits: &[u8], scale: i8, form: Form, out: &mut Vec<u8>) {
-    if form == Form::Repr {
+fn put(negative: bool, digits: &[u8], scale: i8, conversion: Conversion, out: &mut Vec<u8>) {
+    if conversion == Conversion::Repr {
         out.extend_from_slice(b"Decimal('");
     }
     if negative {
@@ -70,7 +70,7 @@ fn put(negative: bool, digits: &[u8], scale: i8, form: Form, out: &mut Vec<u8>) 
             let _ = write!(out, "E{:+}", left - 1);
         }
     }
-    if form == Form::Repr {
+    if conversion == Conversion::Repr {
         out.extend_from_slice(b"')");
     }
 }

@@ -3,20 +3,20 @@
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{self as t, RunEndIndexType};
 use arrow_array::{
-    AnyDictionaryArray, Array, ArrowPrimitiveType, FixedSizeListArray, GenericListArray, GenericListViewArray,
-    MapArray, OffsetSizeTrait, StructArray,
+    Array, FixedSizeListArray, GenericListArray, GenericListViewArray, MapArray, OffsetSizeTrait, StructArray,
 };
-use arrow_buffer::{ArrowNativeType, NullBuffer};
-use arrow_schema::DataType;
+use arrow_buffer::NullBuffer;
 
-use super::cell::{Cell, Form, is_none, printer};
+use super::conversion::Conversion;
+use super::none::is_none;
+use super::picks::{dictionary_picks, no_such_value, run_picks};
+use super::printer::{Printer, printer};
 use super::quote;
 use crate::error::{Code, Error, Result};
 
 /// A child of a nested array.
-type Child<'a> = Box<dyn Cell + 'a>;
+type Child<'a> = Box<dyn Printer + 'a>;
 
 /// The items from `start` to `end`, which come from a foreign producer.
 ///
@@ -76,8 +76,8 @@ fn wide<O: OffsetSizeTrait>(offset: O) -> i64 {
     offset.to_i64().unwrap_or(-1)
 }
 
-impl<F: Fn(usize) -> (i64, i64)> Cell for List<'_, F> {
-    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+impl<F: Fn(usize) -> (i64, i64)> Printer for List<'_, F> {
+    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if is_none(self.nulls, row, out) {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl<F: Fn(usize) -> (i64, i64)> Cell for List<'_, F> {
             if item > first {
                 out.extend_from_slice(b", ");
             }
-            self.items.print(item, Form::Repr, out)?;
+            self.items.print(item, Conversion::Repr, out)?;
         }
         out.push(b']');
         Ok(())
@@ -123,8 +123,8 @@ impl<'a> Dict<'a> {
     }
 }
 
-impl Cell for Dict<'_> {
-    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+impl Printer for Dict<'_> {
+    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if is_none(self.nulls, row, out) {
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl Cell for Dict<'_> {
         }
         for (before, value) in &self.fields {
             out.extend_from_slice(before);
-            value.print(row, Form::Repr, out)?;
+            value.print(row, Conversion::Repr, out)?;
         }
         out.push(b'}');
         Ok(())
@@ -141,7 +141,7 @@ impl Cell for Dict<'_> {
 }
 
 /// `[(key, value)]`: a map is a list of pairs in Python, repeated keys and all.
-pub(super) struct Pairs<'a> {
+pub(super) struct MapPairs<'a> {
     offsets: &'a [i32],
     nulls: Option<&'a NullBuffer>,
     keys: Child<'a>,
@@ -149,7 +149,7 @@ pub(super) struct Pairs<'a> {
     len: usize,
 }
 
-impl<'a> Pairs<'a> {
+impl<'a> MapPairs<'a> {
     /// The printer of a map array.
     pub(super) fn of(array: &'a MapArray) -> Result<Self> {
         let (keys, values) = (array.keys(), array.values());
@@ -163,8 +163,8 @@ impl<'a> Pairs<'a> {
     }
 }
 
-impl Cell for Pairs<'_> {
-    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+impl Printer for MapPairs<'_> {
+    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if is_none(self.nulls, row, out) {
             return Ok(());
         }
@@ -173,9 +173,9 @@ impl Cell for Pairs<'_> {
         out.push(b'[');
         for entry in range {
             out.extend_from_slice(if entry > first { b", (" } else { b"(" });
-            self.keys.print(entry, Form::Repr, out)?;
+            self.keys.print(entry, Conversion::Repr, out)?;
             out.extend_from_slice(b", ");
-            self.values.print(entry, Form::Repr, out)?;
+            self.values.print(entry, Conversion::Repr, out)?;
             out.push(b')');
         }
         out.push(b']');
@@ -211,8 +211,8 @@ impl<'a> Picked<'a> {
     }
 }
 
-impl Cell for Picked<'_> {
-    fn print(&self, row: usize, form: Form, out: &mut Vec<u8>) -> Result<()> {
+impl Printer for Picked<'_> {
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if is_none(self.nulls, row, out) {
             return Ok(());
         }
@@ -220,70 +220,6 @@ impl Cell for Picked<'_> {
         if pick >= self.len {
             return Err(no_such_value(self.len));
         }
-        self.values.print(pick, form, out)
-    }
-}
-
-/// A key that none of `len` values has.
-pub(super) fn no_such_value(len: usize) -> Error {
-    Error::render(
-        Code::MalformedArray,
-        format!("the dictionary key is outside its {len} values: the Arrow array is malformed"),
-    )
-}
-
-/// A pick that no array of values has.
-const NOWHERE: u32 = u32::MAX;
-
-/// Each row's key as a place among the values. A null row's key may be anything, so none is refused here: the ones
-/// that can't be a place are [`NOWHERE`].
-pub(super) fn dictionary_picks(array: &dyn AnyDictionaryArray) -> Vec<u32> {
-    fn of<T: ArrowPrimitiveType>(keys: &dyn Array) -> Vec<u32> {
-        let keys = keys.as_primitive::<T>().values();
-        keys.iter().map(|key| key.to_usize().and_then(|key| u32::try_from(key).ok()).unwrap_or(NOWHERE)).collect()
-    }
-    let keys = array.keys();
-    match keys.data_type() {
-        DataType::Int8 => of::<t::Int8Type>(keys),
-        DataType::Int16 => of::<t::Int16Type>(keys),
-        DataType::Int32 => of::<t::Int32Type>(keys),
-        DataType::Int64 => of::<t::Int64Type>(keys),
-        DataType::UInt8 => of::<t::UInt8Type>(keys),
-        DataType::UInt16 => of::<t::UInt16Type>(keys),
-        DataType::UInt32 => of::<t::UInt32Type>(keys),
-        DataType::UInt64 => of::<t::UInt64Type>(keys),
-        // Arrow has no other keys; a dictionary of a later version would fail at its first row, with a message.
-        _ => vec![NOWHERE; keys.len()],
-    }
-}
-
-/// Each row's run as a place among the values, and the values.
-///
-/// # Errors
-///
-/// If the runs end before the rows do.
-pub(super) fn run_picks(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
-    fn of<T: RunEndIndexType>(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
-        let runs = array.as_run::<T>();
-        let (ends, offset) = (runs.run_ends().values(), runs.run_ends().offset());
-        let mut picks = Vec::with_capacity(array.len());
-        // Ends are in ascending order in a sound array; in another the search may stop anywhere within bounds.
-        let mut run = ends.partition_point(|end| end.as_usize() <= offset);
-        for row in 0..array.len() {
-            while ends.get(run).is_some_and(|end| end.as_usize() <= offset + row) {
-                run += 1;
-            }
-            if run >= ends.len().min(runs.values().len()) {
-                let message = "the runs end before the rows do: the Arrow array is malformed";
-                return Err(Error::render(Code::MalformedArray, message).at_row(row));
-            }
-            picks.push(u32::try_from(run).unwrap_or(NOWHERE));
-        }
-        Ok((picks, runs.values()))
-    }
-    match array.data_type() {
-        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int16 => of::<t::Int16Type>(array),
-        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int32 => of::<t::Int32Type>(array),
-        _ => of::<t::Int64Type>(array),
+        self.values.print(pick, conversion, out)
     }
 }

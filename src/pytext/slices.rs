@@ -16,10 +16,10 @@ use arrow_schema::DataType;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::threads;
 
-/// A view's bytes stand in the view itself up to this length.
-const INLINE: usize = 12;
+/// Up to so many bytes a text stands in its view itself.
+const INLINE_VIEW_BYTES: usize = 12;
 /// The size of a view.
-const VIEW: usize = 16;
+const VIEW_BYTES: usize = 16;
 
 /// The bytes of each row of a string or binary array; shares the array's buffers.
 #[derive(Clone, Debug)]
@@ -75,9 +75,9 @@ impl Slices {
             Self::Narrow { offsets, data } => &data[offsets[row] as usize..offsets[row + 1] as usize],
             Self::Wide { offsets, data } => &data[offsets[row] as usize..offsets[row + 1] as usize],
             Self::Views { views, buffers } => {
-                let view = &views[row * VIEW..(row + 1) * VIEW];
+                let view = &views[row * VIEW_BYTES..(row + 1) * VIEW_BYTES];
                 let len = word(view, 0);
-                if len <= INLINE {
+                if len <= INLINE_VIEW_BYTES {
                     &view[4..4 + len]
                 } else {
                     let start = word(view, 12);
@@ -94,9 +94,9 @@ impl Slices {
             Self::Narrow { offsets, data } => between(offsets, data, row),
             Self::Wide { offsets, data } => between(offsets, data, row),
             Self::Views { views, buffers } => {
-                let view = views.get(row * VIEW..(row + 1) * VIEW)?;
+                let view = views.get(row * VIEW_BYTES..(row + 1) * VIEW_BYTES)?;
                 let len = word(view, 0);
-                if len <= INLINE {
+                if len <= INLINE_VIEW_BYTES {
                     return view.get(4..4 + len);
                 }
                 // Lengths and places are 31 bits: a negative one gives a sum far outside any buffer.
@@ -192,7 +192,7 @@ impl Slices {
             Self::Narrow { offsets, .. } => at(offsets[row] as usize),
             Self::Wide { offsets, .. } => at(offsets[row] as usize),
             Self::Views { views, .. } => {
-                let view = &views[row * VIEW..(row + 1) * VIEW];
+                let view = &views[row * VIEW_BYTES..(row + 1) * VIEW_BYTES];
                 make_view(self.get(row), base + word(view, 8) as u32, word(view, 12) as u32)
             }
             Self::Fixed { .. } => make_view(self.get(row), base, 0),
@@ -242,15 +242,16 @@ fn between<'a, O: OffsetSizeTrait>(offsets: &[O], data: &'a [u8], row: usize) ->
     data.get(start..end)
 }
 
-/// Bytes that one thread checks at once.
-const PIECE: usize = 256 << 10;
+/// How much of a long text one thread checks at once.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Long bytes in pieces that threads can check at the same time; none begins within a character.
 fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
-    let (mut out, mut rest) = (Vec::with_capacity(bytes.len() / PIECE + 1), bytes);
-    while rest.len() > PIECE {
+    let (mut out, mut rest) = (Vec::with_capacity(bytes.len() / PIECE_BYTES + 1), bytes);
+    while rest.len() > PIECE_BYTES {
         // A character has at most three bytes behind its first; what has more is found out by whoever checks it.
-        let end = (PIECE..rest.len().min(PIECE + 4)).find(|at| rest[*at] & 0xC0 != 0x80).unwrap_or(PIECE);
+        let end =
+            (PIECE_BYTES..rest.len().min(PIECE_BYTES + 4)).find(|at| rest[*at] & 0xC0 != 0x80).unwrap_or(PIECE_BYTES);
         let (piece, after) = rest.split_at(end);
         out.push(piece);
         rest = after;
@@ -259,8 +260,8 @@ fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
     out
 }
 
-/// Bytes that are looked at twice while they are near.
-const NEAR: usize = 16 << 10;
+/// How many bytes are surely in the processor's cache still when they are looked at a second time.
+const CACHED_BYTES: usize = 16 << 10;
 
 /// What is asked about all bytes while they are checked; it must not matter where they are cut.
 pub(super) type Look<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
@@ -276,7 +277,7 @@ fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], look: Option<Look>)
     let pieces = if look.is_some() { pieces(range) } else { vec![range] };
     // Most text is ASCII, which one look tells; the rest needs a closer one.
     let see = |piece: &[u8]| {
-        piece.chunks(NEAR).fold((true, look.is_some()), |(ascii, pleased), near| {
+        piece.chunks(CACHED_BYTES).fold((true, look.is_some()), |(ascii, pleased), near| {
             (ascii && near.is_ascii(), pleased && look.is_some_and(|look| look(near)))
         })
     };

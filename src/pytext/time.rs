@@ -7,14 +7,17 @@ use std::io::Write as _;
 
 use arrow_schema::TimeUnit;
 
-use super::cell::Form;
+use super::conversion::Conversion;
 use crate::error::{Code, Error, Result};
 
-const DAY: i128 = 86_400_000_000;
+/// The length of a day.
+pub(super) const DAY_MILLISECONDS: i64 = 86_400_000;
+/// The length of a day.
+const DAY_MICROSECONDS: i128 = 86_400_000_000;
 /// Days from 1970-01-01 to 0001-01-01 and to 9999-12-31.
-const DAYS: std::ops::RangeInclusive<i64> = -719_162..=2_932_896;
+const DATE_DAYS: std::ops::RangeInclusive<i64> = -719_162..=2_932_896;
 /// The largest number of days of a `timedelta`.
-const DELTA: i128 = 999_999_999;
+const MAX_TIMEDELTA_DAYS: i128 = 999_999_999;
 
 /// Appends formatted text; writing into a vector can't fail.
 macro_rules! put {
@@ -26,11 +29,11 @@ macro_rules! put {
 /// # Errors
 ///
 /// If the year isn't 1 to 9999.
-pub(super) fn date(days: i64, form: Form, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn date(days: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     let date = Date::of(days).ok_or_else(|| out_of_years(days, "days"))?;
-    match form {
-        Form::Str => date.put(out),
-        Form::Repr => {
+    match conversion {
+        Conversion::Str => date.put(out),
+        Conversion::Repr => {
             put!(out, "datetime.date({}, {}, {})", date.year, date.month, date.day);
         }
     }
@@ -42,15 +45,15 @@ pub(super) fn date(days: i64, form: Form, out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 ///
 /// If the year isn't 1 to 9999, or the value isn't whole microseconds.
-pub(super) fn timestamp(value: i64, unit: TimeUnit, form: Form, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn timestamp(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     let (date, clock) = moment(value, unit)?;
-    match form {
-        Form::Str => {
+    match conversion {
+        Conversion::Str => {
             date.put(out);
             out.push(b' ');
             clock.put(out);
         }
-        Form::Repr => {
+        Conversion::Repr => {
             put!(out, "datetime.datetime({}, {}, {}, ", date.year, date.month, date.day);
             clock.put_arguments(out);
         }
@@ -63,11 +66,11 @@ pub(super) fn timestamp(value: i64, unit: TimeUnit, form: Form, out: &mut Vec<u8
 /// # Errors
 ///
 /// If the value isn't whole microseconds, or so far outside the day that it has no date.
-pub(super) fn time(value: i64, unit: TimeUnit, form: Form, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn time(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     let (_, clock) = moment(value, unit)?;
-    match form {
-        Form::Str => clock.put(out),
-        Form::Repr => {
+    match conversion {
+        Conversion::Str => clock.put(out),
+        Conversion::Repr => {
             out.extend_from_slice(b"datetime.time(");
             clock.put_arguments(out);
         }
@@ -80,25 +83,25 @@ pub(super) fn time(value: i64, unit: TimeUnit, form: Form, out: &mut Vec<u8>) ->
 /// # Errors
 ///
 /// If the value isn't whole microseconds, or is longer than a `timedelta` can be.
-pub(super) fn duration(value: i64, unit: TimeUnit, form: Form, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn duration(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     let micros = microseconds(value, unit)?;
-    let days = micros.div_euclid(DAY);
-    if days.abs() > DELTA {
+    let days = micros.div_euclid(DAY_MICROSECONDS);
+    if days.abs() > MAX_TIMEDELTA_DAYS {
         return Err(Error::render(
             Code::UnconvertibleValue,
-            format!("the duration {value} {} is longer than {DELTA} days", name(unit)),
+            format!("the duration {value} {} is longer than {MAX_TIMEDELTA_DAYS} days", name(unit)),
         ));
     }
     let clock = Clock::of(micros);
-    match form {
-        Form::Str => {
+    match conversion {
+        Conversion::Str => {
             if days != 0 {
                 let plural = if days.abs() == 1 { "" } else { "s" };
                 put!(out, "{days} day{plural}, ");
             }
             clock.put_unpadded(out);
         }
-        Form::Repr => {
+        Conversion::Repr => {
             let seconds = (clock.hour * 60 + clock.minute) * 60 + clock.second;
             out.extend_from_slice(b"datetime.timedelta(");
             let start = out.len();
@@ -128,7 +131,7 @@ struct Date {
 impl Date {
     /// The date `days` after 1970-01-01, if Python has it.
     fn of(days: i64) -> Option<Self> {
-        if !DAYS.contains(&days) {
+        if !DATE_DAYS.contains(&days) {
             return None;
         }
         // Counted from 0000-03-01: a leap day then ends its year, and the months' lengths follow one line.
@@ -164,7 +167,7 @@ struct Clock {
 impl Clock {
     /// What is left of `micros` beside whole days.
     fn of(micros: i128) -> Self {
-        let micros = micros.rem_euclid(DAY) as u64;
+        let micros = micros.rem_euclid(DAY_MICROSECONDS) as u64;
         let seconds = (micros / 1_000_000) as u32;
         Self {
             hour: seconds / 3600,
@@ -212,7 +215,7 @@ impl Clock {
 /// The date and the time of day of a value counted from 1970-01-01.
 fn moment(value: i64, unit: TimeUnit) -> Result<(Date, Clock)> {
     let micros = microseconds(value, unit)?;
-    let days = i64::try_from(micros.div_euclid(DAY)).ok();
+    let days = i64::try_from(micros.div_euclid(DAY_MICROSECONDS)).ok();
     let date = days.and_then(Date::of).ok_or_else(|| out_of_years(value, name(unit)))?;
     Ok((date, Clock::of(micros)))
 }

@@ -1,21 +1,36 @@
 //! Arrow in and out by the PyCapsule interface.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::Field;
 use pyo3::prelude::*;
-use pyo3_arrow::{PyArray, PyTable};
+use pyo3_arrow::{PyArray, PySchema, PyTable};
 
 use super::errors::to_python;
-use super::guard::{Imported, caught, raise};
-use super::value;
-use crate::error::{Code, Error, Result};
-use crate::render::Host;
-use crate::value::Value;
+use super::guard::{caught, raise};
+use crate::error::{Code, Error};
+
+/// An argument that is taken over from Arrow's C interface, by code that trusts what it is told.
+pub(super) struct Imported<T>(pub(super) T);
+
+macro_rules! imported {
+    ($($kind:ty),+) => {$(
+        impl<'py> FromPyObject<'_, 'py> for Imported<$kind> {
+            type Error = PyErr;
+
+            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+                caught(|| object.extract::<$kind>()).map_err(|panic| raise(&panic))?.map(Self).map_err(|error| {
+                    let message = format!("the Arrow data can't be taken over: {error}");
+                    let fault = to_python(object.py(), &Error::render(Code::MalformedArray, message), None);
+                    fault.set_cause(object.py(), Some(error));
+                    fault
+                })
+            }
+        }
+    )+};
+}
+
+imported!(PyArray, PySchema, PyTable);
 
 /// A table's batches with at least one, so that a table without rows still has a schema.
 pub(super) fn batches(Imported(table): Imported<PyTable>) -> Vec<RecordBatch> {
@@ -49,103 +64,4 @@ pub(super) fn export<'py>(py: Python<'py>, array: ArrayRef) -> PyResult<Bound<'p
 pub(super) fn repeated_rows(py: Python<'_>, start: usize, rows: usize, times: usize) -> PyResult<Bound<'_, PyAny>> {
     let numbers = (start..start + rows).flat_map(|row| std::iter::repeat_n(row as i64, times));
     export(py, Arc::new(numbers.collect::<Int64Array>()))
-}
-
-/// Metadata of a column of row numbers: whose rows they are.
-const TABLE: &str = "ARROW:extension:metadata";
-
-/// The interpreter, as rendering asks it for things.
-///
-/// `lower(column, row numbers) -> texts` gives the texts of columns that the core only has the row numbers of, and with
-/// True behind them their values as Python has them. The samples and the examples have one each, and a column says whose
-/// it is, whichever of them is being rendered.
-pub(super) struct Interpreter<'r> {
-    samples: Option<Py<PyAny>>,
-    examples: Option<&'r Py<PyAny>>,
-    /// The exception that stopped the work.
-    failure: Mutex<Option<PyErr>>,
-    /// Whether to stop at the next look.
-    interrupted: AtomicBool,
-    /// The thread that asked for the work, which nobody looks at signals for while it does the work itself.
-    thread: ThreadId,
-    /// When it looked last.
-    looked: Mutex<Instant>,
-}
-
-/// How often the thread that asked for the work looks at signals.
-pub(super) const PATIENCE: Duration = Duration::from_millis(50);
-
-impl<'r> Interpreter<'r> {
-    pub(super) fn new(samples: Option<Py<PyAny>>, examples: Option<&'r Py<PyAny>>) -> Self {
-        Self {
-            samples,
-            examples,
-            failure: Mutex::new(None),
-            interrupted: AtomicBool::new(false),
-            thread: std::thread::current().id(),
-            looked: Mutex::new(Instant::now()),
-        }
-    }
-
-    pub(super) fn failure(&self) -> Option<PyErr> {
-        self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
-    }
-
-    /// Let the work stop with this exception.
-    pub(super) fn interrupt(&self, error: PyErr) {
-        self.stop(error);
-        self.interrupted.store(true, Ordering::Relaxed);
-    }
-
-    fn stop(&self, error: PyErr) -> Error {
-        *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-        Error::stopped()
-    }
-}
-
-impl Interpreter<'_> {
-    /// What gives the texts and values of a column of row numbers.
-    fn lower_of(&self, field: &Field) -> Result<&Py<PyAny>> {
-        let of_examples = field.metadata().get(TABLE).is_some_and(|of| of == "examples");
-        let lower = if of_examples { self.examples } else { self.samples.as_ref() };
-        lower.ok_or_else(|| {
-            Error::render(Code::InternalError, "the column's values are not at hand").in_column(field.name())
-        })
-    }
-}
-
-impl Host for Interpreter<'_> {
-    fn lower(&self, field: &Field, array: &ArrayRef) -> Result<ArrayRef> {
-        let lower = self.lower_of(field)?;
-        Python::attach(|py| {
-            let rows = export(py, array.clone())?;
-            let texts = lower.bind(py).call1((field.name(), rows))?;
-            Ok(texts.extract::<Imported<PyArray>>()?.0.into_inner().0)
-        })
-        .map_err(|e: PyErr| self.stop(e))
-    }
-
-    fn values(&self, field: &Field, array: &ArrayRef) -> Result<Vec<Value>> {
-        let lower = self.lower_of(field)?;
-        Python::attach(|py| {
-            let rows = export(py, array.clone())?;
-            let values = lower.bind(py).call1((field.name(), rows, true))?;
-            values.try_iter()?.map(|value| value::from_python(&value?)).collect::<PyResult<Vec<_>>>()
-        })
-        .map_err(|e: PyErr| self.stop(e))
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Err(Error::stopped());
-        }
-        if std::thread::current().id() == self.thread {
-            let mut looked = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if looked.elapsed() >= PATIENCE {
-                *looked = Instant::now();
-                Python::attach(|py| py.check_signals()).map_err(|e| self.stop(e))?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -8,26 +8,26 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use super::arrow::{Interpreter, PATIENCE};
 use super::guard::{caught, raise};
+use super::interpreter::{Interpreter, SIGNAL_CHECK_INTERVAL};
 
-struct Shared {
+struct SharedPool {
     /// The process that the pool's threads live in: a forked child has none of them.
     process: u32,
     threads: Option<usize>,
     pool: Option<Arc<ThreadPool>>,
 }
 
-static POOL: Mutex<Shared> = Mutex::new(Shared { process: 0, threads: None, pool: None });
+static POOL: Mutex<SharedPool> = Mutex::new(SharedPool { process: 0, threads: None, pool: None });
 
 /// More threads than any machine has cores; each takes a stack, and a number far beyond is a slip.
-const MOST_THREADS: usize = 1024;
+const MAX_THREADS: usize = 1024;
 
 /// Threads that `PROMPTPRESS_THREADS` asks for, else all cores that the process may use.
 fn default_threads() -> usize {
     let asked = std::env::var("PROMPTPRESS_THREADS").ok().and_then(|s| s.trim().parse::<usize>().ok());
     let threads = asked.filter(|n| *n > 0);
-    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MOST_THREADS)
+    threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).min(MAX_THREADS)
 }
 
 /// Set the number of threads that rendering uses, for all of this process.
@@ -48,8 +48,8 @@ fn default_threads() -> usize {
 #[pyo3(signature = (n, /))]
 pub(super) fn set_threads(n: Option<&Bound<'_, PyInt>>) -> PyResult<()> {
     let count = |n: &Bound<'_, PyInt>| {
-        let fits = n.extract::<usize>().ok().filter(|n| (1..=MOST_THREADS).contains(n));
-        fits.ok_or_else(|| PyValueError::new_err(format!("expected 1 to {MOST_THREADS} threads, found {n}")))
+        let fits = n.extract::<usize>().ok().filter(|n| (1..=MAX_THREADS).contains(n));
+        fits.ok_or_else(|| PyValueError::new_err(format!("expected 1 to {MAX_THREADS} threads, found {n}")))
     };
     let n = n.map(count).transpose()?;
     let mut shared = POOL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ pub(super) fn threads() -> usize {
 }
 
 /// Give up the pool. In a forked child its threads don't exist, and waiting for them would never end.
-fn forget(shared: &mut Shared) {
+fn forget(shared: &mut SharedPool) {
     if let Some(pool) = shared.pool.take()
         && shared.process != std::process::id()
     {
@@ -95,8 +95,8 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// Rows that are rendered faster than another thread wakes up.
-const FEW: usize = 64;
+/// So many rows are rendered faster than another thread wakes up.
+const MAX_ROWS_ON_CALLER: usize = 64;
 
 /// [`detached`] for `rows` rows: a few of them on the thread that asks, which looks at signals as the work lets it: values
 /// may be gigantic.
@@ -106,7 +106,11 @@ pub(super) fn detached_rows<T: Send>(
     rows: usize,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    if rows <= FEW { py.detach(|| caught(work)).map_err(|panic| raise(&panic)) } else { detached(py, host, work) }
+    if rows <= MAX_ROWS_ON_CALLER {
+        py.detach(|| caught(work)).map_err(|panic| raise(&panic))
+    } else {
+        detached(py, host, work)
+    }
 }
 
 /// Run `work` on the pool while other Python threads go on.
@@ -127,7 +131,7 @@ pub(super) fn detached<T: Send>(
                 let _ = send.send(caught(work));
             });
             loop {
-                match receive.recv_timeout(PATIENCE) {
+                match receive.recv_timeout(SIGNAL_CHECK_INTERVAL) {
                     Ok(done) => return Some(done),
                     Err(RecvTimeoutError::Timeout) => {
                         if let (Some(host), Err(error)) = (host, Python::attach(|py| py.check_signals())) {
@@ -144,4 +148,14 @@ pub(super) fn detached<T: Send>(
         Some(Err(panic)) => Err(raise(&panic)),
         None => Err(PyRuntimeError::new_err("the work was lost")),
     }
+}
+
+/// Panic on purpose, on the thread that asks or on one of the pool's: the guard's own test.
+///
+/// # Errors
+///
+/// Always: what the guard makes of it.
+#[pyfunction]
+pub(super) fn panicking(py: Python<'_>, on_pool: bool) -> PyResult<()> {
+    detached_rows(py, None, if on_pool { usize::MAX } else { 0 }, || panic!("on purpose"))
 }

@@ -6,9 +6,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
 use pyo3::prelude::*;
-use pyo3_arrow::{PyArray, PySchema, PyTable};
 
-use super::detach::detached_rows;
 use super::errors::to_python;
 use crate::error::{Code, Error};
 
@@ -52,35 +50,3 @@ pub(super) fn raise(panic: &Panic) -> PyErr {
     );
     Python::attach(|py| to_python(py, &Error::render(Code::InternalError, message), None))
 }
-
-/// Panic on purpose, on the thread that asks or on one of the pool's: the guard's own test.
-///
-/// # Errors
-///
-/// Always: what the guard makes of it.
-#[pyfunction]
-pub(super) fn panicking(py: Python<'_>, on_pool: bool) -> PyResult<()> {
-    detached_rows(py, None, if on_pool { usize::MAX } else { 0 }, || panic!("on purpose"))
-}
-
-/// An argument that is taken over from Arrow's C interface, by code that trusts what it is told.
-pub(super) struct Imported<T>(pub(super) T);
-
-macro_rules! imported {
-    ($($kind:ty),+) => {$(
-        impl<'py> FromPyObject<'_, 'py> for Imported<$kind> {
-            type Error = PyErr;
-
-            fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-                caught(|| object.extract::<$kind>()).map_err(|panic| raise(&panic))?.map(Self).map_err(|error| {
-                    let message = format!("the Arrow data can't be taken over: {error}");
-                    let fault = to_python(object.py(), &Error::render(Code::MalformedArray, message), None);
-                    fault.set_cause(object.py(), Some(error));
-                    fault
-                })
-            }
-        }
-    )+};
-}
-
-imported!(PyArray, PySchema, PyTable);

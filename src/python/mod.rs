@@ -1,9 +1,21 @@
 //! The Python module: thin classes over the core, no loops over rows.
+//!
+//! What Python asks for passes the files in this order:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `renderer`, `single`, `notes` | what Python calls: batches, one text of one sample, notes on a configuration |
+//! | `value` | a configuration's values, in and out |
+//! | `arrow` | tables in, arrays out |
+//! | `detach` | work on threads, while other Python threads go on |
+//! | `interpreter` | what the work asks Python for: texts that only it has, and whether to stop |
+//! | `guard`, `errors` | panics and errors as exceptions |
 
 mod arrow;
 mod detach;
 mod errors;
 mod guard;
+mod interpreter;
 mod notes;
 mod renderer;
 mod single;
@@ -41,7 +53,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<renderer::Position>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
-    module.add_function(wrap_pyfunction!(guard::panicking, module)?)?;
+    module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
     module.add_function(wrap_pyfunction!(set_printable, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;

@@ -4,9 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::renderer::{Renderer, settings};
-use crate::notes::Tables;
+use crate::notes::TableFacts;
 
-type Row = (&'static str, &'static str, String, String, String);
+type NoteParts = (&'static str, &'static str, String, String, String);
 
 /// What is probably a mistake in a renderer's settings, for tables with these columns: (code, severity, place, message,
 /// remedy) of each note. `texts`: which of the samples' columns are strings; `same`: the examples are the samples' table; `shared`: chosen examples that are samples too.
@@ -21,12 +21,12 @@ pub(super) fn notes(
     examples: Option<Vec<String>>,
     same: bool,
     shared: Vec<i64>,
-) -> PyResult<Vec<Row>> {
+) -> PyResult<Vec<NoteParts>> {
     fn borrowed(names: &[String]) -> Vec<&str> {
         names.iter().map(String::as_str).collect()
     }
     let settings = self::settings(settings)?;
-    let tables = Tables {
+    let tables = TableFacts {
         samples: borrowed(&samples),
         texts: borrowed(&texts),
         examples: examples.as_deref().map(borrowed),

@@ -10,10 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use pyo3_arrow::{PyArray, PyRecordBatch, PySchema, PyTable};
 
-use super::arrow::{Interpreter, batches, export, one_batch};
+use super::arrow::{Imported, batches, export, one_batch};
 use super::detach::{detached, detached_rows};
 use super::errors::to_python;
-use super::guard::{Imported, caught, raise};
+use super::guard::{caught, raise};
+use super::interpreter::Interpreter;
 use super::value;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};

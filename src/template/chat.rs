@@ -1,6 +1,5 @@
 //! What `ChatInferencer` makes a chat of: the reader's columns, and a template for one round of it.
 
-use super::Template;
 use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::Text;
 use super::turn::{Item, Turn};
@@ -35,14 +34,18 @@ pub struct Chat {
 }
 
 impl Chat {
-    /// The chat of these columns and this prompt template.
+    /// The chat of these columns and this prompt template, or why there can't be one.
     ///
     /// # Errors
     ///
     /// `TemplateError` where no table could give a chat: several input columns and neither a template nor a column
     /// `dialogue` among them, or a template that gives no messages.
-    pub fn new(prompt: Option<Template>, input_columns: Vec<String>, output_column: Option<String>) -> Result<Self> {
-        let chat = Self { input_columns, output_column, lines: prompt.map(lines) };
+    pub fn new(
+        prompt: Option<Result<PromptTemplate>>,
+        input_columns: Vec<String>,
+        output_column: Option<String>,
+    ) -> Result<Self> {
+        let chat = Self { input_columns, output_column, lines: prompt.map(|prompt| lines(&prompt?)) };
         let may_hold_the_chat = chat.input_columns.len() == 1 || chat.input_columns.iter().any(|name| name == DIALOGUE);
         match &chat.lines {
             Some(Err(error)) if !may_hold_the_chat => Err(error.clone()),
@@ -69,15 +72,11 @@ impl Chat {
     }
 }
 
-fn lines(template: Template) -> Result<Vec<Line>> {
-    let Template::Prompt(prompt) = template else {
-        let message = "a chat's template is a PromptTemplate: the harness drops the messages of any other";
-        return Err(Error::template(Code::WrongTemplateForm, "prompt_template", message));
-    };
+fn lines(prompt: &PromptTemplate) -> Result<Vec<Line>> {
     let lines = match prompt.first()? {
         Body::Bad(error) => return Err(error.clone()),
-        Body::Str(text) => vec![Line { role: "user", text: without_tokens(text, &prompt), bare: false }],
-        Body::Dialogue(dialogue) => spoken(dialogue, &prompt)?,
+        Body::Str(text) => vec![Line { role: "user", text: without_tokens(text, prompt), bare: false }],
+        Body::Dialogue(dialogue) => spoken(dialogue, prompt)?,
     };
     if lines.is_empty() {
         let spoken = prompt.first()?.turns().filter_map(|turn| turn.constant("role")?.as_str());

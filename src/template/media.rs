@@ -1,80 +1,15 @@
-//! `MMPromptTemplate`: a dialogue whose turns hold texts, images, videos and sounds.
-//!
-//! What a sample shows stands in one tagged text: `<AIS_TEXT_START>…<AIS_CONTENT_TAG><AIS_IMAGE_START>…`. Each tagged
-//! stretch becomes a part of a message, in its order, by the template's entry for its modality.
+//! `prompt_mm`: how a turn shows texts, images, videos and sounds.
 
 use std::sync::Arc;
 
-use super::prompt::{Body, Dialogue, PromptTemplate};
+use super::modality::{Modality, has_scheme};
 use super::text::{Origin, Source, Text};
-use super::turn::{Entry, Item};
 use crate::error::{Code, Error, Result};
 use crate::near::meant_as;
 use crate::value::Value;
 
 /// The key of a turn that holds its parts.
-pub const KEY: &str = "prompt_mm";
-
-/// What ends every stretch of a tagged text.
-pub const END_TAG: &str = "<AIS_CONTENT_TAG>";
-
-/// What a stretch shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Modality {
-    /// Text.
-    Text,
-    /// An image.
-    Image,
-    /// A video.
-    Video,
-    /// A sound.
-    Audio,
-}
-
-impl Modality {
-    /// Every modality, in the order in which [`Media::parts`] has them.
-    pub const ALL: [Self; 4] = [Self::Text, Self::Image, Self::Video, Self::Audio];
-
-    /// What a stretch of it begins with.
-    pub fn tag(self) -> &'static str {
-        match self {
-            Self::Text => "<AIS_TEXT_START>",
-            Self::Image => "<AIS_IMAGE_START>",
-            Self::Video => "<AIS_VIDEO_START>",
-            Self::Audio => "<AIS_AUDIO_START>",
-        }
-    }
-
-    /// Its entry in `prompt_mm`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Image => "image",
-            Self::Video => "video",
-            Self::Audio => "audio",
-        }
-    }
-
-    /// The placeholder that its stretches are filled in for.
-    pub fn placeholder(self) -> &'static str {
-        if self == Self::Text { "question" } else { self.name() }
-    }
-
-    /// The key of a part that holds it.
-    pub fn holder(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Image => "image_url",
-            Self::Video => "video_url",
-            Self::Audio => "audio_url",
-        }
-    }
-
-    /// The modality of that name.
-    pub fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|m| m.name() == name)
-    }
-}
+pub const MEDIA_KEY: &str = "prompt_mm";
 
 /// What stands under a key of a part.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,11 +48,6 @@ impl Part {
     }
 }
 
-/// Whether a payload says itself how it is to be read: a URL of a file, of the net, or of data.
-pub fn has_scheme(payload: &[u8]) -> bool {
-    [&b"file://"[..], b"http://", b"https://", b"data:"].iter().any(|scheme| payload.starts_with(scheme))
-}
-
 /// How the parts of a turn are written down.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
@@ -144,7 +74,8 @@ pub struct Media {
 }
 
 impl Media {
-    fn parse(value: &Value, place: String, source: Source, role: Option<&Value>) -> Self {
+    /// Read what stands under `prompt_mm` at `place`, in a turn of this role.
+    pub(super) fn parse(value: &Value, place: String, source: Source, role: Option<&Value>) -> Self {
         let origin = Origin { source, role: role.and_then(Value::as_text).cloned(), ..Origin::default() };
         if let Some((order, parts)) = compact(value, &origin) {
             return Self { place, form: Form::Compact { order }, parts };
@@ -252,90 +183,6 @@ fn compact(value: &Value, origin: &Origin) -> Option<(Vec<Option<usize>>, Vec<Re
         parts.extend(Modality::ALL[1..].iter().map(|m| part(m.holder(), text)));
     }
     (!order.is_empty()).then_some((order, parts))
-}
-
-/// A dialogue template with media.
-#[derive(Clone, Debug)]
-pub struct MediaTemplate {
-    /// Its sections; `prompt_mm` of a turn is an [`Entry::Media`], and only bare strings are filled with columns.
-    pub dialogue: Dialogue,
-    /// Every `prompt_mm` in it, in order.
-    pub media: Vec<Arc<Media>>,
-    /// Its ICE token: examples are ignored, but the harness asks for it where an ICE template is given.
-    pub ice_token: Option<String>,
-    /// Where it stands in the configuration.
-    pub path: String,
-}
-
-impl MediaTemplate {
-    /// Read a template with media.
-    ///
-    /// # Errors
-    ///
-    /// `TemplateError` if it is no dialogue, or its round holds a bare string: the harness looks for `prompt_mm` in
-    /// each item.
-    pub fn new(template: PromptTemplate, source: Source) -> Result<Self> {
-        let mut dialogue = match template.sections {
-            Some(Body::Dialogue(dialogue)) => dialogue,
-            Some(Body::Bad(error)) => return Err(error),
-            _ => {
-                return Err(Error::template(
-                    Code::WrongTemplateForm,
-                    &template.path,
-                    "media need a dialogue template with a round",
-                ));
-            }
-        };
-        if dialogue.round.iter().any(|item| matches!(item, Item::Str(_))) {
-            return Err(Error::template(
-                Code::StringWithoutRole,
-                format!("{}.round", template.path),
-                "a round with media is made of turns (dicts with a role); a bare str has no place in it",
-            ));
-        }
-        // Looking for parts, the code takes a str with this word for a turn, and falls over it.
-        let outside = dialogue.begin.iter().chain(&dialogue.end).flatten();
-        if outside.clone().any(|item| matches!(item, Item::Str(text) if text.contains("prompt_mm"))) {
-            return Err(Error::template(
-                Code::StringWithoutRole,
-                &template.path,
-                "AISBench can't have a bare str with the word \"prompt_mm\" beside parts; make it a turn with a role",
-            ));
-        }
-        let mut media = Vec::new();
-        let sections = [dialogue.begin.as_mut(), Some(&mut dialogue.round), dialogue.end.as_mut()];
-        for item in sections.into_iter().flatten().flatten() {
-            let Item::Turn(turn) = item else { continue };
-            let role = turn.constant("role").cloned();
-            for (key, entry) in &mut turn.keys {
-                match entry {
-                    // Kept as the code does it: what a turn says is not filled in here.
-                    Entry::Text(text) => text.fixed = true,
-                    Entry::Const(value) if &**key == KEY => {
-                        let place = format!("{}.{KEY}", turn.place);
-                        let own = Arc::new(Media::parse(value, place, source, role.as_ref()));
-                        media.push(own.clone());
-                        *entry = Entry::Media(own);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(Self { dialogue, media, ice_token: template.ice_token, path: template.path })
-    }
-
-    pub(super) fn literals(&self, out: &mut Vec<String>) {
-        out.extend(["{content}".to_owned(), "{type}".to_owned()]);
-        let sections = [self.dialogue.begin.as_ref(), self.dialogue.end.as_ref()];
-        for item in sections.into_iter().flatten().flatten() {
-            if let Item::Str(text) = item {
-                out.push(text.literal());
-            }
-        }
-        for part in self.media.iter().flat_map(|media| &media.parts).flatten() {
-            out.push(part.text.literal());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -2,236 +2,44 @@
 //!
 //! A template is read once and never looked at as a dict again. What the harness would trip over only when it uses a
 //! part (an item that is no string, a label without `round`) is kept as that part's error and raised where it is used,
-//! so that a label nobody renders can't fail.
+//! so that a label nobody renders can't fail. A configuration value passes the files in this order:
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `template` | which family a template is of |
+//! | `template_keys` | the keys of its dict |
+//! | `prompt`, `raw` | the families that are read from a value: a dialogue or a label map, and messages |
+//! | `column_tokens` | what stands for a column, where that isn't `{name}` |
+//! | `turns`, `media_template`, `chat` | the families that are made of a prompt template |
+//! | `keys` | the keys of turns and messages |
+//! | `turn` | turns and the other items of a dialogue |
+//! | `media`, `modality` | what a turn says in texts, images, videos and sounds |
+//! | `text` | texts that fields are filled into, and where each came from |
 
 mod chat;
 mod column_tokens;
 pub mod keys;
 mod media;
+mod media_template;
+mod modality;
 mod prompt;
 mod raw;
+#[allow(clippy::module_inception, reason = "the type of that name stands in it")]
+mod template;
+mod template_keys;
 mod text;
 mod turn;
 mod turns;
 
 pub use chat::{Chat, DIALOGUE, Line};
 pub use column_tokens::{ColumnTokens, Selected};
-pub use media::{END_TAG, Form, KEY as MEDIA_KEY, Media, MediaTemplate, Modality, Part, PartKey, has_scheme};
+pub use media::{Form, MEDIA_KEY, Media, Part, PartKey};
+pub use media_template::MediaTemplate;
+pub use modality::{END_TAG, Modality, has_scheme};
 pub use prompt::{Body, Dialogue, PromptTemplate, SECTIONS, Shape, key_path};
 pub use raw::{RawItem, RawTemplate};
+pub use template::Template;
+pub use template_keys::{PROMPT_KEYS, RAW_KEYS, family_name};
 pub use text::{Atom, Cuts, FragmentRef, FragmentSet, Origin, Source, Text};
 pub use turn::{Entry, Item, TURN_KEYS, Turn};
 pub use turns::Turns;
-
-use crate::dialect::Dialect;
-use crate::error::{Code, Error, Result, excerpt};
-use crate::near::{did_you_mean, meant_as};
-use crate::value::Value;
-
-/// A template of any family.
-#[derive(Clone, Debug)]
-pub enum Template {
-    /// `PromptTemplate`: a string, a dialogue or a label map.
-    Prompt(PromptTemplate),
-    /// `RawPromptTemplate`: OpenAI-style messages.
-    Raw(RawTemplate),
-    /// `MultiTurnPromptTemplate`: a conversation.
-    Turns(Turns),
-    /// `MMPromptTemplate`: a dialogue with images, videos and sounds.
-    Media(MediaTemplate),
-    /// No template: the examples, and columns joined by spaces.
-    Columns(Vec<String>),
-    /// What `ChatInferencer` makes a chat of; made around a prompt template, if there is one.
-    Chat(Chat),
-}
-
-impl Template {
-    /// Read `{"type": ..., "template": ..., ...}` or the bare template.
-    ///
-    /// # Errors
-    ///
-    /// `TemplateError` naming the place under `path`, for what the harness's constructor refuses.
-    pub fn parse(value: &Value, path: &str, source: Source, dialect: Dialect) -> Result<Self> {
-        let bare = |value: &Value| {
-            if dialect.needs_column_tokens() {
-                return Err(Error::template(
-                    Code::MissingKey,
-                    path,
-                    "the template needs a column_token_map; give it as a dict",
-                ));
-            }
-            Ok(Self::Prompt(PromptTemplate::parse(value, path, path, None, None, source, dialect)?))
-        };
-        let Value::Dict(items) = value else {
-            return match value {
-                Value::Str(_) => bare(value),
-                Value::List(_) => Ok(Self::Raw(RawTemplate::parse(value, path, true, "</E>", source)?)),
-                _ => Err(Error::template(
-                    Code::WrongType,
-                    path,
-                    format!("expected a template, found {}", value.type_name()),
-                )),
-            };
-        };
-        let keys: Vec<&str> = items.iter().filter_map(|(k, _)| k.as_str()).collect();
-        let only = |allowed: &[&str]| keys.len() == items.len() && keys.iter().all(|k| allowed.contains(k));
-        let family = match value.get("type") {
-            Some(t) => family_name(t, &format!("{path}.type"))?,
-            None if keys.contains(&"template") && only(prompt_keys(dialect)) => "PromptTemplate".to_owned(),
-            None if keys.contains(&"messages") && only(RAW_KEYS) => "RawPromptTemplate".to_owned(),
-            None => return bare(value),
-        };
-        let required = |key: &str| {
-            value.get(key).ok_or_else(|| {
-                let hint = meant_as(key, value.names(), &[]);
-                Error::template(
-                    Code::MissingKey,
-                    path,
-                    format!("{family} needs the key {key:?}, which is missing{hint}"),
-                )
-            })
-        };
-        match family.as_str() {
-            "PromptTemplate" | "MultiTurnPromptTemplate" | "MMPromptTemplate" => {
-                if dialect.column_tokens() && family != "PromptTemplate" {
-                    let message = format!("this dialect has no {family}; it has PromptTemplate");
-                    return Err(Error::template(Code::UnsupportedClass, format!("{path}.type"), message));
-                }
-                check_keys(items, prompt_keys(dialect), path, &family)?;
-                let token = |key| optional_string(value, key, path);
-                let inner = format!("{path}.template");
-                let (ice, sep) = (token("ice_token")?, token("sep_token")?);
-                let tokens =
-                    if dialect.column_tokens() { ColumnTokens::parse(value, path, ice.as_deref())? } else { None };
-                if dialect.needs_column_tokens() {
-                    required("column_token_map")?;
-                }
-                let prompt = PromptTemplate::parse(required("template")?, &inner, path, ice, sep, source, dialect)?;
-                let prompt = PromptTemplate { tokens, ..prompt };
-                Ok(match family.as_str() {
-                    "PromptTemplate" => Self::Prompt(prompt),
-                    "MMPromptTemplate" => Self::Media(MediaTemplate::new(prompt, source)?),
-                    _ => Self::Turns(Turns::new(prompt)?),
-                })
-            }
-            "RawPromptTemplate" => {
-                check_keys(items, RAW_KEYS, path, &family)?;
-                let format = value.get("format_variables").is_none_or(Value::truthy);
-                let ice = match value.get("ice_token") {
-                    None => Some("</E>".to_owned()),
-                    Some(_) => optional_string(value, "ice_token", path)?,
-                };
-                let inner = format!("{path}.messages");
-                // No string equals None: a null token is a token that never stands among the messages.
-                let mut raw = RawTemplate::parse(required("messages")?, &inner, format, "", source)?;
-                raw.ice_token = ice;
-                Ok(Self::Raw(raw))
-            }
-            _ => Err(Error::template(
-                Code::UnsupportedClass,
-                format!("{path}.type"),
-                format!(
-                    "{} is not supported; supported are PromptTemplate, RawPromptTemplate, MultiTurnPromptTemplate and \
-                     MMPromptTemplate{}",
-                    excerpt(&family),
-                    did_you_mean(&family, FAMILIES)
-                ),
-            )),
-        }
-    }
-
-    /// The ICE token, if the template has one.
-    pub fn ice_token(&self) -> Option<&str> {
-        match self {
-            Self::Prompt(p) => p.ice_token.as_deref(),
-            Self::Raw(r) => r.ice_token.as_deref(),
-            Self::Turns(t) => t.ice_token.as_deref(),
-            Self::Media(m) => m.ice_token.as_deref(),
-            Self::Columns(_) | Self::Chat(_) => None,
-        }
-    }
-
-    /// The keys of a template that is a dict.
-    pub fn labels(&self) -> &[Value] {
-        match self {
-            Self::Prompt(p) => p.keys.as_deref().unwrap_or_default(),
-            _ => &[],
-        }
-    }
-
-    /// Every literal that fields may be filled into, for finding the columns that it names.
-    pub fn literals(&self, out: &mut Vec<String>) {
-        match self {
-            Self::Prompt(p) => p.literals(out),
-            Self::Raw(r) => r.literals(out),
-            Self::Media(m) => m.literals(out),
-            Self::Columns(names) => out.extend(names.iter().map(|name| format!("{{{name}}}"))),
-            // Whatever its template names, a conversation is read from two columns.
-            Self::Turns(_) => out.extend(["{question}".to_owned(), "{answer}".to_owned()]),
-            // All its columns decide what a chat is made of, and no others come into it.
-            Self::Chat(chat) => chat.literals(out),
-        }
-    }
-}
-
-const FAMILIES: [&str; 4] = ["PromptTemplate", "RawPromptTemplate", "MultiTurnPromptTemplate", "MMPromptTemplate"];
-/// The keys of a `PromptTemplate`'s dict.
-pub const PROMPT_KEYS: &[&str] = &["type", "template", "ice_token", "sep_token"];
-const TOKEN_KEYS: &[&str] =
-    &["type", "template", "column_token_map", "selected_column_name", "selected_column_map", "ice_token", "sep_token"];
-/// The keys of a `RawPromptTemplate`'s dict.
-pub const RAW_KEYS: &[&str] = &["type", "messages", "format_variables", "ice_token"];
-
-fn prompt_keys(dialect: Dialect) -> &'static [&'static str] {
-    if dialect.column_tokens() { TOKEN_KEYS } else { PROMPT_KEYS }
-}
-
-fn check_keys(items: &[(Value, Value)], allowed: &[&str], path: &str, family: &str) -> Result<()> {
-    for (key, _) in items {
-        if !key.as_str().is_some_and(|k| allowed.contains(&k)) {
-            return Err(Error::template(
-                Code::UnknownKey,
-                path,
-                format!(
-                    "{family} takes no {key}; it takes {}{}",
-                    allowed[1..].join(", "),
-                    did_you_mean(key.as_str().unwrap_or_default(), allowed.iter().copied())
-                ),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// The last dotted part of a `type`: a class or its name, as configurations write it.
-///
-/// # Errors
-///
-/// `TemplateError` at `path` if it is no string.
-pub fn family_name(value: &Value, path: &str) -> Result<String> {
-    match value.as_str() {
-        Some(s) => Ok(s.rsplit('.').next().unwrap_or(s).to_owned()),
-        None => Err(Error::template(
-            Code::WrongType,
-            path,
-            format!("expected a class or its name, found {}", value.type_name()),
-        )),
-    }
-}
-
-/// A key that is a string, None or absent.
-///
-/// # Errors
-///
-/// `TemplateError` at `path.key` for any other type.
-pub fn optional_string(dict: &Value, key: &str, path: &str) -> Result<Option<String>> {
-    match dict.get(key) {
-        None | Some(Value::None) => Ok(None),
-        Some(Value::Str(s)) => Ok(Some(s.to_string())),
-        Some(other) => Err(Error::template(
-            Code::WrongType,
-            format!("{path}.{key}"),
-            format!("expected a str or None, found {}", other.type_name()),
-        )),
-    }
-}

@@ -254,6 +254,19 @@ impl PromptTemplate {
     }
 }
 
+/// The sections of a template at `path` whose family takes nothing but a dialogue; `needed` says so.
+///
+/// # Errors
+///
+/// `TemplateError` if they aren't one.
+pub(super) fn only_dialogue(sections: Option<Body>, path: &str, needed: &str) -> Result<Dialogue> {
+    match sections {
+        Some(Body::Dialogue(dialogue)) => Ok(dialogue),
+        Some(Body::Bad(error)) => Err(error),
+        _ => Err(Error::template(Code::WrongTemplateForm, path, needed)),
+    }
+}
+
 /// `path.key`, or `path[key]` for keys that are no plain names.
 pub fn key_path(path: &str, key: &Value) -> String {
     match key.as_str() {

@@ -1,6 +1,6 @@
 //! `MultiTurnPromptTemplate`: one dialogue template, filled once for each pair of question and answer.
 
-use super::prompt::{Body, Dialogue, PromptTemplate};
+use super::prompt::{Dialogue, PromptTemplate, only_dialogue};
 use super::text::Text;
 use super::turn::Item;
 use crate::error::{Code, Error, Result};
@@ -26,17 +26,8 @@ impl Turns {
     ///
     /// `TemplateError` if it is no dialogue, or one of its items no turn: the harness looks for sections in each.
     pub fn new(template: PromptTemplate) -> Result<Self> {
-        let dialogue = match template.sections {
-            Some(Body::Dialogue(dialogue)) => dialogue,
-            Some(Body::Bad(error)) => return Err(error),
-            _ => {
-                return Err(Error::template(
-                    Code::WrongTemplateForm,
-                    &template.path,
-                    "a conversation needs a dialogue template with a round",
-                ));
-            }
-        };
+        let PromptTemplate { sections, ice_token, path, .. } = template;
+        let dialogue = only_dialogue(sections, &path, "a conversation needs a dialogue template with a round")?;
         for (name, items) in dialogue.sections() {
             for item in items {
                 match item {
@@ -44,7 +35,7 @@ impl Turns {
                     Item::Str(_) => {
                         return Err(Error::template(
                             Code::StringWithoutRole,
-                            format!("{}.{name}", template.path),
+                            format!("{path}.{name}"),
                             "a conversation is made of turns (dicts with a role); a bare str has no place in it",
                         ));
                     }
@@ -58,7 +49,7 @@ impl Turns {
         let speaks =
             |item: &Item| matches!(item, Item::Turn(t) if t.constant("role").and_then(Value::as_str) == Some("BOT"));
         let bots = dialogue.round.iter().enumerate().filter(|(_, item)| speaks(item)).map(|(n, _)| n).collect();
-        Ok(Self { dialogue, bots, ice_token: template.ice_token, path: template.path })
+        Ok(Self { dialogue, bots, ice_token, path })
     }
 
     /// The texts of the round that question and answer are filled into, in order: a pair's parts.

@@ -1,7 +1,11 @@
 //! Keys that nothing reads.
 
+use super::dialogues::turns;
+use super::note::{Note, listed};
+use super::silent_turns::stands_for_prompt;
 use super::structure::{in_labels, takes_first};
-use super::{Note, Subject, listed};
+use super::subject::Subject;
+use super::texts::messages_path;
 use crate::near::near;
 use crate::output::Parser;
 use crate::plan::{Choice, READER_KEYS};
@@ -9,22 +13,12 @@ use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
 use crate::template::{MEDIA_KEY, Modality, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
 use crate::value::Value;
 
-/// Whether a key of a turn that nothing reads is likely meant as its prompt: misspelt, or what others call it.
-pub(super) fn stands_for_prompt(key: &str) -> bool {
-    ["content", "text", "value"].contains(&key) || near(key, ["prompt"]).is_some()
-}
-
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     let config = subject.config;
     let settings = subject.settings;
-    for (template, value, path) in [
-        (&config.prompt, &settings.prompt_template, "prompt_template"),
-        (&config.ice, &settings.ice_template, "ice_template"),
-    ] {
-        // A chat's template is read by its own rules, and only where the column holds no chat.
-        if let Some(template) = template {
-            in_template(subject, template, value, path, out);
-        }
+    // A chat's template is read by its own rules, and only where the column holds no chat.
+    for (template, value, path) in subject.templates() {
+        in_template(subject, template, value, path, out);
     }
     in_retriever(subject, out);
     in_dict(&settings.reader, "reader", READER_KEYS, out);
@@ -52,12 +46,12 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
             }
         }
         Template::Raw(raw) => {
-            let within = if value.get("messages").is_some() { ".messages" } else { "" };
+            let path = messages_path(value, path);
             for (n, item) in raw.items.iter().enumerate() {
                 if matches!(item, RawItem::Expand(_)) {
                     let messages = value.get("messages").unwrap_or(value);
                     let Value::List(list) = messages else { continue };
-                    in_dict(&list[n], &format!("{path}{within}[{n}]"), &["expand_column"], out);
+                    in_dict(&list[n], &format!("{path}[{n}]"), &["expand_column"], out);
                 }
             }
         }
@@ -80,7 +74,7 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
         Template::Columns(_) | Template::Chat(_) => {}
     }
     let media = matches!(template, Template::Media(_)) || subject.config.dialect.speaks_parts();
-    for turn in super::turns::turns(template) {
+    for turn in turns(template) {
         if turn.get("section").is_some() {
             continue;
         }

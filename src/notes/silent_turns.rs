@@ -1,17 +1,18 @@
 //! Turns that say nothing.
 
-use super::{Note, Subject};
+use super::dialogues::{dialogues, sections};
+use super::note::Note;
+use super::subject::Subject;
+use super::texts::messages_path;
+use crate::near::near;
 use crate::plan::Mode;
 use crate::role::MetaTemplate;
-use crate::template::{Body, Dialogue, Entry, Item, MEDIA_KEY, RawItem, Shape, Template, Turn};
+use crate::template::{Dialogue, Entry, Item, MEDIA_KEY, RawItem, Template, Turn};
 use crate::value::Value;
-
-use super::keys::stands_for_prompt;
-use super::texts::sections;
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     let config = subject.config;
-    let main = config.main();
+    let (main, value, path) = subject.main();
     let generation = config.mode == Mode::Gen;
     // A conversation's replies are put in where the model speaks.
     let replies = matches!(main, Template::Turns(_));
@@ -19,12 +20,9 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         in_dialogue(subject, dialogue, generation, replies, out);
     }
     if let Template::Raw(raw) = main {
-        let value =
-            if config.prompt.is_some() { &subject.settings.prompt_template } else { &subject.settings.ice_template };
-        let path = if config.prompt.is_some() { "prompt_template" } else { "ice_template" };
-        let within = if value.get("messages").is_some() { ".messages" } else { "" };
+        let path = messages_path(value, path);
         for (n, item) in raw.items.iter().enumerate() {
-            in_message(item, &format!("{path}{within}[{n}]"), raw.ice_token.as_deref(), out);
+            in_message(item, &format!("{path}[{n}]"), raw.ice_token.as_deref(), out);
         }
     }
     if let Some(ice) = subject.ice().filter(|_| config.prompt.is_some()) {
@@ -77,6 +75,11 @@ fn is_silent(subject: &Subject, turn: &Turn) -> bool {
     default.is_none_or(|text| !text.truthy())
 }
 
+/// Whether a key of a turn that nothing reads is likely meant as its prompt: misspelt, or what others call it.
+pub(super) fn stands_for_prompt(key: &str) -> bool {
+    ["content", "text", "value"].contains(&key) || near(key, ["prompt"]).is_some()
+}
+
 /// The meta template's role for a turn.
 fn role<'a>(subject: &'a Subject, turn: &Turn) -> Option<&'a Turn> {
     let Some(MetaTemplate::Rounds(rounds)) = &subject.config.meta else { return None };
@@ -116,26 +119,4 @@ fn in_message(item: &RawItem, place: &str, token: Option<&str>, out: &mut Vec<No
         }
         _ => {}
     }
-}
-
-/// Every dialogue of a template.
-fn dialogues(template: &Template) -> Vec<&Dialogue> {
-    fn of(body: &Body) -> Option<&Dialogue> {
-        if let Body::Dialogue(dialogue) = body { Some(dialogue) } else { None }
-    }
-    match template {
-        Template::Prompt(prompt) => match &prompt.shape {
-            Shape::One(body) => of(body).into_iter().collect(),
-            Shape::Labels(items) => items.iter().filter_map(|(_, body)| of(body)).collect(),
-        },
-        Template::Turns(turns) => vec![&turns.dialogue],
-        Template::Media(media) => vec![&media.dialogue],
-        Template::Raw(_) | Template::Columns(_) | Template::Chat(_) => Vec::new(),
-    }
-}
-
-/// Every turn of a template.
-pub(super) fn turns(template: &Template) -> impl Iterator<Item = &Turn> {
-    let items = dialogues(template).into_iter().flat_map(|dialogue| sections(dialogue).flat_map(|(_, items)| items));
-    items.filter_map(|item| if let Item::Turn(turn) = item { Some(turn) } else { None })
 }

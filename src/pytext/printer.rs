@@ -6,28 +6,21 @@ use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, IntervalMonthDayNano, NullBuffer};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
-use super::column::NONE;
+use super::conversion::Conversion;
+use super::native::is_native;
+use super::none::{NONE, is_none};
 use super::slices::Slices;
 use super::{decimal, nested, number, quote, time};
 use crate::error::{Code, Error, Result};
 
-/// Which of Python's two printed forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// `str(value)`: a value that is a field.
-    Str,
-    /// `repr(value)`: a value inside a container.
-    Repr,
-}
-
 /// Prints the values of one array.
-pub(super) trait Cell {
+pub(super) trait Printer {
     /// Appends the value of row `row`, `None` for a null.
     ///
     /// # Errors
     ///
     /// Why Python has no such value. What was appended until then is undefined.
-    fn print(&self, row: usize, form: Form, out: &mut Vec<u8>) -> Result<()>;
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()>;
 
     /// Appends the `str` of the rows from 0 to `rows`, and to `offsets` the end of each; rows not in `live` are empty.
     ///
@@ -45,7 +38,7 @@ pub(super) trait Cell {
     ) -> Result<()> {
         for row in 0..rows {
             if live.is_none_or(|live| live.is_valid(row)) {
-                self.print(row, Form::Str, data).map_err(|error| error.at_row(row))?;
+                self.print(row, Conversion::Str, data).map_err(|error| error.at_row(row))?;
             }
             offsets.push(data.len() as i64);
         }
@@ -53,36 +46,34 @@ pub(super) trait Cell {
     }
 }
 
-/// Whether row `row` is null; if so its text is appended.
-#[inline]
-pub(super) fn is_none(nulls: Option<&NullBuffer>, row: usize, out: &mut Vec<u8>) -> bool {
-    let null = nulls.is_some_and(|nulls| nulls.is_null(row));
-    if null {
-        out.extend_from_slice(NONE);
-    }
-    null
-}
-
 /// The printer of `array`.
 ///
 /// # Errors
 ///
 /// If the type isn't native, or the array contradicts its type.
-pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Cell + '_>> {
+pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
     use DataType as T;
     /// The printer of a type with four units: the array type of each unit, and what prints a value.
     macro_rules! by_unit {
         ($unit:expr, [$s:ty, $ms:ty, $us:ty, $ns:ty], $write:path) => {{
             let unit = *$unit;
             match unit {
-                TimeUnit::Second => values::<$s, _>(array, move |v, form, out| $write(v.into(), unit, form, out)),
-                TimeUnit::Millisecond => values::<$ms, _>(array, move |v, form, out| $write(v.into(), unit, form, out)),
-                TimeUnit::Microsecond => values::<$us, _>(array, move |v, form, out| $write(v.into(), unit, form, out)),
-                TimeUnit::Nanosecond => values::<$ns, _>(array, move |v, form, out| $write(v.into(), unit, form, out)),
+                TimeUnit::Second => {
+                    values::<$s, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
+                }
+                TimeUnit::Millisecond => {
+                    values::<$ms, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
+                }
+                TimeUnit::Microsecond => {
+                    values::<$us, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
+                }
+                TimeUnit::Nanosecond => {
+                    values::<$ns, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
+                }
             }
         }};
     }
-    if !super::is_native(array.data_type()) {
+    if !is_native(array.data_type()) {
         return Err(unprintable(array.data_type()));
     }
     Ok(match array.data_type() {
@@ -101,37 +92,43 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Cell + '_>> {
         T::Float64 => values::<t::Float64Type, _>(array, |v, _, out| number::float(v, out)),
         T::Decimal32(_, scale) => {
             let scale = *scale;
-            values::<t::Decimal32Type, _>(array, move |v, form, out| decimal::small(v.into(), scale, form, out))
+            values::<t::Decimal32Type, _>(array, move |v, conversion, out| {
+                decimal::small(v.into(), scale, conversion, out)
+            })
         }
         T::Decimal64(_, scale) => {
             let scale = *scale;
-            values::<t::Decimal64Type, _>(array, move |v, form, out| decimal::small(v.into(), scale, form, out))
+            values::<t::Decimal64Type, _>(array, move |v, conversion, out| {
+                decimal::small(v.into(), scale, conversion, out)
+            })
         }
         T::Decimal128(_, scale) => {
             let scale = *scale;
-            values::<t::Decimal128Type, _>(array, move |v, form, out| decimal::small(v, scale, form, out))
+            values::<t::Decimal128Type, _>(array, move |v, conversion, out| decimal::small(v, scale, conversion, out))
         }
         T::Decimal256(_, scale) => {
             let scale = *scale;
-            values::<t::Decimal256Type, _>(array, move |v, form, out| decimal::large(v, scale, form, out))
+            values::<t::Decimal256Type, _>(array, move |v, conversion, out| decimal::large(v, scale, conversion, out))
         }
-        T::Date32 => values::<t::Date32Type, _>(array, |v, form, out| time::date(v.into(), form, out)),
-        T::Date64 => values::<t::Date64Type, _>(array, |v, form, out| time::date(v.div_euclid(86_400_000), form, out)),
+        T::Date32 => values::<t::Date32Type, _>(array, |v, conversion, out| time::date(v.into(), conversion, out)),
+        T::Date64 => values::<t::Date64Type, _>(array, |v, conversion, out| {
+            time::date(v.div_euclid(time::DAY_MILLISECONDS), conversion, out)
+        }),
         T::Time32(unit) => match unit {
-            TimeUnit::Second => values::<t::Time32SecondType, _>(array, |v, form, out| {
-                time::time(v.into(), TimeUnit::Second, form, out)
+            TimeUnit::Second => values::<t::Time32SecondType, _>(array, |v, conversion, out| {
+                time::time(v.into(), TimeUnit::Second, conversion, out)
             }),
-            TimeUnit::Millisecond => values::<t::Time32MillisecondType, _>(array, |v, form, out| {
-                time::time(v.into(), TimeUnit::Millisecond, form, out)
+            TimeUnit::Millisecond => values::<t::Time32MillisecondType, _>(array, |v, conversion, out| {
+                time::time(v.into(), TimeUnit::Millisecond, conversion, out)
             }),
             _ => return Err(unprintable(array.data_type())),
         },
         T::Time64(unit) => match unit {
-            TimeUnit::Microsecond => values::<t::Time64MicrosecondType, _>(array, |v, form, out| {
-                time::time(v, TimeUnit::Microsecond, form, out)
+            TimeUnit::Microsecond => values::<t::Time64MicrosecondType, _>(array, |v, conversion, out| {
+                time::time(v, TimeUnit::Microsecond, conversion, out)
             }),
-            TimeUnit::Nanosecond => values::<t::Time64NanosecondType, _>(array, |v, form, out| {
-                time::time(v, TimeUnit::Nanosecond, form, out)
+            TimeUnit::Nanosecond => values::<t::Time64NanosecondType, _>(array, |v, conversion, out| {
+                time::time(v, TimeUnit::Nanosecond, conversion, out)
             }),
             _ => return Err(unprintable(array.data_type())),
         },
@@ -158,9 +155,9 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Cell + '_>> {
                 Ok(())
             })
         }
-        T::Utf8 | T::LargeUtf8 | T::Utf8View => Box::new(Text { slices: slices(array)?, nulls: array.nulls() }),
+        T::Utf8 | T::LargeUtf8 | T::Utf8View => Box::new(Strings { slices: slices(array)?, nulls: array.nulls() }),
         T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_) => {
-            Box::new(Binary { slices: slices(array)?, nulls: array.nulls() })
+            Box::new(Binaries { slices: slices(array)?, nulls: array.nulls() })
         }
         T::List(_) => nested::list(array.as_list::<i32>())?,
         T::LargeList(_) => nested::list(array.as_list::<i64>())?,
@@ -168,7 +165,7 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Cell + '_>> {
         T::LargeListView(_) => nested::list_view(array.as_list_view::<i64>())?,
         T::FixedSizeList(..) => nested::fixed_size_list(array.as_fixed_size_list())?,
         T::Struct(_) => Box::new(nested::Dict::of(array.as_struct())?),
-        T::Map(..) => Box::new(nested::Pairs::of(array.as_map())?),
+        T::Map(..) => Box::new(nested::MapPairs::of(array.as_map())?),
         T::Dictionary(..) => Box::new(nested::Picked::of_dictionary(array)?),
         T::RunEndEncoded(..) => Box::new(nested::Picked::of_runs(array)?),
         other => return Err(unprintable(other)),
@@ -184,10 +181,10 @@ fn slices(array: &dyn Array) -> Result<Slices> {
 }
 
 /// The printer of an array of plain values, each of which `write` prints.
-fn values<'a, T, F>(array: &'a dyn Array, write: F) -> Box<dyn Cell + 'a>
+fn values<'a, T, F>(array: &'a dyn Array, write: F) -> Box<dyn Printer + 'a>
 where
     T: ArrowPrimitiveType,
-    F: Fn(T::Native, Form, &mut Vec<u8>) -> Result<()> + 'a,
+    F: Fn(T::Native, Conversion, &mut Vec<u8>) -> Result<()> + 'a,
 {
     let array: &'a PrimitiveArray<T> = array.as_primitive();
     Box::new(Values { items: array.values(), nulls: array.nulls(), write })
@@ -199,16 +196,16 @@ struct Values<'a, N, F> {
     write: F,
 }
 
-impl<N: ArrowNativeType, F: Fn(N, Form, &mut Vec<u8>) -> Result<()>> Cell for Values<'_, N, F> {
-    fn print(&self, row: usize, form: Form, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, out) { Ok(()) } else { (self.write)(self.items[row], form, out) }
+impl<N: ArrowNativeType, F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()>> Printer for Values<'_, N, F> {
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, out) { Ok(()) } else { (self.write)(self.items[row], conversion, out) }
     }
 }
 
 struct Nothing;
 
-impl Cell for Nothing {
-    fn print(&self, _: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+impl Printer for Nothing {
+    fn print(&self, _: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
         out.extend_from_slice(NONE);
         Ok(())
     }
@@ -216,8 +213,8 @@ impl Cell for Nothing {
 
 struct Truth<'a>(&'a BooleanArray);
 
-impl Cell for Truth<'_> {
-    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+impl Printer for Truth<'_> {
+    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if !is_none(self.0.nulls(), row, out) {
             out.extend_from_slice(if self.0.value(row) { b"True" } else { b"False" });
         }
@@ -225,31 +222,31 @@ impl Cell for Truth<'_> {
     }
 }
 
-struct Text<'a> {
+struct Strings<'a> {
     slices: Slices,
     nulls: Option<&'a NullBuffer>,
 }
 
-impl Cell for Text<'_> {
-    fn print(&self, row: usize, form: Form, out: &mut Vec<u8>) -> Result<()> {
+impl Printer for Strings<'_> {
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if !is_none(self.nulls, row, out) {
             let text = self.slices.text(row)?;
-            match form {
-                Form::Str => out.extend_from_slice(text.as_bytes()),
-                Form::Repr => quote::string(text, out),
+            match conversion {
+                Conversion::Str => out.extend_from_slice(text.as_bytes()),
+                Conversion::Repr => quote::string(text, out),
             }
         }
         Ok(())
     }
 }
 
-struct Binary<'a> {
+struct Binaries<'a> {
     slices: Slices,
     nulls: Option<&'a NullBuffer>,
 }
 
-impl Cell for Binary<'_> {
-    fn print(&self, row: usize, _: Form, out: &mut Vec<u8>) -> Result<()> {
+impl Printer for Binaries<'_> {
+    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if !is_none(self.nulls, row, out) {
             quote::bytes(self.slices.binary(row)?, out);
         }

@@ -1,0 +1,73 @@
+//! Which value each row of a dictionary or of a run-end encoding shows.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{self as t, RunEndIndexType};
+use arrow_array::{AnyDictionaryArray, Array, ArrowPrimitiveType};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
+
+use crate::error::{Code, Error, Result};
+
+/// A key that none of `len` values has.
+pub(super) fn no_such_value(len: usize) -> Error {
+    Error::render(
+        Code::MalformedArray,
+        format!("the dictionary key is outside its {len} values: the Arrow array is malformed"),
+    )
+}
+
+/// A pick that no array of values has.
+const INVALID_PICK: u32 = u32::MAX;
+
+/// Each row's key as a place among the values. A null row's key may be anything, so none is refused here: the ones
+/// that can't be a place are [`INVALID_PICK`].
+pub(super) fn dictionary_picks(array: &dyn AnyDictionaryArray) -> Vec<u32> {
+    fn of<T: ArrowPrimitiveType>(keys: &dyn Array) -> Vec<u32> {
+        let keys = keys.as_primitive::<T>().values();
+        keys.iter().map(|key| key.to_usize().and_then(|key| u32::try_from(key).ok()).unwrap_or(INVALID_PICK)).collect()
+    }
+    let keys = array.keys();
+    match keys.data_type() {
+        DataType::Int8 => of::<t::Int8Type>(keys),
+        DataType::Int16 => of::<t::Int16Type>(keys),
+        DataType::Int32 => of::<t::Int32Type>(keys),
+        DataType::Int64 => of::<t::Int64Type>(keys),
+        DataType::UInt8 => of::<t::UInt8Type>(keys),
+        DataType::UInt16 => of::<t::UInt16Type>(keys),
+        DataType::UInt32 => of::<t::UInt32Type>(keys),
+        DataType::UInt64 => of::<t::UInt64Type>(keys),
+        // Arrow has no other keys; a dictionary of a later version would fail at its first row, with a message.
+        _ => vec![INVALID_PICK; keys.len()],
+    }
+}
+
+/// Each row's run as a place among the values, and the values.
+///
+/// # Errors
+///
+/// If the runs end before the rows do.
+pub(super) fn run_picks(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
+    fn of<T: RunEndIndexType>(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
+        let runs = array.as_run::<T>();
+        let (ends, offset) = (runs.run_ends().values(), runs.run_ends().offset());
+        let mut picks = Vec::with_capacity(array.len());
+        // Ends are in ascending order in a sound array; in another the search may stop anywhere within bounds.
+        let mut run = ends.partition_point(|end| end.as_usize() <= offset);
+        for row in 0..array.len() {
+            while ends.get(run).is_some_and(|end| end.as_usize() <= offset + row) {
+                run += 1;
+            }
+            if run >= ends.len().min(runs.values().len()) {
+                let message = "the runs end before the rows do: the Arrow array is malformed";
+                return Err(Error::render(Code::MalformedArray, message).at_row(row));
+            }
+            picks.push(u32::try_from(run).unwrap_or(INVALID_PICK));
+        }
+        Ok((picks, runs.values()))
+    }
+    match array.data_type() {
+        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int16 => of::<t::Int16Type>(array),
+        DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int32 => of::<t::Int32Type>(array),
+        _ => of::<t::Int64Type>(array),
+    }
+}
