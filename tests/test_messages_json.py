@@ -8,8 +8,8 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from comparing import clean
 from few_shots import RAW, SAMPLES, texts
-from test_against_model import clean
 from test_layouts import CONFIGS, META, TURNS, train
 
 JSONS: dict[str, dict[str, Any]] = {
