@@ -216,7 +216,7 @@ FILES = {
         },
     ),
     "separators": File(
-        "The separator token is removed, but in ppl with a normalising string; in gen before examples, in ppl too",
+        "The separator token is removed: in gen from the examples too, in ppl not with a normalising string",
         settings={"reader": READER},
         samples=[("q", "string", ["1<SEP>1"]), ("a", "string", ["<SEP>"])],
         examples=[("q", "string", ["x<SEP>"]), ("a", "string", ["y"])],
