@@ -2,7 +2,8 @@
 
 `requests(config, samples)` gives one `(sample, turn, request)` for each history that a model gets; `replies` holds what
 the model said in earlier turns, a list for each sample, where it is asked turn by turn. Rows are dicts as
-`pyarrow.Table.to_pylist()` gives them. What the contract refuses raises `ModelError`.
+`pyarrow.Table.to_pylist()` gives them. What the contract refuses raises `ModelError`. Only
+OpenCompass's dialect has chats.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from plain_model import Meta, ModelError, Pieces, fields_of, fill, map_texts, need, opened, read_meta, read_template
 
+DIALECTS = ("opencompass",)
 NAMES = {"SYSTEM": "system", "HUMAN": "user", "BOT": "assistant"}
 Message = dict[str, Any]
 
@@ -156,4 +158,4 @@ def in_messages(history: list[Message], roles: dict[str, Any]) -> list[dict[str,
     return [{"role": name, "prompt": message["content"] or ""} for name, message in zip(names, history, strict=True)]
 
 
-__all__ = ["ModelError", "requests"]
+__all__ = ["DIALECTS", "ModelError", "requests"]

@@ -10,6 +10,7 @@ import ast
 import copy
 from typing import Any
 
+DIALECTS = ("aisbench",)
 END = "<AIS_CONTENT_TAG>"
 TAGS = {name: f"<AIS_{name.upper()}_START>" for name in ("text", "image", "video", "audio")}
 HOLDERS = {"text": "text", "image": "image_url", "video": "video_url", "audio": "audio_url"}

@@ -1,12 +1,15 @@
 """OpenICL's rules in plain Python, a row at a time: the oracle of tests/test_openicl.py.
 
 `render(config, samples, train)` takes the arguments of `promptpress.Renderer` and rows as dicts, and gives one prompt
-an output row. What the contract refuses raises `RefusedError`.
+an output row. What the contract refuses raises `RefusedError`. Its own dialect
+is modelled, not the early design on top of it.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+DIALECTS = ("openicl",)
 
 
 class RefusedError(ValueError):

@@ -2,7 +2,8 @@
 
 `render(config, samples, train)` gives one request per output row. `config` holds the keyword arguments of
 `promptpress.Renderer` (without `examples`, which are `train`); rows are dicts as `pyarrow.Table.to_pylist()` gives
-them. What the contract refuses raises `ModelError`. Only OpenCompass's dialect is modelled.
+them. What the contract refuses raises `ModelError`. The dialects in `DIALECTS` are modelled: OpenCompass's, and that of
+AISBench where templates are `PromptTemplate`s; `media_model` and `turns_model` have its others.
 
 A request is built in four steps, and the file is in their order: texts and how they are filled, templates, examples,
 and the meta template.
@@ -13,6 +14,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Any
+
+DIALECTS = ("opencompass", "aisbench")
 
 
 class ModelError(ValueError):
@@ -364,6 +367,7 @@ class Meta:
     api: bool
     voices: dict[str, dict[str, Any]] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
+    empty_messages: bool = True  # whether a role without a prompt says an empty message
 
     def voice_of(self, turn: dict[str, Any]) -> str:
         need("role" in turn and "section" not in turn, "a turn needs a role and is no section marker")
@@ -438,6 +442,7 @@ def said(meta: Meta, voice: dict[str, Any], generating: bool) -> tuple[list[Any]
     words = [voice.get(key, "") for key in (("begin",) if stop else ("begin", "prompt", "end"))]
     need(all(isinstance(word, str) for word in words), "begin, prompt and end of a role are strings")
     need(not meta.api or "api_role" in voice, f"the role {voice['role']!r} has no api_role")
+    need(not meta.api or meta.empty_messages or "prompt" in voice, "a message without a prompt")
     text = "".join(words)
     return [{"role": voice["api_role"], "prompt": text} if meta.api else text], stop
 
@@ -576,6 +581,7 @@ class Model:
     mode: str
     output: str
     labels: list[Any] | None
+    dialect: str
 
     @property
     def main(self) -> Template:
@@ -659,14 +665,22 @@ RETRIEVERS = {
 
 
 def read_model(config: dict[str, Any]) -> Model:
+    dialect = config.get("dialect") or "opencompass"
+    assert dialect in DIALECTS, f"the dialect {dialect} is not modelled here"
     texts = (lambda text: Pieces([text])) if config.get("substitution") == "single_pass" else str
     prompt, ice = (read_template(config.get(name), texts) for name in ("prompt_template", "ice_template"))
     need(prompt or ice, "a template is needed")
+    need(
+        dialect == "opencompass" or not any(one and one.is_raw for one in (prompt, ice)), "AISBench has no raw messages"
+    )
     retriever = dict(config.get("retriever") or {"type": "ZeroRetriever"})
     kind = retriever["type"] if isinstance(retriever["type"], str) else retriever["type"].__name__
     retriever["type"] = kind.rsplit(".", 1)[-1]
-    need(set(retriever) - {"type"} <= RETRIEVERS.get(retriever["type"], set()), "wrong arguments of the retriever")
-    if ice and (prompt or retriever["type"] != "ZeroRetriever"):
+    arguments = RETRIEVERS.get(retriever["type"], set())
+    if dialect == "aisbench" and retriever["type"] == "ZeroRetriever":
+        arguments = {*arguments, "ice_separator"}
+    need(set(retriever) - {"type"} <= arguments, "wrong arguments of the retriever")
+    if ice and (prompt or retriever["type"] != "ZeroRetriever" or dialect == "aisbench"):
         need((prompt or ice).ice_token is not None, "examples need an ice_token to stand for")
     inferencer = dict(config.get("inferencer") or {})
     by_default = "ppl" if str(inferencer.get("type")).rsplit(".", 1)[-1] in ("PPLInferencer", "LLInferencer") else "gen"
@@ -676,6 +690,9 @@ def read_model(config: dict[str, Any]) -> Model:
         if output == "prompt_list"
         else read_meta(config.get("meta_template"), output == "messages", config.get("tokens"))
     )
+    if dialect == "aisbench" and meta is not None:
+        need(isinstance(meta, Meta), "AISBench has no meta templates that are lists")
+        meta.empty_messages = False
     reader = config.get("reader") or {}
     return Model(
         prompt,
@@ -687,6 +704,7 @@ def read_model(config: dict[str, Any]) -> Model:
         config.get("mode") or by_default,
         output,
         config.get("labels"),
+        dialect,
     )
 
 
@@ -702,6 +720,8 @@ def render(config: dict[str, Any], samples: list[dict[str, Any]], train: list[di
     column = model.retriever.get("column")
     if column is None:
         indices = retrieve(model.retriever, len(samples), len(train))
+        chosen = model.retriever.get("fix_id_list", [])
+        need(model.dialect == "opencompass" or min(chosen, default=0) >= 0, "AISBench counts no rows from the end")
     else:
         need(all(column in row for row in samples), f"no column {column!r}")
         indices = [row[column] for row in samples]
@@ -714,7 +734,8 @@ def render(config: dict[str, Any], samples: list[dict[str, Any]], train: list[di
     for row, chosen in zip(samples, indices, strict=True):
         need(chosen is not None and (model.ice or not chosen), "no indices, or no template for the examples")
         for index in chosen:
-            need(index is not None and -len(train) <= index < len(train), f"there is no example {index}")
+            first = -len(train) if model.dialect == "opencompass" else 0
+            need(index is not None and first <= index < len(train), f"there is no example {index}")
             if index not in known:
                 need(model.output_column in train[index], "examples need the output column")
                 known[index] = example(model.ice, train[index], train[index][model.output_column])

@@ -7,37 +7,16 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from comparing import clean, fits_arrow
 from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
 from marks import UNWARNED
-from plain_model import ModelError, read_model, render
+from plain_model import DIALECTS, ModelError, read_model, render
 from strategies import Case, cases
 
 CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 QUICK = settings(max_examples=400, deadline=None, database=None, suppress_health_check=CHECKS)
 FULL = settings(max_examples=20_000, deadline=None, database=None, suppress_health_check=CHECKS)
-
-
-def clean(request: Any) -> Any:
-    """A request without what Arrow adds: null fields, and the struct around a bare string."""
-    if isinstance(request, dict):
-        kept = {key: clean(value) for key, value in request.items() if value is not None}
-        return kept["prompt"] if set(kept) == {"prompt"} and isinstance(kept["prompt"], str) else kept
-    return [clean(item) for item in request] if isinstance(request, list) else request
-
-
-def fits_arrow(requests: list[Any]) -> bool:
-    """Whether one Arrow type can hold these requests."""
-    wrapped = [
-        request
-        if isinstance(request, str)
-        else [{"prompt": item} if isinstance(item, str) else item for item in request]
-        for request in requests
-    ]
-    try:
-        pa.array(wrapped)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return False
-    return True
 
 
 def model_of(case: Case) -> list[Any] | None:
@@ -116,6 +95,14 @@ def test_examples_and_the_mask_in_both_ways(substitution: str) -> None:
 @QUICK
 @given(cases())
 def test_random_cases(case: Case) -> None:
+    check(case)
+
+
+@UNWARNED
+@settings(QUICK, max_examples=150)
+@given(cases(), st.sampled_from(DIALECTS))
+def test_random_cases_of_every_dialect_that_the_model_knows(case: Case, dialect: str) -> None:
+    case.config["dialect"] = dialect
     check(case)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from config_texts import read, write
 from promptpress._cli.config_file import read_config
-from promptpress._cli.errors import CommandError, ConfigError, UsageError
+from promptpress._cli.errors import ConfigError
 from promptpress._cli.python_config import Symbol
-from promptpress._cli.selection import choose_dataset, choose_model
+from promptpress._cli.selection import choose_dataset
 
 CLASSES = """
 from opencompass.openicl.icl_prompt_template import PromptTemplate
@@ -25,17 +25,6 @@ capitals_datasets = [dict(abbr='capitals', type=CapitalsDataset,
     infer_cfg=dict(prompt_template=dict(type=PromptTemplate, template=TEMPLATE),
                    retriever=dict(type=ZeroRetriever), inferencer=dict(type=GenInferencer)))]
 """
-
-
-def write(folder: Path, name: str, text: str | bytes) -> str:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text if isinstance(text, bytes) else dedent(text).encode())
-    return str(path)
-
-
-def read(folder: Path, source: str) -> dict:
-    return read_config(write(folder, "config.py", source)).value
 
 
 def dataset_of(folder: Path, source: str) -> dict:
@@ -251,251 +240,6 @@ def test_a_list_that_holds_itself(tmp_path: Path) -> None:
     path = write(tmp_path, "c.py", "a = []\na.append(a)\nprompt_template = dict(begin=a)")
     with pytest.raises(ConfigError, match="nested too deeply"):
         choose_dataset(read_config(path), None)
-
-
-class TestBases:
-    """Files that build on others."""
-
-    def test_relative_imports(self, tmp_path: Path) -> None:
-        write(tmp_path, "data/qa.py", "template = '{q}'\n_private = 1\nqa_datasets = [dict(abbr='a')]")
-        write(tmp_path, "data/__init__.py", "")
-        path = write(
-            tmp_path,
-            "jobs/job.py",
-            """
-            from mmengine.config import read_base
-            with read_base():
-                from ..data.qa import template as t, qa_datasets
-                from ..data import qa
-                from ..data.qa import *
-            u = qa['template'] + qa.template
-            """,
-        )
-        names = read_config(path).value
-        assert names["t"] == names["template"] == "{q}"
-        assert names["u"] == "{q}{q}"
-        assert "_private" not in names
-
-    def test_absolute_imports_find_the_tree_that_the_file_lies_in(self, tmp_path: Path) -> None:
-        write(tmp_path, "bench/configs/one.py", "t = 'x'")
-        source = "from mmengine import read_base\nwith read_base():\n    from bench.configs.one import t\n"
-        assert read_config(write(tmp_path, "bench/configs/two.py", source)).value["t"] == "x"
-
-    def test_absolute_imports_find_installed_packages_without_importing_them(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        write(tmp_path, "site/benchpkg/__init__.py", "raise RuntimeError('imported')")
-        write(tmp_path, "site/benchpkg/configs/one.py", "t = 'x'")
-        monkeypatch.syspath_prepend(str(tmp_path / "site"))
-        source = "from mmengine import read_base\nwith read_base():\n    from benchpkg.configs.one import t\n"
-        assert read_config(write(tmp_path, "job.py", source)).value["t"] == "x"
-
-    def test_what_one_file_changes_in_its_base_changes_nowhere_else(self, tmp_path: Path) -> None:
-        base = "from mmengine import read_base\nwith read_base():\n    from .one import d\n"
-        write(tmp_path, "one.py", "d = [dict(a=1)]")
-        write(tmp_path, "two.py", base + "d[0]['a'] = 2\ne = d")
-        names = read(tmp_path, base + "with read_base():\n    from .two import e\n")
-        assert names["d"] == [{"a": 1}]
-        assert names["e"] == [{"a": 2}]
-
-    def test_a_base_that_cannot_be_read_counts_when_it_is_needed(self, tmp_path: Path) -> None:
-        write(tmp_path, "code.py", "def f(): return 1\nx = f()")
-        source = "from mmengine import read_base\nwith read_base():\n    from .code import x\nprompt_template = "
-        assert read(tmp_path, source + "'{q}'")["prompt_template"] == "{q}"
-        config = read_config(write(tmp_path, "config.py", source + "x"))
-        with pytest.raises(ConfigError, match=r"config\.py:3: import from '\.code': .*code\.py:2: call of f\(\)"):
-            choose_dataset(config, None)
-
-    def test_a_missing_name(self, tmp_path: Path) -> None:
-        write(tmp_path, "one.py", "a = 1")
-        config = read_config(write(tmp_path, "config.py", "from .one import b\nprompt_template = b"))
-        with pytest.raises(ConfigError, match=r"config\.py:1: \.one has no 'b'"):
-            choose_dataset(config, None)
-
-    def test_a_circle(self, tmp_path: Path) -> None:
-        write(tmp_path, "one.py", "from .config import a")
-        config = read_config(write(tmp_path, "config.py", "from .one import a\nprompt_template = a"))
-        with pytest.raises(ConfigError, match="imports itself"):
-            choose_dataset(config, None)
-
-    def test_text_files_of_the_folder(self, tmp_path: Path) -> None:
-        write(tmp_path, "prompts/a.txt", "Sag: {q}\n")
-        source = """
-        import os
-        with open(os.path.join(os.path.dirname(__file__), 'prompts', 'a.txt'), 'r', encoding='utf-8') as f:
-            t = f.read()
-        """
-        assert read(tmp_path, source)["t"] == "Sag: {q}\n"
-
-    @pytest.mark.parametrize("path", ["'nope.txt'", "os.path.join(os.path.dirname(__file__), 'nope.txt')"])
-    def test_text_files_that_are_missing(self, tmp_path: Path, path: str) -> None:
-        source = f"import os\nwith open({path}) as f:\n    t = f.read()\nprompt_template = t\n"
-        place = write(tmp_path, "config.py", source)
-        with pytest.raises(ConfigError, match=r"config\.py:2: .*nope\.txt.*[Nn]o such file") as raised:
-            choose_dataset(read_config(place), None)
-        assert "executed" not in str(raised.value)
-
-    def test_a_missing_text_file_that_no_prompt_needs(self, tmp_path: Path) -> None:
-        source = "with open('nope.txt') as f:\n    t = f.read()\nprompt_template = '{q}'\n"
-        assert read(tmp_path, source)["prompt_template"] == "{q}"
-
-    @pytest.mark.parametrize("part", ["'..', 'a.txt'", "'link.txt'"])
-    def test_text_files_outside_are_refused(self, tmp_path: Path, part: str) -> None:
-        write(tmp_path, "a.txt", "secret")
-        (tmp_path / "sub").mkdir()
-        os.symlink(tmp_path / "a.txt", tmp_path / "sub" / "link.txt")
-        source = f"import os\nwith open(os.path.join(os.path.dirname(__file__), {part})) as f:\n    t = f.read()\n"
-        config = read_config(write(tmp_path, "sub/config.py", source + "prompt_template = t"))
-        with pytest.raises(ConfigError, match="no text file of this folder"):
-            choose_dataset(config, None)
-
-
-class TestChoice:
-    """Which dataset, which model."""
-
-    def datasets(self, folder: Path, *templates: str) -> str:
-        entries = "".join(
-            f"dict(abbr='d{i}', infer_cfg=dict(prompt_template={t!r}), reader_cfg=dict(input_columns='q')),"
-            for i, t in enumerate(templates)
-        )
-        return write(folder, "config.py", f"a_datasets = [{entries}]")
-
-    def test_several_need_a_name(self, tmp_path: Path) -> None:
-        config = read_config(self.datasets(tmp_path, "{q}", "Q: {q}"))
-        with pytest.raises(UsageError, match=r"holds 2 datasets, say which with --dataset: 'd0', 'd1'"):
-            choose_dataset(config, None)
-        dataset = choose_dataset(config, "d1").dataset
-        assert dataset is not None
-        assert dataset["infer_cfg"]["prompt_template"] == "Q: {q}"
-        with pytest.raises(UsageError, match="did you mean 'd1'"):
-            choose_dataset(config, "d11")
-        with pytest.raises(UsageError, match="has no such dataset; it has 'd0', 'd1'"):
-            choose_dataset(config, "zzz")
-
-    def test_several_with_the_same_prompts_do_not(self, tmp_path: Path) -> None:
-        config = read_config(self.datasets(tmp_path, "{q}", "{q}"))
-        assert choose_dataset(config, None).dataset is not None
-        assert choose_dataset(config, "a_datasets").dataset is not None
-
-    def test_the_list_named_datasets_wins(self, tmp_path: Path) -> None:
-        path = write(
-            tmp_path,
-            "config.py",
-            """
-            a_datasets = [dict(abbr='a', infer_cfg=dict(prompt_template='a'))]
-            b_datasets = [dict(abbr='b', infer_cfg=dict(prompt_template='b'))]
-            datasets = b_datasets
-            """,
-        )
-        dataset = choose_dataset(read_config(path), None).dataset
-        assert dataset is not None
-        assert dataset["abbr"] == "b"
-
-    def test_renderer_arguments(self, tmp_path: Path) -> None:
-        source = "HELP = 'x'\nprompt_template = dict(template='{q}')\nretriever = dict(type='ZeroRetriever')"
-        assert choose_dataset(read_config(write(tmp_path, "c.py", source)), None).arguments == {
-            "prompt_template": {"template": "{q}"},
-            "retriever": {"type": "ZeroRetriever"},
-        }
-
-    @pytest.mark.parametrize(
-        ("name", "text", "words"),
-        [
-            ("c.json", '{"prompt_template": "x", "retreiver": {}}', "retreiver: unknown; did you mean 'retriever'?"),
-            ("c.json", '{"prompt_template": "x", "zzz": {}}', "zzz: unknown; it may have prompt_template, "),
-            ("c.py", "prompt_template = 'x'\nretreiver = {}", "retreiver: unknown; did you mean 'retriever'?"),
-            ("c.json", '{"prompt_template": "x", "examples": []}', "--examples FILE"),
-            ("c.json", '{"template": "x"}', "holds no prompt configuration"),
-            ("c.json", "3", "holds a int"),
-            ("c.py", "", "it has nothing"),
-        ],
-    )
-    def test_no_prompt_configuration(self, tmp_path: Path, name: str, text: str, words: str) -> None:
-        with pytest.raises(ConfigError) as caught:
-            choose_dataset(read_config(write(tmp_path, name, text)), None)
-        assert words in str(caught.value)
-
-    @pytest.mark.parametrize(
-        "source",
-        [
-            "models = [dict(type=M, abbr='m', meta_template=META, dtype=torch.float16)]",
-            "type = 'opencompass.models.M'\nabbr = 'm'\nmeta_template = META",
-        ],
-    )
-    def test_models(self, tmp_path: Path, source: str) -> None:
-        head = "import torch\nfrom opencompass.models import M\nMETA = dict(round=[dict(role='HUMAN')])\n"
-        model = choose_model(read_config(write(tmp_path, "m.py", head + source)), None)
-        assert model is not None
-        assert (model["type"], model["abbr"]) == ("opencompass.models.M", "m")
-        assert model["meta_template"] == {"round": [{"role": "HUMAN"}]}
-
-    def test_a_meta_template_alone(self, tmp_path: Path) -> None:
-        path = write(tmp_path, "m.json", '{"round": [{"role": "HUMAN"}]}')
-        assert choose_model(read_config(path), None) == {"meta_template": {"round": [{"role": "HUMAN"}]}}
-
-    def test_no_model(self, tmp_path: Path) -> None:
-        assert choose_model(read_config(write(tmp_path, "m.json", "{}")), None) is None
-
-    def test_a_meta_template_that_is_code(self, tmp_path: Path) -> None:
-        path = write(tmp_path, "m.py", "from x import META\nmodels = [dict(type='M', meta_template=META)]")
-        with pytest.raises(ConfigError, match=r"meta_template: .*m\.py:1: 'x\.META'"):
-            choose_model(read_config(path), None)
-
-
-class TestPlainFormats:
-    """JSON, YAML and TOML."""
-
-    @pytest.mark.parametrize(
-        ("name", "text"),
-        [
-            ("c.json", '{"prompt_template": {"template": {"A": "a", "B": "é"}}}'),
-            ("c.json", b'\xef\xbb\xbf{"prompt_template": {"template": {"A": "a", "B": "\xc3\xa9"}}}'),
-            ("c.yaml", "prompt_template:\n  template:\n    A: a\n    B: é\n"),
-            ("c.yml", "prompt_template: {template: {A: a, B: é}}"),
-            ("c.toml", '[prompt_template.template]\nA = "a"\nB = "é"\n'),
-        ],
-    )
-    def test_the_same_in_each(self, tmp_path: Path, name: str, text: str | bytes) -> None:
-        arguments = choose_dataset(read_config(write(tmp_path, name, text)), None).arguments
-        assert arguments == {"prompt_template": {"template": {"A": "a", "B": "é"}}}
-
-    @pytest.mark.parametrize(
-        ("name", "text", "words"),
-        [
-            ("c.json", '{\n"a": 1,\n}', r"c\.json:3: not valid JSON"),
-            ("c.json", '{"a": 1, "a": 2}', "the key 'a' stands twice"),
-            ("c.json", b'{\n"a": "\xff"}', r"c\.json:2: not UTF-8 \(byte 0xff\)"),
-            ("c.json", "[" * 100_000, "nested too deeply"),
-            ("c.yaml", "a: [1\nb: 2", r"c\.yaml:2: not valid YAML"),
-            ("c.yaml", "a: 1\nb: 2\na: 3", r"c\.yaml:3: the key 'a' stands twice"),
-            ("c.yaml", "a: !!python/object/apply:os.getcwd []", r"c\.yaml:1: not valid YAML"),
-            ("c.yaml", "a: \x07", "not valid YAML"),
-            ("c.toml", "a = ", "not valid TOML"),
-            ("c.toml", "a = 1\na = 2", "not valid TOML"),
-            ("c.py", "a = (", r"c\.py:1: not valid Python"),
-            ("c.py", b"a = '\xff'", "not valid Python"),
-            ("c.py", b"a = '\0'", "Python"),
-        ],
-    )
-    def test_broken_files(self, tmp_path: Path, name: str, text: str | bytes, words: str) -> None:
-        with pytest.raises(ConfigError, match=words):
-            read_config(write(tmp_path, name, text))
-
-    def test_merged_yaml(self, tmp_path: Path) -> None:
-        text = "x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  b: 3\n"
-        assert read_config(write(tmp_path, "c.yaml", text)).value["y"] == {"a": 1, "b": 3}
-
-    def test_unknown_suffix(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"\.json, \.yaml, \.yml, \.toml or \.py"):
-            read_config(str(tmp_path / "c.ini"))
-
-    @pytest.mark.parametrize("name", ["c.json", "c.py"])
-    def test_no_file(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(ConfigError, match="No such file or directory"):
-            read_config(str(tmp_path / name))
-        (tmp_path / name).mkdir()
-        with pytest.raises(CommandError, match="Is a directory"):
-            read_config(str(tmp_path / name))
 
 
 def test_symbols_stay_symbols(tmp_path: Path) -> None:

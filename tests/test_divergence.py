@@ -9,11 +9,12 @@ import media_strategies
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from comparing import clean
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
 from strategies import Case, cases
-from test_against_model import QUICK, clean
+from test_against_model import QUICK
 
 # Notes on odd configurations are no part of this.
 pytestmark = UNWARNED

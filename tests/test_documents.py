@@ -11,8 +11,8 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from comparing import clean
 from marks import UNWARNED
-from test_against_model import clean
 
 RIDDLE = {"question": "What has keys but opens no door?", "answer": "A piano", "source": "nowhere"}
 SHOTS = [

@@ -18,8 +18,8 @@ import pytest
 from marks import UNWARNED
 from media_model import END, TAGS
 from promptpress import _core
-from promptpress.errors import of_row, render_error
-from promptpress.model_classes import meta_template_of
+from promptpress._errors import of_row, render_error
+from promptpress._model_classes import meta_template_of
 
 PROJECT = Path(__file__).resolve().parents[1]
 Call = Callable[[], object]

@@ -8,11 +8,12 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from comparing import clean
 from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 from marks import UNWARNED
 from strategies import Case, cases
-from test_against_model import QUICK, clean, rendered_by
+from test_against_model import QUICK, rendered_by
 from test_divergence import odd_cases
 
 # Notes on odd configurations are no part of this.

@@ -9,9 +9,9 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from comparing import clean
 from marks import UNWARNED
 from plain_model import render as render_plain
-from test_against_model import clean
 
 ROWS = [
     {"q": "How many legs has a spider?", "hint": "more than six", "a": "8"},

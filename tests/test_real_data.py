@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from comparing import clean
 from marks import UNWARNED
 from plain_model import render as render_plain
 from promptpress._cli import main
-from test_against_model import clean
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED", Path(__file__).parents[2] / "shared"))
 CHAT = {

@@ -12,6 +12,7 @@ import openicl_model
 import plain_model
 import promptpress as pp
 import pyarrow as pa
+from comparing import clean, fits_arrow
 
 from .configurations import Case
 from .faults import general
@@ -41,8 +42,10 @@ def need(condition: object, what: str, detail: Any = "") -> None:
 
 def wanted(case: Case) -> list[Any]:
     """The requests of a case by its model; raises `Refused` where there are none."""
+    model, by_model = MODELS[case.model]
+    assert (case.config.get("dialect") or "opencompass") in model.DIALECTS, f"{case.model} doesn't know the dialect"
     try:
-        requests = MODELS[case.model](case)
+        requests = by_model(case)
     except (plain_model.ModelError, openicl_model.RefusedError, media_model.RefusedError) as error:
         # Python can't sort None among texts; promptpress can, and puts it first.
         silent = "can't be labels" in str(error)
@@ -76,11 +79,11 @@ def train_of(case: Case) -> list[dict[str, Any]]:
     return [] if case.train is None else rows_of(case.train)
 
 
-MODELS: dict[str, Callable[[Case], list[Any]]] = {
-    "plain_model": by_plain_model,
-    "openicl_model": by_openicl_model,
-    "chat_model": by_chat_model,
-    "media_model": by_media_model,
+MODELS: dict[str, tuple[Any, Callable[[Case], list[Any]]]] = {
+    "plain_model": (plain_model, by_plain_model),
+    "openicl_model": (openicl_model, by_openicl_model),
+    "chat_model": (chat_model, by_chat_model),
+    "media_model": (media_model, by_media_model),
 }
 
 
@@ -93,29 +96,6 @@ def texts_in(value: Any) -> Any:
     elif isinstance(value, list):
         for one in value:
             yield from texts_in(one)
-
-
-def clean(request: Any) -> Any:
-    """A request without what Arrow adds: null fields, and the struct around a bare string."""
-    if isinstance(request, dict):
-        kept = {key: clean(value) for key, value in request.items() if value is not None}
-        return kept["prompt"] if set(kept) == {"prompt"} and isinstance(kept["prompt"], str) else kept
-    return [clean(item) for item in request] if isinstance(request, list) else request
-
-
-def fits_arrow(requests: list[Any]) -> bool:
-    """Whether one Arrow type can hold these requests."""
-    wrapped = [
-        request
-        if isinstance(request, str)
-        else [{"prompt": item} if isinstance(item, str) else item for item in request]
-        for request in requests
-    ]
-    try:
-        pa.array(wrapped)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return False
-    return True
 
 
 def refusal(error: BaseException) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from promptpress._single.faults import Faults
 from promptpress._single.prompt_list import PromptList
 from promptpress._single.text import copied_roles
-from promptpress.errors import template_error
+from promptpress._errors import template_error
 
 Tokens = Mapping[int, str] | Callable[[int], str | None]
 Role = dict[str, Any]

@@ -1,0 +1,90 @@
+"""What a case gives by the models in plain Python."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import chat_model
+import media_model
+import openicl_model
+import plain_model
+import turns_model
+
+Rows = list[dict[str, Any]]
+Refused = (plain_model.ModelError, openicl_model.RefusedError, media_model.RefusedError)
+
+
+def model_of(settings: dict[str, Any]) -> Any:
+    """The model for a configuration, which has to know its dialect."""
+    prompt, dialect = settings.get("prompt_template"), settings.get("dialect") or "opencompass"
+    template = last_part(prompt.get("type")) if isinstance(prompt, dict) else ""
+    inferencer = last_part((settings.get("inferencer") or {}).get("type"))
+    model: Any = plain_model
+    if dialect == "openicl":
+        model = openicl_model
+    elif inferencer == "ChatInferencer":
+        model = chat_model
+    elif template in ("MMPromptTemplate", "MultiTurnPromptTemplate"):
+        model = media_model if template == "MMPromptTemplate" else turns_model
+    assert dialect in model.DIALECTS, f"{model.__name__} doesn't know {dialect}"
+    return model
+
+
+def last_part(name: Any) -> str:
+    return str(name).rsplit(".", 1)[-1]
+
+
+def columns_of(settings: dict[str, Any], samples: Rows, train: Rows, replies: Any) -> dict[str, list[Any]]:
+    """The columns of the result; raises one of `Refused` where there is none."""
+    model = model_of(settings)
+    is_json = settings.get("output") == "messages_json"
+    if is_json and model is not media_model:
+        settings = {**settings, "output": "messages"}
+    columns: dict[str, list[Any]] = {}
+    if model in (chat_model, turns_model):
+        asked = conversation(model, settings, samples, replies)
+        columns = {"prompts": [request for *_, request in asked], "samples": [sample for sample, _, _ in asked]}
+        if any(turn is not None for _, turn, _ in asked) or not asked:
+            columns["turns"] = [turn for _, turn, _ in asked]
+    elif model is media_model:
+        columns["prompts"] = [model.request(settings, row) for row in samples]
+    else:
+        columns["prompts"] = model.render(settings, samples, train)
+        columns.update(labels_of(model, settings, samples))
+    if is_json:
+        columns["prompts"] = [json.dumps(one, ensure_ascii=False) for one in columns["prompts"]]
+    return columns
+
+
+def conversation(model: Any, settings: dict[str, Any], samples: Rows, replies: Any) -> list[Any]:
+    if replies is None:
+        return list(model.requests(settings, samples))
+    turns = range(max(map(len, replies), default=0) + 1)
+    return [
+        request
+        for turn in turns
+        for request in model.requests(settings, samples, [own[:turn] for own in replies])
+        if request[1] == turn
+    ]
+
+
+def labels_of(model: Any, settings: dict[str, Any], samples: Rows) -> dict[str, list[Any]]:
+    """The column of labels of ppl: as they are where they have a type, else as texts."""
+    if model is openicl_model:
+        if settings.get("mode") != "ppl":
+            return {}
+        prompt, ice = (
+            openicl_model.Template(settings[key]) if settings.get(key) is not None else None
+            for key in ("prompt_template", "ice_template")
+        )
+        labels = openicl_model.labels_of(settings, prompt, ice, samples, settings["reader"]["output_column"])
+    else:
+        read = plain_model.read_model(settings)
+        if read.mode != "ppl":
+            return {}
+        index = read.retriever.get("column")
+        labels = read.labels_of([{name: one for name, one in row.items() if name != index} for row in samples])
+    if len({type(label) for label in labels} - {type(None)}) > 1:
+        labels = [str(label) for label in labels]
+    return {"labels": labels * len(samples)}

@@ -1,0 +1,82 @@
+"""Messages that a column brings among raw messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from few_shots import rendered_or_refused, texts
+
+EXTRA: dict[str, tuple[Any, pa.DataType]] = {
+    "date": (0, pa.date32()),
+    "timestamp": (0, pa.timestamp("us")),
+    "time zone": (0, pa.timestamp("us", "UTC")),
+    "decimal": (1, pa.decimal128(5, 2)),
+    "binary": (b"x", pa.binary()),
+    "uint64": (2**64 - 1, pa.uint64()),
+    "map": ([("k", 1)], pa.map_(pa.string(), pa.int64())),
+    "float32": (0.5, pa.float32()),
+    "dictionary": ("x", pa.dictionary(pa.int8(), pa.string())),
+}
+
+
+@pytest.mark.parametrize("output", ["messages", "messages_json"])
+@pytest.mark.parametrize("kind", EXTRA)
+def test_expanded_messages_may_hold_further_fields(kind: str, output: Any) -> None:
+    value, data_type = EXTRA[kind]
+    message = pa.struct([("role", pa.string()), ("content", pa.string()), ("extra", data_type)])
+    talk = pa.array([[{"role": "user", "content": "c", "extra": value}]], pa.list_(message))
+    samples = pa.table({"talk": talk, "q": ["1"]})
+    renderer = pp.Renderer([{"expand_column": "talk"}, {"role": "user", "content": "{q}"}], output=output)
+    table, error = rendered_or_refused(renderer, samples)
+    if table is None:
+        assert "talk" in error or "extra" in error
+        return
+    (prompt,) = texts(table)
+    messages = json.loads(prompt) if output == "messages_json" else prompt
+    assert len(messages) == 2
+    want = talk.to_pylist()[0][0]
+    # JSON has no such value: what stands for it must at least be its text, or the value itself.
+    extra = messages[0]["extra"]
+    assert extra == want["extra"] or extra == str(want["extra"])
+    assert {key: messages[0][key] for key in ("role", "content")} == {"role": "user", "content": "c"}
+
+
+TALK = [{"role": "user", "content": "c"}]
+ODD_TALKS: dict[str, Callable[[], pa.Array]] = {
+    "dictionary of lists": lambda: pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array([TALK])),
+    "run ends of lists": lambda: pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array([TALK])),
+    "large_list": lambda: pa.array([TALK], pa.large_list(pa.array(TALK).type)),
+    "list_view": lambda: pa.array([TALK], pa.list_view(pa.array(TALK).type)),
+    "fixed_size_list": lambda: pa.array([TALK], pa.list_(pa.array(TALK).type, 1)),
+    "content of an extension type": lambda: pa.ListArray.from_arrays(
+        pa.array([0, 1], pa.int32()),
+        pa.StructArray.from_arrays(
+            [pa.array(["user"]), pa.ExtensionArray.from_storage(pa.json_(), pa.array(["c"]))], ["role", "content"]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_TALKS)
+def test_messages_of_a_column_never_vanish(kind: str) -> None:
+    samples = pa.table({"talk": ODD_TALKS[kind](), "q": ["1"]})
+    renderer = pp.Renderer([{"expand_column": "talk"}, {"role": "user", "content": "{q}"}])
+    table, error = rendered_or_refused(renderer, samples)
+    if table is None:
+        assert "talk" in error
+    else:
+        (prompt,) = texts(table)
+        assert prompt == [*TALK, {"role": "user", "content": "1"}]
+
+
+@pytest.mark.parametrize("output", ["messages", "messages_json", "prompt_list"])
+def test_nulls_among_messages_are_refused(output: Any) -> None:
+    for talk in (pa.array([[None]]), pa.array([[None]], pa.list_(pa.array(TALK).type))):
+        samples = pa.table({"talk": talk, "q": ["1"]})
+        with pytest.raises(pp.RenderError, match="row 0"):
+            pp.Renderer([{"expand_column": "talk"}, {"role": "user", "content": "{q}"}], output=output).render(samples)
