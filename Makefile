@@ -4,6 +4,7 @@
 PYTHON ?= python3
 BENCH_ARGS ?=
 FUZZ_ARGS ?=
+INSTRUCTIONS_ARGS ?=
 INSTALL_TORCH ?= yes
 
 VENV := .venv
@@ -35,8 +36,8 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long build \
-        clean
+.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long \
+        instructions build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -89,6 +90,9 @@ endif
 
 bench-long: $(BENCH_BUILT) ## a hundred million samples streamed; the next `make bench` puts the figure into its page
 	$(BENCH)/bin/python -m pytest benches --long --benchmark-json=target/bench-long.json
+
+instructions: $(BUILT) ## what a sample costs, counted by valgrind (INSTRUCTIONS_ARGS="ppl --against OLD.so" compares)
+	$(BIN)/python benches/instructions.py $(INSTRUCTIONS_ARGS)
 
 build: $(BUILT) ## a wheel in target/wheels/
 	$(BIN)/maturin build --release --locked
