@@ -270,6 +270,9 @@ CALLS: dict[str, list[Call]] = {
         )
     ],
     "row_out_of_range": [lambda: pp.Renderer("{q}").explain(SAMPLES, 7)],
+    "turn_out_of_range": [
+        lambda: pp.Renderer(inferencer=CHAT, reader=ASKED).explain(pa.table({"q": ["x"], "a": ["y"]}), 0, turn=7),
+    ],
     "no_assistant_message": [
         renders(pa.table({"q": [[{"role": "user", "content": "x"}]]}), None, inferencer=CHAT, reader=ASKED)
     ],
@@ -346,7 +349,7 @@ def test_codes_that_python_gives_are_in_the_catalogue() -> None:
 def test_errors_are_made_in_one_place_in_python() -> None:
     made = re.compile(r"\b(?:TemplateError|RenderError)\(")
     makers = {source.name for source in SOURCES if made.search(source.read_text(encoding="utf-8"))}
-    assert makers == {"errors.py"}
+    assert makers == {"_errors.py"}
 
 
 @UNWARNED

@@ -377,7 +377,7 @@ def test_a_turn_is_refused_for_what_it_is() -> None:
         pp.Renderer("{q}").explain(pa.table({"q": ["x"]}), 0, turn=0)
     chat = pp.Renderer(
         reader={"input_columns": ["q"], "output_column": "a"},
-        inferencer={"type": "ChatInferencer", "infer_mode": "every_with_gt"},
+        inferencer={"type": "ChatInferencer", "infer_mode": "every"},
     )
-    with pytest.raises(pp.RenderError, match="doesn't cover conversations"):
-        chat.explain(pa.table({"q": ["x"], "a": ["y"]}), 0, turn=0)
+    with pytest.raises(pp.RenderError, match="the model's own replies"):
+        chat.explain(pa.table({"q": ["x"], "a": ["y"]}), 0, turn=1)

@@ -41,7 +41,7 @@ class Conversation:
 
     """
 
-    def __init__(self, core: _core.Renderer, samples: pa.Table, schema: pa.Schema) -> None:
+    def __init__(self, core: _core.CompiledRenderer, samples: pa.Table, schema: pa.Schema) -> None:
         self._core = core
         check_values(samples)  # the core puts chunks together, which believes all that they say
         self._samples, self._lower = for_core(samples)
@@ -97,7 +97,6 @@ class Conversation:
         prompt = self._schema.field(len(self._schema) - 1)
         turn = self._schema.field(len(self._schema) - 2)
         schema = pa.schema([pa.field("sample", pa.int64()), turn, prompt])
-        columns = [
-            pa.chunked_array([part[n] for part in parts], schema.field(at).type) for at, n in enumerate((5, 3, 4))
-        ]
+        arrays = zip(*((part.samples, part.turns, part.prompts) for part in parts), strict=True)
+        columns = [pa.chunked_array(list(own), field.type) for own, field in zip(arrays, schema, strict=True)]
         return pa.Table.from_arrays(columns, schema=schema)

@@ -9,9 +9,11 @@ __version__: str
 
 __all__ = [
     "ERROR_CODES",
+    "CompiledRenderer",
+    "Note",
+    "Outcome",
     "Position",
     "RenderError",
-    "Renderer",
     "TemplateError",
     "__version__",
     "copied",
@@ -23,9 +25,6 @@ __all__ = [
     "set_threads",
     "threads",
 ]
-
-_Outcome = tuple[int, int, pa.Array | None, pa.Array | None, pa.Array, pa.Array | None]
-"""First row, rows, labels, turns, prompts, samples."""
 
 ERROR_CODES: dict[str, str]
 """The codes of errors, and what each means."""
@@ -59,7 +58,39 @@ class Position:
     def __new__(cls) -> Position: ...
 
 @final
-class Renderer:
+class Outcome:
+    """The output columns of some rows, one value a request."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def labels(self) -> pa.Array | None: ...
+    @property
+    def turns(self) -> pa.Array | None: ...
+    @property
+    def prompts(self) -> pa.Array: ...
+    @property
+    def samples(self) -> pa.Array | None: ...
+
+@final
+class Note:
+    """One thing that is probably a mistake."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def remedy(self) -> str: ...
+
+@final
+class CompiledRenderer:
     """A compiled configuration."""
 
     def __new__(
@@ -68,28 +99,28 @@ class Renderer:
         examples: pa.Table | None,
         tokens: Callable[[int], str | None] | None,
         lower: Callable[..., Any] | None,
-    ) -> Renderer: ...
+    ) -> CompiledRenderer: ...
     def render(
         self,
         samples: pa.Table,
         labels: list[Any] | None,
         position: Position,
-        whole: bool,
+        single_chunk: bool,
         lower: Callable[..., Any],
-    ) -> list[_Outcome]: ...
-    def turn(self, samples: pa.Table, turn: int, replies: pa.Array, lower: Callable[..., Any]) -> list[_Outcome]: ...
+    ) -> list[Outcome]: ...
+    def turn(self, samples: pa.Table, turn: int, replies: pa.Array, lower: Callable[..., Any]) -> list[Outcome]: ...
     def labels_of(self, samples: pa.Table) -> list[Any] | None: ...
     def output_fields(self, schema: pa.Schema) -> pa.Schema: ...
     def retrieve(self, count: int) -> pa.Array | None: ...
     def explain(
-        self, samples: pa.Table, row: int, labels: list[Any] | None, label: Any, lower: Callable[..., Any]
+        self, samples: pa.Table, row: int, labels: list[Any] | None, label: Any, turn: int | None, lower: Callable[..., Any]
     ) -> pa.RecordBatch: ...
     def divergence(self, samples: pa.Table, labels: list[Any] | None, lower: Callable[..., Any]) -> pa.RecordBatch: ...
     def findings(self, samples: pa.Table, lower: Callable[..., Any]) -> pa.RecordBatch: ...
     @property
     def labels(self) -> list[Any] | None: ...
     @property
-    def left_behind(self) -> bool: ...
+    def orphaned_by_fork(self) -> bool: ...
     @property
     def has_turns(self) -> bool: ...
     @property
@@ -114,14 +145,14 @@ def threads() -> int:
     """Return the number of threads that rendering uses."""
 
 def notes(
-    renderer: Renderer,
+    renderer: CompiledRenderer,
     settings: dict[str, Any],
     samples: list[str],
     texts: list[str],
     examples: list[str] | None,
     same: bool,
     shared: list[int],
-) -> list[tuple[str, str, str, str, str]]: ...
+) -> list[Note]: ...
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def panicking(on_pool: bool) -> None: ...
 def set_printable(bitmap: bytes) -> bool: ...

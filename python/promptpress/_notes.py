@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from promptpress import _core
-from promptpress._core import RenderError
+from promptpress._core import Note, RenderError
 from promptpress._errors import PromptWarning
 from promptpress._input_checks import check_values
 from promptpress._tables import column_names
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from promptpress._renderer import Renderer
 
 __all__ = ["Watch", "found", "silent", "table_of"]
-
-Note = tuple[str, str, str, str, str]
-"""Code, severity, place, message, remedy."""
 
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
 _SHOWN = 5
@@ -52,7 +49,7 @@ class Watch:
         key = (tuple(schema.names), tuple(map(str, schema.types)))
         if self.silent or key in self.seen:
             return
-        notes = [note for note in found(renderer, schema, samples) if note[1] == "warning"]
+        notes = [note for note in found(renderer, schema, samples) if note.severity == "warning"]
         if notes:
             # To whoever called the method of the renderer that called this.
             warnings.warn(_told(notes), PromptWarning, stacklevel=4)
@@ -110,11 +107,11 @@ def table_of(notes: list[Note]) -> pa.Table:
     Returns:
         `code`, `severity`, `place`, `message`, `remedy`, all strings.
 
-    >>> table_of([("no_column", "warning", "prompt_template", "a", "b")]).to_pylist()[0]["code"]
-    'no_column'
+    >>> table_of([]).schema.names
+    ['code', 'severity', 'place', 'message', 'remedy']
 
     """
-    return pa.Table.from_pylist([dict(zip(_SCHEMA.names, note, strict=True)) for note in notes], schema=_SCHEMA)
+    return pa.Table.from_pylist([{name: getattr(note, name) for name in _SCHEMA.names} for note in notes], schema=_SCHEMA)
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -125,7 +122,7 @@ def _is_text(type_: pa.DataType) -> bool:
 
 def _told(notes: list[Note]) -> str:
     """All notes in one warning: a filter that makes it an error would show the first alone."""
-    lines = [f"{place}: {message}; {remedy}" for _, _, place, message, remedy in notes[:_SHOWN]]
+    lines = [f"{note.place}: {note.message}; {note.remedy}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
         lines.append(f"and {len(notes) - _SHOWN} more")
     return "\n".join([*lines[:1], *(f"  {line}" for line in lines[1:])]) + "\n(Renderer.notes lists them)"

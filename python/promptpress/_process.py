@@ -28,7 +28,7 @@ def introduce() -> None:
     schema = pa.schema([pa.field("x", pa.string()), row_numbers("y")])
     # Arrays that are made without Python's values: pyarrow would import pandas to look at those.
     table = pa.Table.from_arrays([pa.nulls(1, pa.string()), _core.repeated_rows(0, 1, 1)], schema=schema)
-    core = _core.Renderer({"prompt_template": "{x}{y}", "dialect": "opencompass"}, None, None, _text_of_row)
+    core = _core.CompiledRenderer({"prompt_template": "{x}{y}", "dialect": "opencompass"}, None, None, _text_of_row)
     core.output_fields(schema)
     core.render(table, None, Position(), False, _text_of_row)
 

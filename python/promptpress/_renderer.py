@@ -90,7 +90,7 @@ class Renderer:
 
     __slots__ = ("__weakref__", "_compiled", "_examples", "_output", "_settings", "_tokens", "_watch", "_watched")
 
-    _compiled: _core.Renderer | None
+    _compiled: _core.CompiledRenderer | None
     _output: tuple[pa.Schema, Sequence[str], pa.Schema] | None
     _examples: pa.Table | None
     _settings: dict[str, Any]
@@ -155,13 +155,13 @@ class Renderer:
         object.__setattr__(self, "_watched", None)
 
     @property
-    def _core(self) -> _core.Renderer:
-        if self._compiled is None or self._compiled.left_behind:
+    def _core(self) -> _core.CompiledRenderer:
+        if self._compiled is None or self._compiled.orphaned_by_fork:
             install_printable()
             examples, lower = (None, None) if self._examples is None else for_core(self._examples, of="examples")
             text = None if self._tokens is None else token_texts(self._tokens)
             try:
-                compiled = _core.Renderer(self._settings, examples, text, lower)
+                compiled = _core.CompiledRenderer(self._settings, examples, text, lower)
             except _core.TemplateError as error:
                 raise led_on(error, self._settings, has_examples=examples is not None) from None
             object.__setattr__(self, "_compiled", compiled)
@@ -242,17 +242,17 @@ class Renderer:
         times = 1 if labels is None else len(labels)
         columns: list[Any] = []
         for column in map(table.column, keep):
-            if times != 1 or parts[0][5] is not None:
+            if times != 1 or parts[0].samples is not None:
                 chunks = [
                     chunk
-                    for start, count, *_, own in parts
-                    for chunk in repeated(column.slice(start, count), start, times, own)
+                    for part in parts
+                    for chunk in repeated(column.slice(part.start, part.rows), part.start, times, part.samples)
                 ]
                 column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
             columns.append(column)
-        for own in (2, 3, 4):  # labels, turns, prompts
-            if parts[0][own] is not None:
-                columns.append(pa.chunked_array([part[own] for part in parts], schema.field(len(columns)).type))
+        for own in zip(*((part.labels, part.turns, part.prompts) for part in parts), strict=True):
+            if own[0] is not None:
+                columns.append(pa.chunked_array(list(own), schema.field(len(columns)).type))
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _labels_of(self, table: pa.Table, core_table: pa.Table) -> list[Any] | None:
@@ -326,10 +326,11 @@ class Renderer:
         del batch, core_table, lower
         outcomes.reverse()
         while outcomes:
-            start, rows, label, turn, prompt, samples = outcomes.pop()
+            part = outcomes.pop()
+            start, rows = part.start, part.rows
             parts = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
-            columns = [repeated(column, start, times, samples) for column in parts]
-            own = [column for column in (label, turn, prompt) if column is not None]
+            columns = [repeated(column, start, times, part.samples) for column in parts]
+            own = [column for column in (part.labels, part.turns, part.prompts) if column is not None]
             if all(len(chunks) == 1 for chunks in columns):
                 yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
                 continue
@@ -529,7 +530,8 @@ class Renderer:
             row: The sample's row, from 0.
             label: The label (ppl), as `labels` or the label column has it, or a value of the column that labels are
                 taken from. None: the label None where there is one, else the first.
-            turn: The turn (multi-turn).
+            turn: The turn of a conversation or chat, from 0, as the turn column has it. None: the first that is asked
+                for.
 
         Returns:
             Spans without gaps over the UTF-8 bytes of each message's text: `message`, `part`, `start`, `end`, `source`
@@ -537,7 +539,8 @@ class Renderer:
             `column`, `example` (its number among the prompt's examples) and `role`.
 
         Raises:
-            RenderError: If there is no such row or label, or it can't be rendered.
+            RenderError: If there is no such row, label or turn, or it can't be rendered; for a later turn where the
+                model's own replies are part of it.
 
         >>> import pyarrow as pa
         >>> spans = Renderer("Q: {question}").explain(pa.table({"question": ["1+1=?"]}), 0)
@@ -545,20 +548,18 @@ class Renderer:
         {'start': 3, 'end': 8, 'source': 'field', 'column': 'question'}
 
         """
-        if turn is not None:
-            covered = (
-                "explain doesn't cover conversations" if self._core.has_turns else "this configuration has no turns"
-            )
-            message = f"turn: {covered}"
-            raise render_error("unsupported_mode", message)
         table = as_table(samples)
         row = operator.index(row)
+        turn = None if turn is None else operator.index(turn)
+        if turn is not None and turn < 0:
+            message = "turn: turns count from 0"
+            raise render_error("turn_out_of_range", message, row=row)
         if not 0 <= row < len(table):
             message = f"there is no such row: rows count from 0, and the table has {len(table)}"
             raise render_error("row_out_of_range", message, row=row)
         core_table, lower = for_core(table)
         labels = self._labels_of(table, core_table)
-        return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), lower)])
+        return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), turn, lower)])
 
     def divergence(self, samples: TableLike) -> pa.Table:
         """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.

@@ -148,6 +148,8 @@ codes! {
     NoJsonForm = "no_json_form",
     /// There is no such row.
     RowOutOfRange = "row_out_of_range",
+    /// The conversation doesn't ask for such a turn.
+    TurnOutOfRange = "turn_out_of_range",
     /// A chat has no message of the assistant that could be written.
     NoAssistantMessage = "no_assistant_message",
     /// The model's replies aren't one string for each request.

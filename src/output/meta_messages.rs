@@ -72,7 +72,7 @@ fn meta_message(keys: &[(Arc<str>, Value)]) -> Message {
             .map(|(name, value)| {
                 let slot = match value {
                     Value::Str(s) if &**name == keys::CONTENT => {
-                        Slot::Text(vec![Piece::fixed(s.clone(), Source::MetaTemplate, role)])
+                        Slot::Text(vec![Piece::literal(s.clone(), Source::MetaTemplate, role)])
                     }
                     other => Slot::Const(other.clone()),
                 };
@@ -101,7 +101,7 @@ fn meta_content(keys: &[(Arc<str>, Value)], number: usize) -> Result<&str> {
 /// The list-form meta template's content before a message's own.
 fn prefixed(message: Message, content: &str) -> Result<Message> {
     let role = message.role().and_then(Value::as_text).cloned();
-    let prefix = Piece::fixed(content, Source::MetaTemplate, role.as_ref());
+    let prefix = Piece::literal(content, Source::MetaTemplate, role.as_ref());
     match message {
         Message::Dict(mut own) => {
             match own.iter_mut().find(|(name, _)| &**name == keys::CONTENT) {

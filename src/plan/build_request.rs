@@ -67,7 +67,7 @@ pub fn build_request(config: &Config, label: Option<&Value>, examples: &[Example
 fn columns_prompt(config: &Config, names: &[String], label: Option<&Value>, ice: &Ice) -> Result<Prompt<'static>> {
     let Ice::Str(examples) = ice else { return Err(not_into_string("prompt_template")) };
     let origin = Origin { source: Source::PromptTemplate, ..Origin::default() };
-    let mut text = examples.clone().finished();
+    let mut text = examples.clone().finalized();
     text.push(&columns_text(names.iter(), Source::PromptTemplate));
     text.push(&match (config.mode, label) {
         (Mode::Ppl, Some(label)) => Text::lit(format!(" {}", label.python_str()), origin),
@@ -188,11 +188,11 @@ fn filled_prompt(
             "OpenICL's ppl mode needs an ice_token in every prompt template",
         ));
     }
-    let swap = match (label, &prompt.tokens) {
-        (Some(label), Some(tokens)) if !generation => tokens.swap(label, &prompt.path)?,
+    let label_override = match (label, &prompt.tokens) {
+        (Some(label), Some(tokens)) if !generation => tokens.label_override(label, &prompt.path)?,
         _ => None,
     };
-    let swapped = |text: &Text| Text { swap: swap.clone(), ..text.clone() };
+    let overridden = |text: &Text| Text { label_override: label_override.clone(), ..text.clone() };
     let removes = config.dialect.removes_separator() && (generation || !config.remain_sep);
     let sep = prompt.sep_token.as_deref().filter(|_| removes);
     let nothing = Ice::Str(Text::default());
@@ -208,7 +208,7 @@ fn filled_prompt(
     match body {
         Body::Bad(error) => Err(error.clone()),
         Body::Str(text) => {
-            let mut text = swapped(text);
+            let mut text = overridden(text);
             for (token, by) in steps {
                 text = match by {
                     Ice::Str(by) => put(config, &text, token, by),
@@ -219,14 +219,14 @@ fn filled_prompt(
         }
         Body::Dialogue(dialogue) => {
             let mut items = dialogue.items();
-            if swap.is_some() {
+            if label_override.is_some() {
                 for item in &mut items {
                     match item {
-                        Item::Str(text) => *text = swapped(text),
+                        Item::Str(text) => *text = overridden(text),
                         Item::Turn(turn) => {
                             for (_, entry) in &mut turn.keys {
                                 if let Entry::Text(text) = entry {
-                                    *text = swapped(text);
+                                    *text = overridden(text);
                                 }
                             }
                         }
@@ -308,8 +308,10 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
 fn content_as_text(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
     for (name, entry) in &mut keys {
         if let (true, Entry::Const(Value::Str(s))) = (&**name == "content", &*entry) {
-            *entry =
-                Entry::Text(Text::fixed(s.clone(), Origin { source: Source::PromptTemplate, ..Origin::default() }));
+            *entry = Entry::Text(Text::final_literal(
+                s.clone(),
+                Origin { source: Source::PromptTemplate, ..Origin::default() },
+            ));
         }
     }
     keys
@@ -331,7 +333,7 @@ fn raw_prompt(config: &Config, raw: &RawTemplate, ice: &Ice) -> Prompt<'static> 
                 Ice::Messages(items) => messages.extend(items.iter().filter_map(|item| raw_message(item, true))),
                 Ice::Items(items) => {
                     has_sections |= !items.is_empty();
-                    messages.extend(prompt_list(items.clone()).into_iter().map(Message::finished));
+                    messages.extend(prompt_list(items.clone()).into_iter().map(Message::finalized));
                 }
             },
             other => messages.extend(raw_message(other, false)),

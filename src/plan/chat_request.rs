@@ -32,7 +32,7 @@ pub fn chat_shape(config: &Config) -> Result<Request> {
 /// `RenderError` for an empty history as text; `TemplateError` for whatever the parser refuses.
 pub fn build_chat_request(config: &Config, history: &[(&Value, bool)]) -> Result<Request> {
     fn message<'v>(((role, speaks), slot): (&(&'v Value, bool), u32)) -> ChatMessage<'v> {
-        let text = speaks.then(|| Text::fragment(FragmentSet::Batch, slot, 0).finished());
+        let text = speaks.then(|| Text::fragment(FragmentSet::Batch, slot, 0).spoken_by(role.as_text()).finalized());
         ChatMessage { role, text }
     }
     leave(config, Prompt::Chat(history.iter().zip(0..).map(message).collect()))

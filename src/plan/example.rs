@@ -146,8 +146,12 @@ impl IceForm {
                 let token = prompt.ice_token.as_deref();
                 // What the label decides is one more text of the form, so that each label has a form of its own.
                 let labelled = |label: &Value, body: &Body| {
-                    let swap = prompt.tokens.as_ref().map_or(Ok(None), |t| t.swap(label, &prompt.path))?;
-                    Ok(form(body, token)?.with(|_, text| Text { swap: swap.clone(), ..text.clone() }, |_| Vec::new()))
+                    let label_override =
+                        prompt.tokens.as_ref().map_or(Ok(None), |t| t.label_override(label, &prompt.path))?;
+                    Ok(form(body, token)?.with(
+                        |_, text| Text { label_override: label_override.clone(), ..text.clone() },
+                        |_| Vec::new(),
+                    ))
                 };
                 let map = prompt.tokens.as_ref().and_then(|tokens| {
                     let selected = tokens.selected.as_ref()?;
@@ -206,14 +210,15 @@ impl IceForm {
     /// A form whose texts are left open: part p of the example in `slot`.
     pub fn open(&self, kind: usize, slot: u32) -> Option<ExampleForm> {
         let form = self.kinds[kind].1.as_ref().ok()?;
-        let text = |part, old: &Text| Text { fixed: old.fixed, ..Text::fragment(FragmentSet::Renderer, slot, part) };
+        let text =
+            |part, old: &Text| Text { is_final: old.is_final, ..Text::fragment(FragmentSet::Renderer, slot, part) };
         Some(form.with(text, |_| Vec::new()))
     }
 }
 
 /// The texts of columns, joined by spaces; nothing is looked for in them.
 pub fn columns_text<'a>(names: impl Iterator<Item = &'a String>, source: Source) -> Text {
-    let mut text = Text::default().finished();
+    let mut text = Text::default().finalized();
     for (n, name) in names.enumerate() {
         if n > 0 {
             text.push(&Text::lit(" ", Origin { source, ..Origin::default() }));
@@ -271,7 +276,7 @@ pub fn messages_of(value: &Value, column: &str) -> Vec<RawItem> {
                         let origin =
                             Origin { source: Source::Field, column: Some(column.clone()), ..Default::default() };
                         let entry = match v {
-                            Value::Str(s) if &*name == "content" => Entry::Text(Text::fixed(s.clone(), origin)),
+                            Value::Str(s) if &*name == "content" => Entry::Text(Text::final_literal(s.clone(), origin)),
                             other => Entry::Const(other.clone()),
                         };
                         (name, entry)

@@ -17,7 +17,7 @@ pub(super) fn leave(config: &Config, prompt: Prompt) -> Result<Request> {
     if end.truthy()
         && let Request::Text(pieces) = &mut request
     {
-        pieces.push(Piece::new(between(end, "prompt_eos_token")?.finished()));
+        pieces.push(Piece::new(between(end, "prompt_eos_token")?.finalized()));
     }
     Ok(request)
 }

@@ -5,9 +5,9 @@
 //! for conversations. A request's texts are bound to columns (`segment`, `tokens`) as a plan (`request_plan`), made once for
 //! each shape of a row (`planner`).
 
-mod alike;
 mod build_request;
 mod chat_request;
+mod common_affixes;
 mod config;
 mod example;
 mod finding;
@@ -21,9 +21,9 @@ mod segment;
 mod tokens;
 mod turn_request;
 
-pub use alike::Alike;
 pub use build_request::build_request;
 pub use chat_request::build_chat_request;
+pub use common_affixes::CommonAffixes;
 pub use config::{Config, Layout, Mode, Names, READER_KEYS, Reader, Settings};
 pub use example::{ExampleForm, IceForm, messages_of};
 pub use finding::Finding;
@@ -35,4 +35,4 @@ pub use request_plan::{Plan, Plans};
 pub use retriever::{Choice, Draws, Retriever};
 pub use segment::{Columns, Op, Program, SPARE, Seg, Substitution, Unit};
 pub use tokens::Tokens;
-pub use turn_request::{Cut, build_turn_request, turn_shapes};
+pub use turn_request::{Cut, build_turn_request, turn_request_shapes};

@@ -98,7 +98,7 @@ impl Columns {
 
     /// What stands for column `column` in a text in every row: the label's text, or the mask.
     pub fn fixed<'a>(&'a self, column: usize, text: &'a Text) -> Option<&'a Arc<str>> {
-        match &text.swap {
+        match &text.label_override {
             Some((name, by)) if *name == self.names[column] => Some(by),
             _ => self.mask(column),
         }
@@ -128,10 +128,10 @@ pub struct Unit {
     /// Fields after a literal that ends in the beginning of placeholders: the column, and how these would go on.
     pub guards: Vec<(usize, Vec<Box<[u8]>>)>,
     /// Whether every row has to be filled column by column.
-    pub always: bool,
+    pub always_substituted: bool,
     /// Whether a row's values may be filled each by itself: no field stands in it before all others, and no label's text
     /// in the place of one.
-    pub nests: bool,
+    pub fills_recursively: bool,
 }
 
 impl Unit {
@@ -143,15 +143,15 @@ impl Unit {
             text: text.clone(),
             join: piece.join,
             guards: Vec::new(),
-            always: false,
-            nests: false,
+            always_substituted: false,
+            fills_recursively: false,
         };
         let mut runs: Vec<Work> = text
             .atoms
             .iter()
             .map(|atom| match atom {
                 Atom::Lit(s, origin) => Work {
-                    sealed: text.fixed
+                    sealed: text.is_final
                         || (columns.substitution == Substitution::SinglePass && origin.example.is_some()),
                     seg: Seg::Lit(s.clone(), origin.clone()),
                 },
@@ -162,7 +162,7 @@ impl Unit {
                 }
             })
             .collect();
-        if !text.fixed {
+        if !text.is_final {
             runs = match columns.substitution {
                 Substitution::Harness => (0..columns.tokens.len())
                     .fold(runs, |runs, column| replace(runs, columns, text, |text| only(text, column, columns))),
@@ -170,11 +170,11 @@ impl Unit {
             };
         }
         unit.segs = runs.into_iter().map(|work| work.seg).collect();
-        if !text.fixed && columns.substitution == Substitution::Harness {
-            unit.always = columns.tokens.overlap() && unit.segs.iter().any(|s| !matches!(s, Seg::Lit(..)));
+        if !text.is_final && columns.substitution == Substitution::Harness {
+            unit.always_substituted = columns.tokens.overlap() && unit.segs.iter().any(|s| !matches!(s, Seg::Lit(..)));
             unit.find_guards(columns);
             let fields_first = text.atoms.iter().any(|atom| matches!(atom, Atom::Field(_)));
-            unit.nests = !unit.always && !fields_first && text.swap.is_none();
+            unit.fills_recursively = !unit.always_substituted && !fields_first && text.label_override.is_none();
         }
         unit
     }
@@ -185,9 +185,9 @@ impl Unit {
     }
 
     /// Whether a placeholder could form here in some row: fields are filled into it, and it has any.
-    pub fn is_open(&self, columns: &Columns) -> bool {
+    pub fn may_form_placeholder(&self, columns: &Columns) -> bool {
         columns.substitution == Substitution::Harness
-            && !self.text.fixed
+            && !self.text.is_final
             && self.segs.iter().any(|seg| !matches!(seg, Seg::Lit(..)))
     }
 
@@ -205,7 +205,7 @@ impl Unit {
                         self.guards.push((*column, rests));
                     }
                 }
-                Seg::Fragment(_) => self.always |= !columns.tokens.continuations(run.as_bytes()).is_empty(),
+                Seg::Fragment(_) => self.always_substituted |= !columns.tokens.continuations(run.as_bytes()).is_empty(),
             }
             run.clear();
         }
@@ -226,7 +226,7 @@ fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
 
 /// Put fields in for the placeholders that `find` finds in a run of literals.
 fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) -> Vec<(usize, usize)>) -> Vec<Work> {
-    let is_open = |w: &Work| !w.sealed && matches!(w.seg, Seg::Lit(..));
+    let is_unsealed = |w: &Work| !w.sealed && matches!(w.seg, Seg::Lit(..));
     // What stands in a template and what stands between examples make no placeholder together under single-pass rules.
     let is_template = |w: &Work| match &w.seg {
         Seg::Lit(_, origin) => columns.substitution == Substitution::Harness || origin.source != Source::Separator,
@@ -237,9 +237,9 @@ fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) 
     let all = if work.is_empty() { &nothing[..] } else { &work };
     let found = |run: &[Work]| {
         let literal = |w: &Work| if let Seg::Lit(s, _) = &w.seg { s.to_string() } else { String::new() };
-        if is_open(&run[0]) { find(&run.iter().map(literal).collect::<String>()) } else { Vec::new() }
+        if is_unsealed(&run[0]) { find(&run.iter().map(literal).collect::<String>()) } else { Vec::new() }
     };
-    let runs = || all.chunk_by(|a, b| is_open(a) && is_open(b) && is_template(a) == is_template(b));
+    let runs = || all.chunk_by(|a, b| is_unsealed(a) && is_unsealed(b) && is_template(a) == is_template(b));
     let places: Vec<_> = runs().map(found).collect();
     if places.iter().all(Vec::is_empty) {
         return work;
@@ -315,7 +315,7 @@ pub struct Program {
     /// Fragments that fields are filled into.
     pub fragments: Vec<FragmentRef>,
     /// Whether every row is filled column by column.
-    pub always: bool,
+    pub always_substituted: bool,
 }
 
 impl Program {
@@ -329,13 +329,13 @@ impl Program {
             fields: Vec::new(),
             guards: units.iter().flat_map(|u| u.guards.clone()).collect(),
             fragments: Vec::new(),
-            always: units.iter().any(|u| u.always),
+            always_substituted: units.iter().any(|u| u.always_substituted),
             units: Vec::new(),
         };
         for unit in &units {
-            let open = unit.is_open(columns);
+            let may_form = unit.may_form_placeholder(columns);
             for column in unit.fields() {
-                if open && !program.scanned.contains(&column) {
+                if may_form && !program.scanned.contains(&column) {
                     program.scanned.push(column);
                 }
                 if !program.fields.contains(&column) {
@@ -357,7 +357,7 @@ impl Program {
                     Seg::Field(column) => program.ops.push(Op::Field(*column)),
                     Seg::Fragment(fragment) => {
                         program.ops.push(Op::Fragment(*fragment));
-                        if open {
+                        if may_form {
                             program.fragments.push(*fragment);
                         }
                     }
@@ -378,7 +378,7 @@ impl Program {
             fields: vec![column],
             guards: Vec::new(),
             fragments: Vec::new(),
-            always: false,
+            always_substituted: false,
             units: Vec::new(),
         }
     }

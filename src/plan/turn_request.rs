@@ -3,6 +3,8 @@
 //! A pair of question and answer is to a conversation what an example is to a prompt: texts in a frame, rendered once
 //! for all requests that hold them. So a request has as many places as pairs, and after them one for each reply.
 
+use std::sync::Arc;
+
 use super::config::Config;
 use super::infer_mode::InferMode;
 use super::leave::leave;
@@ -10,6 +12,7 @@ use crate::error::Result;
 use crate::output::Prompt;
 use crate::role::Request;
 use crate::template::{Entry, FragmentSet, Item, Text, Turn, Turns};
+use crate::value::Value;
 
 /// The end of a request: the pair and the item of its round that the model is to write; None for whole conversations.
 pub type Cut = Option<(usize, usize)>;
@@ -24,7 +27,7 @@ pub fn build_turn_request(turns: &Turns, config: &Config, pairs: usize, cut: Cut
     let finished = |item: &Item| match item {
         Item::Turn(turn) => {
             let mut part = 0;
-            Item::Turn(with_texts(turn, &mut part, |_, old| old.clone().finished()))
+            Item::Turn(with_texts(turn, &mut part, |_, old| old.clone().finalized()))
         }
         other => other.clone(),
     };
@@ -51,9 +54,10 @@ fn pair_turns(turns: &Turns, pairs: usize, cut: Cut, replies: bool) -> Vec<Item>
             }
             let Item::Turn(turn) = item else { continue };
             let slot = pair as u32;
-            let mut turn = with_texts(turn, &mut part, |part, _| fragment(slot, part));
+            let mut turn = with_texts(turn, &mut part, |part, old| fragment(slot, part, old.speaker()));
             if replies && turns.bots.contains(&n) {
-                set_prompt(&mut turn, fragment(reply, 0));
+                let speaker = turn.constant("role").and_then(Value::as_text).cloned();
+                set_prompt(&mut turn, fragment(reply, 0, speaker.as_ref()));
                 reply += 1;
             }
             out.push(Item::Turn(turn));
@@ -64,7 +68,7 @@ fn pair_turns(turns: &Turns, pairs: usize, cut: Cut, replies: bool) -> Vec<Item>
 
 /// Requests that have all that a conversation's requests can have: none of its turns, the first pairs of it cut behind each
 /// item, and whole. Later pairs repeat the second one.
-pub fn turn_shapes(turns: &Turns, config: &Config) -> Vec<Request> {
+pub fn turn_request_shapes(turns: &Turns, config: &Config) -> Vec<Request> {
     let cuts = (0..2).flat_map(|pair| (0..turns.dialogue.round.len()).map(move |item| (pair + 1, Some((pair, item)))));
     let shapes = [(0, None), (2, None)].into_iter().chain(cuts);
     let replies = config.infer_mode == InferMode::Every;
@@ -72,8 +76,8 @@ pub fn turn_shapes(turns: &Turns, config: &Config) -> Vec<Request> {
     shapes.filter_map(|(pairs, cut)| build_turn_request(turns, config, pairs, cut, replies).ok()).collect()
 }
 
-fn fragment(slot: u32, part: u32) -> Text {
-    Text::fragment(FragmentSet::Batch, slot, part).finished()
+fn fragment(slot: u32, part: u32, speaker: Option<&Arc<str>>) -> Text {
+    Text::fragment(FragmentSet::Batch, slot, part).spoken_by(speaker).finalized()
 }
 
 fn with_texts(turn: &Turn, part: &mut u32, mut text: impl FnMut(u32, &Text) -> Text) -> Turn {

@@ -4,20 +4,21 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `renderer`, `single`, `notes` | what Python calls: batches, one text of one sample, notes on a configuration |
+//! | `compiled_renderer`, `single`, `notes` | what Python calls: batches, one text of one sample, notes on a configuration |
 //! | `value` | a configuration's values, in and out |
-//! | `arrow` | tables in, arrays out |
+//! | `arrow`, `outcome` | tables in, arrays out |
 //! | `detach` | work on threads, while other Python threads go on |
 //! | `interpreter` | what the work asks Python for: texts that only it has, and whether to stop |
 //! | `guard`, `errors` | panics and errors as exceptions |
 
 mod arrow;
+mod compiled_renderer;
 mod detach;
 mod errors;
 mod guard;
 mod interpreter;
 mod notes;
-mod renderer;
+mod outcome;
 mod single;
 mod value;
 
@@ -49,8 +50,10 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add(name, error)?;
     }
     module.add("ERROR_CODES", errors::codes(py)?)?;
-    module.add_class::<renderer::Renderer>()?;
-    module.add_class::<renderer::Position>()?;
+    module.add_class::<compiled_renderer::CompiledRenderer>()?;
+    module.add_class::<compiled_renderer::Position>()?;
+    module.add_class::<outcome::Outcome>()?;
+    module.add_class::<notes::Note>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;

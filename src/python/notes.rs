@@ -3,25 +3,60 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::renderer::{Renderer, settings};
+use super::compiled_renderer::{CompiledRenderer, settings};
 use crate::notes::TableFacts;
 
-type NoteParts = (&'static str, &'static str, String, String, String);
+/// One thing that is probably a mistake.
+#[pyclass(frozen, module = "promptpress._core")]
+pub(super) struct Note(crate::notes::Note);
 
-/// What is probably a mistake in a renderer's settings, for tables with these columns: (code, severity, place, message,
-/// remedy) of each note. `texts`: which of the samples' columns are strings; `same`: the examples are the samples' table; `shared`: chosen examples that are samples too.
+#[pymethods]
+impl Note {
+    /// Which kind, by name.
+    #[getter]
+    fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// `"warning"` or `"info"`.
+    #[getter]
+    fn severity(&self) -> &'static str {
+        self.0.severity.name()
+    }
+
+    /// Path in the configuration.
+    #[getter]
+    fn place(&self) -> &str {
+        &self.0.place
+    }
+
+    /// What is there, and what becomes of it.
+    #[getter]
+    fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What would be right.
+    #[getter]
+    fn remedy(&self) -> &str {
+        &self.0.remedy
+    }
+}
+
+/// What is probably a mistake in a renderer's settings, for tables with these columns.
+/// `texts`: which of the samples' columns are strings; `same`: the examples are the samples' table; `shared`: chosen examples that are samples too.
 #[pyfunction]
 #[pyo3(signature = (renderer, settings, samples, texts, examples, same, shared))]
 #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
 pub(super) fn notes(
-    renderer: &Renderer,
+    renderer: &CompiledRenderer,
     settings: &Bound<'_, PyDict>,
     samples: Vec<String>,
     texts: Vec<String>,
     examples: Option<Vec<String>>,
     same: bool,
     shared: Vec<i64>,
-) -> PyResult<Vec<NoteParts>> {
+) -> PyResult<Vec<Note>> {
     fn borrowed(names: &[String]) -> Vec<&str> {
         names.iter().map(String::as_str).collect()
     }
@@ -34,5 +69,5 @@ pub(super) fn notes(
         shared,
     };
     let found = crate::notes::notes(&settings, &renderer.core.config, &tables);
-    Ok(found.into_iter().map(|n| (n.code, n.severity.name(), n.place, n.message, n.remedy)).collect())
+    Ok(found.into_iter().map(Note).collect())
 }

@@ -1,36 +1,24 @@
-//! The renderer: a checked configuration with its examples, bound to a schema when samples come.
+//! A configuration, checked and walked once, with its examples.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::Schema;
+use arrow_array::RecordBatch;
 
-use super::bound::Bound;
-use super::conversations::{Conversations, Replies, chat_requests, turn_requests};
 use super::examples::Examples;
-use super::fragments::{FragmentStore, FragmentStores};
-use super::input::{Batch, Host, names, present};
-use super::media::MediaParts;
-use super::messages::{MessageType, Shared};
-use super::outcomes::{Emit, Outcome, Rows};
-use super::row_plans::RowPlans;
-use super::substitution::Culprits;
+use super::input::Host;
+use super::schema_binding::SchemaBinding;
+use super::substitution::InvolvedColumns;
 use crate::error::{Code, Error, Result};
-use crate::near::did_you_mean;
+use crate::output::Parser;
 use crate::plan::{
-    Choice, Columns, Config, Draws, ExampleForm, IceForm, InferMode, Labels, Mode, Plans, Substitution, build_request,
-    labels,
+    Choice, Config, Draws, ExampleForm, IceForm, InferMode, Labels, Mode, Substitution, build_request, labels,
 };
 use crate::role::Request;
 use crate::template::{ColumnTokens, PromptTemplate, Shape, Template};
-use crate::threads;
 use crate::value::Value;
 
-/// Rows that are rendered between two looks at signals, and that one output chunk holds at most.
-const SLICE: usize = 65_536;
-
 /// A compiled configuration. Immutable; what depends on a schema is bound on first use and kept.
-pub struct Renderer {
+pub struct CompiledConfig {
     /// The checked configuration.
     pub config: Config,
     /// The labels.
@@ -38,11 +26,12 @@ pub struct Renderer {
     pub(super) ice: Option<IceForm>,
     pub(super) examples: Option<Examples>,
     /// The requests where no row decides: one for gen, one a label for ppl.
-    pub(super) fixed: Option<Vec<Request>>,
-    bound: Mutex<Option<Arc<Bound>>>,
+    pub(super) constant_requests: Option<Vec<Request>>,
+    /// What follows from the schema of the batch before.
+    pub(super) last_binding: Mutex<Option<Arc<SchemaBinding>>>,
 }
 
-impl Renderer {
+impl CompiledConfig {
     /// Check the configuration and everything about it that needs no samples.
     ///
     /// # Errors
@@ -77,7 +66,7 @@ impl Renderer {
             }
             _ => None,
         };
-        let mut out = Self { config, labels, ice, examples, fixed: None, bound: Mutex::new(None) };
+        let mut out = Self { config, labels, ice, examples, constant_requests: None, last_binding: Mutex::new(None) };
         out.check(ids, host)?;
         Ok(out)
     }
@@ -96,7 +85,7 @@ impl Renderer {
             _ => None,
         };
         let (labels, ice) = (self.labels.clone(), self.ice.clone());
-        let mut out = Self { config, labels, ice, examples, fixed: None, bound: Mutex::new(None) };
+        let mut out = Self { config, labels, ice, examples, constant_requests: None, last_binding: Mutex::new(None) };
         out.check(ids, host)?;
         Ok(out)
     }
@@ -118,7 +107,7 @@ impl Renderer {
             let requests = known.iter().map(|label| build_request(&self.config, label.as_ref(), &examples));
             let requests = requests.collect::<Result<Vec<_>>>()?;
             if !matches!(self.labels, Labels::Column(_)) && self.selector().is_none() {
-                self.fixed = Some(requests);
+                self.constant_requests = Some(requests);
             }
             return Ok(());
         }
@@ -128,7 +117,7 @@ impl Renderer {
         // Which examples a row gets is not known yet. A label that fails without any and with each kind fails always.
         for label in &known {
             let mut tries = self
-                .samples_of_examples()
+                .example_shapes()
                 .into_iter()
                 .map(|examples| build_request(&self.config, label.as_ref(), &examples));
             let first = tries.next().unwrap_or_else(|| build_request(&self.config, label.as_ref(), &[]));
@@ -164,7 +153,7 @@ impl Renderer {
     }
 
     /// One list of examples for each shape that a row's examples can have: none, and one of each kind.
-    pub(super) fn samples_of_examples(&self) -> Vec<Vec<ExampleForm>> {
+    pub(super) fn example_shapes(&self) -> Vec<Vec<ExampleForm>> {
         let mut out = match &self.config.retriever.choice {
             Choice::Random { count: n, .. } | Choice::Window { k: n } if *n > 0 => Vec::new(),
             _ => vec![Vec::new()],
@@ -176,12 +165,18 @@ impl Renderer {
     }
 
     /// Row `id` of the train split as the example in place `slot`.
-    pub(super) fn concrete(&self, id: i64, slot: u32, culprits: &mut Culprits, host: &dyn Host) -> Result<ExampleForm> {
+    pub(super) fn concrete(
+        &self,
+        id: i64,
+        slot: u32,
+        involved: &mut InvolvedColumns,
+        host: &dyn Host,
+    ) -> Result<ExampleForm> {
         let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
             return Err(without_form());
         };
         let place = examples.resolve(id, self.config.dialect.negative_indices())?;
-        examples.concrete(ice, place, slot, culprits, host)
+        examples.concrete(ice, place, slot, involved, host)
     }
 
     /// The literals of the templates, for finding the columns that they name.
@@ -201,237 +196,61 @@ impl Renderer {
         out
     }
 
+    /// The retriever's choice for `count` samples from position `start`; None if the samples' own column says it.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for more random examples than there are.
+    pub fn choose_examples(
+        &self,
+        start: usize,
+        count: usize,
+        draws: &mut Option<Draws>,
+    ) -> Result<Option<Vec<Vec<i64>>>> {
+        let total = self.examples.as_ref().map_or(0, |e| e.total);
+        self.config.retriever.choice.pick(start, count, total, draws)
+    }
+
+    /// Whether a row's plan has to hold the examples' own texts: their frame, or what is removed from them, goes by them.
+    pub(super) fn needs_texts(&self) -> bool {
+        let Some(ice) = &self.ice else { return false };
+        let expands = ice.kinds.iter().any(|(_, form)| form.as_ref().is_ok_and(|f| !f.expands().is_empty()));
+        let strips = match self.config.main() {
+            Template::Prompt(p) => p.sep_token.is_some() && self.config.mode == Mode::Gen,
+            _ => false,
+        };
+        ice.mixed() || expands || strips
+    }
+
+    /// The label of a body.
+    pub(super) fn body(&self, place: u32) -> Option<&Value> {
+        self.config.main().labels().get(place as usize)
+    }
+
+    /// Whether an empty request is a list here: a dialogue through AISBench's API parser without a meta template.
+    pub(super) fn empty_is_a_list(&self) -> bool {
+        let dialogue = match self.config.main() {
+            Template::Prompt(p) => p.keys.is_some(),
+            _ => true,
+        };
+        dialogue
+            && self.config.dialect.empty_is_a_list()
+            && self.config.meta.is_none()
+            && self.config.output.parser == Parser::Messages
+    }
+
+    /// Whether requests are turns of conversations.
+    pub fn has_turns(&self) -> bool {
+        matches!(self.config.main(), Template::Turns(_) | Template::Chat(_))
+            && self.config.infer_mode != InferMode::Whole
+    }
+
     /// How many examples are still to be rendered before the first samples are.
-    pub fn waiting(&self) -> usize {
+    pub fn pending_examples(&self) -> usize {
         let chosen = matches!(self.config.retriever.choice, Choice::Fixed(_) | Choice::Zero);
         let Some(examples) = self.examples.as_ref().filter(|_| !chosen) else { return 0 };
-        let kept = self.bound.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if kept.as_ref().is_some_and(|bound| bound.parts.get().is_some()) { 0 } else { examples.total }
-    }
-
-    /// Bind to a schema, or take what was bound to it last.
-    pub(super) fn bind(&self, schema: &Arc<Schema>) -> Result<Arc<Bound>> {
-        let mut kept = self.bound.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(bound) = kept.as_ref()
-            && bound.schema.fields() == schema.fields()
-        {
-            return Ok(bound.clone());
-        }
-        let bound = Arc::new(Bound {
-            schema: schema.clone(),
-            columns: self.columns(schema, self.config.substitution)?,
-            plans: OnceLock::new(),
-            parts: OnceLock::new(),
-            message_type: OnceLock::new(),
-        });
-        *kept = Some(bound.clone());
-        Ok(bound)
-    }
-
-    /// The fields of samples with this schema.
-    pub(super) fn columns(&self, schema: &Schema, substitution: Substitution) -> Result<Columns> {
-        let index = match &self.config.retriever.choice {
-            Choice::Column(column) => Some(column.as_str()),
-            _ => None,
-        };
-        if let Some(column) = index
-            && schema.index_of(column).is_err()
-        {
-            let fields = schema.fields().iter().map(|f| f.name().as_str());
-            return Err(Error::render(
-                Code::MissingColumn,
-                format!(
-                    "the table has no such column, which retriever.column names; it has {}{}",
-                    names(schema).map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "),
-                    did_you_mean(column, fields)
-                ),
-            )
-            .in_column(column));
-        }
-        let masked = self.config.masked().map(|name| (name, self.config.gen_field_replace_token.clone()));
-        let own = match self.config.main() {
-            Template::Prompt(PromptTemplate { tokens: Some(tokens), .. }) => {
-                let by_label = tokens.selected.as_ref().filter(|_| self.config.mode == Mode::Ppl);
-                let given = |name: &str| {
-                    masked.as_ref().is_some_and(|(n, _)| *n == name) || by_label.is_some_and(|own| *own.column == *name)
-                };
-                present(schema, tokens.columns.iter().map(|(n, _)| &**n).filter(|n| !given(n)))?;
-                Some((tokens.columns.as_slice(), [].as_slice()))
-            }
-            Template::Columns(columns) => {
-                present(schema, columns.iter().map(String::as_str))?;
-                Some(([].as_slice(), columns.as_slice()))
-            }
-            _ => None,
-        };
-        match own {
-            Some((tokens, others)) => Ok(Columns::with_tokens(tokens, others, masked, substitution)),
-            None => Columns::new(names(schema).filter(|n| index != Some(n)), masked, substitution),
-        }
-    }
-
-    /// The requests of turn `turn` of each conversation that has one, after the replies before it: one list a sample.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::render`].
-    pub fn turn(&self, batch: &RecordBatch, turn: usize, replies: &ArrayRef, host: &dyn Host) -> Result<Vec<Outcome>> {
-        let bound = self.bind(&batch.schema())?;
-        let message_type = self.message_type(&bound)?;
-        let (mut out, shared) = (Vec::new(), Shared::default());
-        let mut emit =
-            Emit { message_type: message_type.as_ref(), labels: &[None], whole: false, shared: &shared, out: &mut out };
-        let replies = Some(Replies { turn, lists: replies });
-        let Some(conversations) = self.conversations(batch, 0, replies, host)? else {
-            let message = "replies need a MultiTurnPromptTemplate or a ChatInferencer";
-            return Err(Error::template(Code::UnsupportedMode, "prompt_template", message));
-        };
-        self.emit_conversations(conversations, 0, &mut emit, host)?;
-        Ok(out)
-    }
-
-    /// Render a batch whose first row is row `start` of the samples.
-    ///
-    /// Output comes in slices, each within the limits of its string layout; `whole` asks for a single one.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` with the row (counted from the first batch) and the column.
-    pub fn render(
-        &self,
-        batch: &RecordBatch,
-        start: usize,
-        labels: &[Option<Value>],
-        state: &mut Option<Draws>,
-        whole: bool,
-        host: &dyn Host,
-    ) -> Result<Vec<Outcome>> {
-        let schema = batch.schema();
-        let bound = self.bind(&schema)?;
-        let message_type = self.message_type(&bound)?;
-        let step = if whole { batch.num_rows().max(1) } else { (SLICE / labels.len().max(1)).max(1) };
-        if matches!(self.config.main(), Template::Turns(_)) && batch.num_rows() > step {
-            return self.side_by_side(batch, start, step, &bound, message_type.as_ref(), host);
-        }
-        let (mut out, shared) = (Vec::new(), Shared::default());
-        let mut emit = Emit { message_type: message_type.as_ref(), labels, whole, shared: &shared, out: &mut out };
-        let mut at = 0;
-        while at < batch.num_rows() || emit.out.is_empty() {
-            host.check()?;
-            let rows = step.min(batch.num_rows() - at);
-            let first = start + at;
-            self.slice(&batch.slice(at, rows), first, &bound, state, host, &mut emit).map_err(|e| e.shifted(first))?;
-            at += rows.max(1);
-        }
-        Ok(out)
-    }
-
-    /// [`Self::render`] of conversations, as many slices at a time as there are threads: what each asks is found out one
-    /// conversation after the other, which would leave the others idle.
-    fn side_by_side(
-        &self,
-        batch: &RecordBatch,
-        start: usize,
-        step: usize,
-        bound: &Bound,
-        message_type: Option<&MessageType>,
-        host: &dyn Host,
-    ) -> Result<Vec<Outcome>> {
-        let starts: Vec<usize> = (0..batch.num_rows()).step_by(step).collect();
-        let mut out = Vec::new();
-        for group in starts.chunks(rayon::current_num_threads().max(1)) {
-            host.check()?;
-            let render = |at: usize| {
-                let (slice, first) = (batch.slice(at, step.min(batch.num_rows() - at)), start + at);
-                let (mut own, shared) = (Vec::new(), Shared::default());
-                let mut emit = Emit { message_type, labels: &[None], whole: false, shared: &shared, out: &mut own };
-                self.slice(&slice, first, bound, &mut None, host, &mut emit).map_err(|e| e.shifted(first))?;
-                Ok(own)
-            };
-            for own in threads::map(group.to_vec(), render) {
-                out.extend(own?);
-            }
-        }
-        Ok(out)
-    }
-
-    /// The requests of a batch's conversations; None where samples are none.
-    fn conversations(
-        &self,
-        batch: &RecordBatch,
-        start: usize,
-        replies: Option<Replies>,
-        host: &dyn Host,
-    ) -> Result<Option<Conversations>> {
-        match self.config.main() {
-            Template::Turns(turns) => turn_requests(turns, &self.config, batch, start, replies, host).map(Some),
-            Template::Chat(chat) => chat_requests(chat, &self.config, batch, start, replies, host).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    /// Render the requests of conversations.
-    fn emit_conversations(
-        &self,
-        conversations: Conversations,
-        start: usize,
-        emit: &mut Emit,
-        host: &dyn Host,
-    ) -> Result<()> {
-        let Conversations { samples, turns, each, plans, shown, fragments } = conversations;
-        let none = Columns::new([], None, self.config.substitution)?;
-        let options = RecordBatchOptions::new().with_row_count(Some(samples.len()));
-        let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
-            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
-        let rows = Rows {
-            batch: &empty,
-            values: &Batch::new(&none, &empty, host),
-            plans: &Plans { all: plans, labels: 1, each: Some(each) },
-            shown: &shown,
-            fragments: FragmentStores { renderer: &FragmentStore::default(), batch: &fragments },
-            start,
-            media: None,
-            samples: Some(samples),
-            turns: (self.config.infer_mode != InferMode::Whole).then_some(turns),
-        };
-        self.emit(&rows, emit)
-    }
-
-    pub(super) fn slice(
-        &self,
-        batch: &RecordBatch,
-        start: usize,
-        bound: &Bound,
-        state: &mut Option<Draws>,
-        host: &dyn Host,
-        emit: &mut Emit,
-    ) -> Result<()> {
-        if let Some(conversations) = self.conversations(batch, start, None, host)? {
-            return self.emit_conversations(conversations, start, emit, host);
-        }
-        let values = Batch::new(&bound.columns, batch, host);
-        let RowPlans { plans, shown, contents } = self.plans(batch, start, bound, emit.labels, state, host)?;
-        let none = FragmentStore::default();
-        let renderer = match &plans.each {
-            Some(_) => self.parts(bound, host)?,
-            None => &none,
-        };
-        let media = match self.config.main() {
-            Template::Media(template) => Some(MediaParts::new(&self.config, template, batch, &values, None)?),
-            _ => None,
-        };
-        let rows = Rows {
-            batch,
-            values: &values,
-            plans: &plans,
-            shown: &shown,
-            fragments: FragmentStores { renderer, batch: &contents },
-            start,
-            media: media.as_ref(),
-            samples: None,
-            turns: None,
-        };
-        self.emit(&rows, emit)
+        let kept = self.last_binding.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if kept.as_ref().is_some_and(|bound| bound.examples.get().is_some()) { 0 } else { examples.total }
     }
 }
 

@@ -6,25 +6,28 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{LargeListBuilder, StringBuilder};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
-use super::bound::Bound;
-use super::compiled::Renderer;
+use super::batches::conversations;
+use super::bound::BoundConfig;
+use super::compiled::CompiledConfig;
+use super::conversations::Replies;
 use super::input::{Batch, Host};
-use super::messages::Shared;
-use super::outcomes::{Emit, Outcome};
-use super::rows::any_hard;
-use super::substitution::Culprits;
+use super::messages::SliceCache;
+use super::outcomes::{Outcome, OutcomeSink};
+use super::rows::any_needs_substitution;
+use super::substitution::InvolvedColumns;
 use super::values::value_at;
-use crate::error::{Error, Kind, Result};
-use crate::plan::{Draws, ExampleForm, Mode, Plan, Substitution};
-use crate::template::{Atom, Source, Template};
+use crate::error::{Kind, Result};
+use crate::plan::{Draws, InferMode, Plan, Substitution};
+use crate::template::Template;
 use crate::threads;
 use crate::value::Value;
 
 /// Rows that are rendered both ways at once: enough for all threads, and few enough that many slices of data with a few
 /// odd rows hold none.
-const SLICE: usize = 8192;
+const SLICE_ROWS: usize = 8192;
 
 /// A row in which the two ways of substituting differ.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,149 +38,190 @@ pub struct Divergence {
     pub columns: Vec<Arc<str>>,
 }
 
-/// A renderer, and how far it has come among the samples.
+/// A compiled configuration bound to the samples, and how far it has come among them.
 struct Way<'a> {
-    renderer: &'a Renderer,
-    bound: Arc<Bound>,
-    state: Option<Draws>,
+    bound: BoundConfig<'a>,
+    draws: Option<Draws>,
 }
 
-/// What is asked for of all slices.
-struct Asked<'a> {
+/// What is asked of both ways.
+struct Query<'a> {
     labels: &'a [Option<Value>],
     host: &'a dyn Host,
 }
 
-impl Renderer {
-    /// The rows in which replacing column by column gives another request than replacing each placeholder once.
-    ///
-    /// # Errors
-    ///
-    /// As rendering the samples.
-    pub fn divergence(
-        &self,
-        samples: &[RecordBatch],
-        labels: &[Option<Value>],
-        host: &dyn Host,
-    ) -> Result<Vec<Divergence>> {
-        self.refuse_turns("divergence")?;
-        let other = self.under(
-            match self.config.substitution {
-                Substitution::Harness => Substitution::SinglePass,
-                Substitution::SinglePass => Substitution::Harness,
-            },
-            host,
-        )?;
-        let asked = Asked { labels, host };
-        let (mut out, mut first) = (Vec::new(), 0);
-        let (mut states, mut picks) = ((None, None), None);
-        for batch in samples {
-            let schema = batch.schema();
-            let mut mine = Way { renderer: self, bound: self.bind(&schema)?, state: states.0.take() };
-            let mut theirs = Way { renderer: &other, bound: other.bind(&schema)?, state: states.1.take() };
-            let plain = mine.plans().zip(theirs.plans()).is_some_and(|(one, two)| same(&one, &two));
-            let step = (SLICE / labels.len().max(1)).max(1);
-            for at in (0..batch.num_rows()).step_by(step) {
-                host.check()?;
-                let slice = batch.slice(at, step.min(batch.num_rows() - at));
-                let chosen = self.pick(first + at, slice.num_rows(), &mut picks)?;
-                let may_form = |way: &Way| way.may_form(&slice, host).map_err(|e| e.shifted(first + at));
-                if plain && !may_form(&mine)? && !may_form(&theirs)? {
-                    continue;
-                }
-                let requests = differing(&mut mine, &mut theirs, &slice, first + at, &asked)?;
-                let harness = if self.config.substitution == Substitution::Harness { &mine } else { &theirs };
-                out.extend(harness.traced(&slice, &requests, first + at, chosen.as_deref(), &asked)?);
-            }
-            states = (mine.state, theirs.state);
-            first += batch.num_rows();
-        }
-        Ok(out)
-    }
+/// A request of a slice: its row, and which of the row's requests it is, by label or turn.
+type RequestId = (usize, usize);
 
-    /// The columns of examples' values that hold, or complete, a separator token, which generation removes.
-    pub(super) fn separators(&self, shots: &[ExampleForm], culprits: &mut Culprits) {
-        let Template::Prompt(prompt) = self.config.main() else { return };
-        let removes = self.config.mode == Mode::Gen && self.config.dialect.removes_separator();
-        let Some(token) = prompt.sep_token.as_deref().filter(|token| removes && !token.is_empty()) else { return };
-        for text in shots.iter().flat_map(ExampleForm::parts) {
-            let found: Vec<usize> = text.literal().match_indices(token).map(|(at, _)| at).collect();
-            let mut at = 0;
-            for atom in text.atoms.iter() {
-                let Atom::Lit(s, origin) = atom else { continue };
-                let next = found.partition_point(|start| start + token.len() <= at);
-                at += s.len();
-                if let (Source::Field, Some(column), Some(start)) = (origin.source, &origin.column, found.get(next))
-                    && *start < at
-                {
-                    culprits.insert(column.clone());
-                }
+/// The requests of a slice, as arrays one after the other, and which they are.
+struct Rendered {
+    prompts: Vec<ArrayRef>,
+    ids: Vec<RequestId>,
+}
+
+/// The rows in which replacing column by column gives another request than replacing each placeholder once. Of
+/// conversations that hold a model's own replies these are taken for empty: they aren't in the table.
+///
+/// # Errors
+///
+/// As rendering the samples.
+pub fn divergence(
+    compiled: &CompiledConfig,
+    samples: &[RecordBatch],
+    labels: &[Option<Value>],
+    host: &dyn Host,
+) -> Result<Vec<Divergence>> {
+    let is_harness = compiled.config.substitution == Substitution::Harness;
+    let other = compiled.under(if is_harness { Substitution::SinglePass } else { Substitution::Harness }, host)?;
+    let query = Query { labels, host };
+    let (mut out, mut first) = (Vec::new(), 0);
+    let (mut draws, mut picks) = ((None, None), None);
+    for batch in samples {
+        let schema = batch.schema();
+        let mut mine = Way { bound: BoundConfig::new(compiled, &schema)?, draws: draws.0.take() };
+        let mut theirs = Way { bound: BoundConfig::new(&other, &schema)?, draws: draws.1.take() };
+        let plain = mine.plans().zip(theirs.plans()).is_some_and(|(one, two)| same(&one, &two));
+        let step = (SLICE_ROWS / labels.len().max(1)).max(1);
+        for at in (0..batch.num_rows()).step_by(step) {
+            host.check()?;
+            let slice = batch.slice(at, step.min(batch.num_rows() - at));
+            let chosen = compiled.choose_examples(first + at, slice.num_rows(), &mut picks)?;
+            let may_form = |way: &Way| way.may_form(&slice, host).map_err(|e| e.shifted(first + at));
+            if plain && !may_form(&mine)? && !may_form(&theirs)? {
+                continue;
             }
+            let requests = differing(&mut mine, &mut theirs, &slice, first + at, &query)?;
+            let harness = if is_harness { &mine } else { &theirs };
+            out.extend(harness.traced(&slice, &requests, first + at, chosen.as_deref(), &query)?);
         }
+        draws = (mine.draws, theirs.draws);
+        first += batch.num_rows();
     }
+    Ok(out)
 }
 
 impl Way<'_> {
     /// The plans of all rows, where no row decides them.
     fn plans(&self) -> Option<Vec<Arc<Plan>>> {
-        self.renderer.fixed_plans(&self.bound)
+        match self.bound.compiled.config.main() {
+            // Theirs go by the conversation.
+            Template::Turns(_) | Template::Chat(_) => None,
+            _ => self.bound.constant_plans(),
+        }
     }
 
     /// Whether a placeholder may form in some row of a slice. Where none may, each text is what its program's steps write,
     /// and so it is the same under both ways if the steps are.
     fn may_form(&self, slice: &RecordBatch, host: &dyn Host) -> Result<bool> {
         let plans = self.plans().unwrap_or_default();
-        any_hard(&Batch::new(&self.bound.columns, slice, host), &plans)
+        any_needs_substitution(&Batch::new(self.bound.columns(), slice, host), &plans)
     }
 
-    /// The requests of a slice, as arrays one after the other.
-    fn rendered(&mut self, slice: &RecordBatch, first: usize, asked: &Asked) -> Result<Vec<ArrayRef>> {
-        let message_type = self.renderer.message_type(&self.bound)?;
-        let (mut out, shared): (Vec<Outcome>, _) = (Vec::new(), Shared::default());
-        let mut emit = Emit {
-            message_type: message_type.as_ref(),
-            labels: asked.labels,
-            whole: false,
-            shared: &shared,
-            out: &mut out,
-        };
-        let done = self.renderer.slice(slice, first, &self.bound, &mut self.state, asked.host, &mut emit);
-        done.map_err(|e| e.shifted(first))?;
-        Ok(out.into_iter().map(|one| one.prompts).collect())
+    /// The requests of a slice.
+    fn rendered(&mut self, slice: &RecordBatch, first: usize, query: &Query) -> Result<Rendered> {
+        let message_type = self.bound.message_type()?;
+        let (mut out, cache): (Vec<Outcome>, _) = (Vec::new(), SliceCache::default());
+        let message_type = message_type.as_ref();
+        let mut sink =
+            OutcomeSink { message_type, labels: query.labels, single_chunk: false, cache: &cache, out: &mut out };
+        let compiled = self.bound.compiled;
+        if !matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
+            let done = self.bound.slice(slice, first, &mut self.draws, query.host, &mut sink);
+            done.map_err(|e| e.shifted(first))?;
+            let each = query.labels.len();
+            let ids = (0..slice.num_rows()).flat_map(|row| (0..each).map(move |n| (row, n))).collect();
+            return Ok(Rendered { prompts: out.into_iter().map(|one| one.prompts).collect(), ids });
+        }
+        let mut ids = Vec::new();
+        for turn in 0.. {
+            let lists = empty_replies(slice.num_rows(), turn);
+            let replies = self.replies(turn, &lists);
+            let asked = conversations(compiled, slice, 0, replies, query.host).map_err(|e| e.shifted(first))?;
+            let Some(asked) = asked else { break };
+            let own = asked.samples.values().iter().zip(asked.turns.values());
+            let before = ids.len();
+            ids.extend(own.map(|(sample, turn)| (*sample as usize, *turn as usize)));
+            let count = ids.len() - before;
+            if count > 0 {
+                let done = self.bound.emit_conversations(asked, 0, &mut sink, query.host);
+                done.map_err(|e| e.shifted(first))?;
+            }
+            if replies.is_none() || count == 0 {
+                break;
+            }
+        }
+        Ok(Rendered { prompts: out.into_iter().map(|one| one.prompts).collect(), ids })
+    }
+
+    /// The replies before a turn, where requests hold any.
+    fn replies<'r>(&self, turn: usize, lists: &'r ArrayRef) -> Option<Replies<'r>> {
+        (self.bound.compiled.config.infer_mode == InferMode::Every).then_some(Replies { turn, lists })
     }
 
     /// The rows of requests that differ, with the columns that made them so under the harness's rules.
     fn traced(
         &self,
         slice: &RecordBatch,
-        requests: &[usize],
+        requests: &[RequestId],
         first: usize,
         chosen: Option<&[Vec<i64>]>,
-        asked: &Asked,
+        query: &Query,
     ) -> Result<Vec<Divergence>> {
-        let (renderer, columns) = (self.renderer, &self.bound.columns);
-        let order = |c: &Arc<str>| columns.names.iter().position(|n| n == c).unwrap_or(usize::MAX);
-        let each = asked.labels.len();
-        let look = |requests: &[usize]| -> Result<Divergence> {
-            let row = requests[0] / each;
-            asked.host.check()?;
-            let fault = |e: Error| e.into_render().at_row(first + row);
-            let ids = match chosen {
-                Some(chosen) => chosen[row].clone(),
-                None => renderer.ids(slice, row, first + row).map_err(fault)?,
-            };
-            let one = slice.slice(row, 1);
-            let mut culprits = Culprits::new();
-            for request in requests {
-                let label = asked.labels[request % each].as_ref();
-                renderer.traced_row(&one, &ids, label, columns, &mut culprits, asked.host).map_err(fault)?;
+        let names = &self.bound.columns().names;
+        let order = |c: &Arc<str>| names.iter().position(|n| n == c).unwrap_or(usize::MAX);
+        let look = |requests: &[RequestId]| -> Result<Divergence> {
+            let row = requests[0].0;
+            query.host.check()?;
+            let mut involved = InvolvedColumns::new();
+            for (_, which) in requests {
+                let own = chosen.map(|chosen| chosen[row].as_slice());
+                let done = self.trace_one(slice, row, first + row, *which, own, &mut involved, query);
+                done.map_err(|e| e.into_render().at_row(first + row))?;
             }
-            let mut columns: Vec<Arc<str>> = culprits.into_iter().collect();
+            let mut columns: Vec<Arc<str>> = involved.into_iter().collect();
             columns.sort_by_cached_key(|c| (order(c), c.clone()));
             Ok(Divergence { row: first + row, columns })
         };
-        threads::try_map(requests.chunk_by(|a, b| a / each == b / each).collect(), look)
+        threads::try_map(requests.chunk_by(|a, b| a.0 == b.0).collect(), look)
     }
+
+    /// Which columns took part in the placeholders of one request.
+    #[allow(clippy::too_many_arguments, reason = "a request, and what is known of its row")]
+    fn trace_one(
+        &self,
+        slice: &RecordBatch,
+        row: usize,
+        position: usize,
+        which: usize,
+        chosen: Option<&[i64]>,
+        involved: &mut InvolvedColumns,
+        query: &Query,
+    ) -> Result<()> {
+        let one = slice.slice(row, 1);
+        if matches!(self.bound.compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
+            let lists = empty_replies(1, which);
+            return self
+                .bound
+                .traced_turn(&one, Some(which), self.replies(which, &lists), involved, query.host)
+                .map(|_| ());
+        }
+        let ids = match chosen {
+            Some(chosen) => chosen.to_vec(),
+            None => self.bound.example_ids(slice, row, position)?,
+        };
+        let label = query.labels[which].as_ref();
+        self.bound.traced_sample(&one, &ids, label, involved, query.host).map(|_| ())
+    }
+}
+
+/// So many empty replies for each of some conversations.
+fn empty_replies(rows: usize, turns: usize) -> ArrayRef {
+    let mut lists = LargeListBuilder::new(StringBuilder::new());
+    for _ in 0..rows {
+        (0..turns).for_each(|_| lists.values().append_value(""));
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
 }
 
 /// Whether the two ways begin with the same plans: what they make of a row then differs only where a placeholder forms.
@@ -190,26 +234,37 @@ fn same(one: &[Arc<Plan>], two: &[Arc<Plan>]) -> bool {
     one.len() == two.len() && one.iter().zip(two).all(alike)
 }
 
-/// The requests of a slice, by number, that the two ways render differently, or that only the first can render.
-fn differing(mine: &mut Way, theirs: &mut Way, slice: &RecordBatch, first: usize, asked: &Asked) -> Result<Vec<usize>> {
-    let before = (mine.state.clone(), theirs.state.clone());
-    let own = mine.rendered(slice, first, asked)?;
-    let error = match theirs.rendered(slice, first, asked) {
-        Ok(others) => return Ok(unequal(&own, &others)),
+/// The requests of a slice that the two ways render differently, or that only the first can render, row by row.
+fn differing(
+    mine: &mut Way,
+    theirs: &mut Way,
+    slice: &RecordBatch,
+    first: usize,
+    query: &Query,
+) -> Result<Vec<RequestId>> {
+    let before = (mine.draws.clone(), theirs.draws.clone());
+    let own = mine.rendered(slice, first, query)?;
+    let error = match theirs.rendered(slice, first, query) {
+        Ok(others) => {
+            let numbers = unequal(&own.prompts, &others.prompts).into_iter();
+            let mut out: Vec<RequestId> = numbers.map(|number| own.ids[number]).collect();
+            out.sort_unstable();
+            return Ok(out);
+        }
         Err(error) => error,
     };
     if error.kind() == Kind::Stopped {
         return Err(error);
     }
-    let (rows, each) = (slice.num_rows(), asked.labels.len());
+    let rows = slice.num_rows();
     if rows <= 1 {
-        return Ok((0..rows * each).collect());
+        return Ok(own.ids);
     }
-    (mine.state, theirs.state) = before;
+    (mine.draws, theirs.draws) = before;
     let middle = rows / 2;
-    let mut out = differing(mine, theirs, &slice.slice(0, middle), first, asked)?;
-    let rest = differing(mine, theirs, &slice.slice(middle, rows - middle), first + middle, asked)?;
-    out.extend(rest.into_iter().map(|request| middle * each + request));
+    let mut out = differing(mine, theirs, &slice.slice(0, middle), first, query)?;
+    let rest = differing(mine, theirs, &slice.slice(middle, rows - middle), first + middle, query)?;
+    out.extend(rest.into_iter().map(|(row, which)| (row + middle, which)));
     Ok(out)
 }
 

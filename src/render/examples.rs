@@ -7,7 +7,7 @@ use arrow_array::{RecordBatch, UInt32Array};
 use super::fragments::FragmentStore;
 use super::input::{Batch, Host, names, present, readable, sound};
 use super::rows::fragments_of_forms;
-use super::substitution::{Culprits, Traced, traced};
+use super::substitution::{InvolvedColumns, Traced, traced};
 use super::values::{keys_of, value_at};
 use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, ExampleForm, IceForm, Substitution, Tokens, messages_of};
@@ -161,7 +161,7 @@ impl Examples {
         fragments_of_forms(&batch, &forms, kinds, tokens).map_err(in_examples)
     }
 
-    /// One example with its texts in place, each byte with its origin. `culprits` gets the column of every value that
+    /// One example with its texts in place, each byte with its origin. `involved` gets the column of every value that
     /// took part in a placeholder.
     ///
     /// # Errors
@@ -172,12 +172,12 @@ impl Examples {
         ice: &IceForm,
         example: u32,
         slot: u32,
-        culprits: &mut Culprits,
+        involved: &mut InvolvedColumns,
         host: &dyn Host,
     ) -> Result<ExampleForm> {
         let row = self.table.slice(example as usize, 1);
         let batch = Batch::new(&self.columns, &row, host);
-        self.filled(ice, example, slot, (&batch, 0), culprits).map_err(|e| e.shifted(example as usize))
+        self.filled(ice, example, slot, (&batch, 0), involved).map_err(|e| e.shifted(example as usize))
     }
 
     /// The same examples under another way of substituting.
@@ -201,7 +201,7 @@ impl Examples {
         let batch = Batch::new(&self.columns, &self.table, host);
         let one = |row: usize| {
             host.check()?;
-            self.filled(ice, row as u32, row as u32, (&batch, row), &mut Culprits::new())
+            self.filled(ice, row as u32, row as u32, (&batch, row), &mut InvolvedColumns::new())
         };
         (0..self.table.num_rows()).map(one).collect()
     }
@@ -213,21 +213,18 @@ impl Examples {
         example: u32,
         slot: u32,
         (batch, row): (&Batch, usize),
-        culprits: &mut Culprits,
+        involved: &mut InvolvedColumns,
     ) -> Result<ExampleForm> {
         let kind = self.kind(example)?;
         let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let mut failed = None;
         let text = |_: u32, old: &Text| {
-            let traced = traced(old, batch, row, culprits).unwrap_or_else(|e| {
+            let traced = traced(old, batch, row, involved).unwrap_or_else(|e| {
                 failed.get_or_insert(in_examples(e));
                 Traced::new()
             });
             // Whoever speaks the literals around a field speaks the field.
-            let speaker = old.atoms.iter().find_map(|atom| match atom {
-                Atom::Lit(_, origin) => origin.role.clone(),
-                Atom::Fragment(_) | Atom::Field(_) => None,
-            });
+            let speaker = old.speaker().cloned();
             let atoms = traced
                 .into_iter()
                 .map(|(s, origin)| {
@@ -244,7 +241,7 @@ impl Examples {
                     )
                 })
                 .collect();
-            Text { atoms: Arc::new(atoms), fixed: old.fixed, swap: old.swap.clone() }
+            Text { atoms: Arc::new(atoms), is_final: old.is_final, label_override: old.label_override.clone() }
         };
         let expand = |column: &str| match self.table.column_by_name(column) {
             Some(array) => messages_of(&value_at(array, example as usize), column),

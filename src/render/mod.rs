@@ -17,6 +17,7 @@
 //!
 //! The files beside the rooms put them to use.
 
+mod batches;
 mod bound;
 mod compiled;
 mod conversations;
@@ -27,6 +28,7 @@ mod explain;
 mod findings;
 mod fragments;
 mod input;
+mod labels;
 mod media;
 mod memory;
 mod messages;
@@ -34,13 +36,19 @@ mod outcomes;
 mod output_schema;
 mod row_plans;
 mod rows;
+mod schema_binding;
 mod substitution;
+mod traced_request;
 mod values;
 
-pub use compiled::Renderer;
-pub use divergence::Divergence;
-pub use explain::Span;
+pub use batches::{render, render_turn};
+pub use compiled::CompiledConfig;
+pub use divergence::{Divergence, divergence};
+pub use explain::{Span, explain};
+pub use findings::findings;
 pub use input::{Host, NoHost};
+pub use labels::labels_of;
 pub use media::Found;
 pub use outcomes::Outcome;
+pub use output_schema::output_fields;
 pub use substitution::replaced;

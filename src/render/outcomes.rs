@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 
-use super::compiled::Renderer;
+use super::bound::BoundConfig;
 use super::fragments::{FragmentStores, RowFragments};
 use super::input::Batch;
 use super::media::MediaParts;
-use super::memory::{Block, limit};
-use super::messages::{ContentViews, MessageArrays, MessageType, Shared, text_json};
+use super::memory::{TextBlock, limit};
+use super::messages::{ContentViews, MessageArrays, MessageType, SliceCache, text_json};
 use super::rows::texts;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Labels, Mode, Plans};
@@ -35,13 +35,13 @@ pub struct Outcome {
 }
 
 /// What the outcomes of a batch have in common, and where they go.
-pub(super) struct Emit<'a> {
+pub(super) struct OutcomeSink<'a> {
     pub(super) message_type: Option<&'a MessageType>,
     pub(super) labels: &'a [Option<Value>],
     /// Whether there may be but one outcome.
-    pub(super) whole: bool,
+    pub(super) single_chunk: bool,
     /// What all slices of a batch have in common.
-    pub(super) shared: &'a Shared,
+    pub(super) cache: &'a SliceCache,
     pub(super) out: &'a mut Vec<Outcome>,
 }
 
@@ -62,19 +62,19 @@ pub(super) struct Rows<'a> {
     pub(super) turns: Option<Int64Array>,
 }
 
-impl Renderer {
+impl BoundConfig<'_> {
     /// Render rows and append what they give, in as many pieces as the string layout needs.
-    pub(super) fn emit(&self, rows: &Rows, emit: &mut Emit) -> Result<()> {
+    pub(super) fn emit(&self, rows: &Rows, sink: &mut OutcomeSink) -> Result<()> {
         let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows.batch.num_rows() }]);
         while let Some(range) = todo.pop() {
-            let Some(prompts) = self.prompts(rows, range.clone(), emit)? else {
-                if emit.whole || range.len() == 1 {
+            let Some(prompts) = self.prompts(rows, range.clone(), sink)? else {
+                if sink.single_chunk || range.len() == 1 {
                     return Err(Error::render(
                         Code::OffsetOverflow,
                         format!(
                             "the prompts pass the 2 GiB that {:?} can hold; use strings=\"large_string\"{}",
-                            self.config.layout,
-                            if emit.whole { " or smaller batches" } else { "" }
+                            self.compiled.config.layout,
+                            if sink.single_chunk { " or smaller batches" } else { "" }
                         ),
                     )
                     .at_row(range.start));
@@ -102,63 +102,64 @@ impl Renderer {
                     (first, samples.value(range.end - 1) as usize + 1 - first)
                 }
             };
-            let labels = self.label_array(emit.labels, range.len(), rows.batch.schema_ref(), emit.shared);
-            let labels = labels.map_err(|e| match &self.labels {
+            let labels = self.label_array(sink.labels, range.len(), sink.cache);
+            let labels = labels.map_err(|e| match &self.compiled.labels {
                 Labels::Column(column) => e.in_column(column),
                 _ => e,
             })?;
             let (samples, turns) = (part(&rows.samples), part(&rows.turns));
-            emit.out.push(Outcome { start, rows: count, samples, turns, labels, prompts });
+            sink.out.push(Outcome { start, rows: count, samples, turns, labels, prompts });
         }
         Ok(())
     }
 
     /// The prompts of some rows; None where they pass what one array of the string layout can hold.
-    fn prompts(&self, rows: &Rows, range: Range<usize>, emit: &Emit) -> Result<Option<ArrayRef>> {
-        let layout = self.config.layout;
+    fn prompts(&self, rows: &Rows, range: Range<usize>, sink: &OutcomeSink) -> Result<Option<ArrayRef>> {
+        let layout = self.compiled.config.layout;
         let Rows { values, plans, media, .. } = *rows;
-        if let (Some(of), Some(own)) = (emit.message_type, media)
+        if let (Some(of), Some(own)) = (sink.message_type, media)
             && let Some(Request::Parts(all)) = plans.all.first().map(|plan| &plan.request)
         {
             return own.requests(range, all, values, &of.struct_fields());
         }
-        let json = self.config.output.json;
-        let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.config, plans, of);
-        let borrowed = emit.message_type.filter(borrows).and_then(|_| ContentViews::new(plans, values));
+        let json = self.compiled.config.output.json;
+        let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.compiled.config, plans, of);
+        let borrowed = sink.message_type.filter(borrows).and_then(|_| ContentViews::new(plans, values));
         let rest = borrowed.as_ref().map(|borrowed| borrowed.rest(plans));
         let written = rest.as_ref().unwrap_or(plans);
         let texts = texts(values, written, range.clone(), rows.shown, rows.fragments, limit(layout))?;
         let Some(texts) = texts else { return Ok(None) };
-        if let Some(of) = emit.message_type {
+        if let Some(of) = sink.message_type {
             let schema = rows.batch.schema_ref();
             let lookup = |name: &str| {
                 let at = schema.index_of(name).ok()?;
                 Some((schema.fields()[at].clone(), rows.batch.column(at).clone()))
             };
             let media = media.map(|media| (media, values));
-            let assembly = MessageArrays::new(&self.config, plans, range, texts, media, borrowed.as_ref(), &lookup)?;
-            return if json { assembly.json() } else { assembly.array(of, emit.shared) };
+            let assembly =
+                MessageArrays::new(&self.compiled.config, plans, range, texts, media, borrowed.as_ref(), &lookup)?;
+            return if json { assembly.json() } else { assembly.array(of, sink.cache) };
         }
         if !written.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
             return Err(Error::render(Code::InternalError, "some requests are messages where texts were foreseen")
                 .at_row(range.start));
         }
-        let block = Block::new(texts);
+        let block = TextBlock::new(texts);
         if json {
             return text_json(&block, layout, |n, out| match media {
-                Some(media) if self.empty_is_a_list() => {
+                Some(media) if self.compiled.empty_is_a_list() => {
                     let row = range.start + n;
                     media.all_json(row, values, out).map_err(|e| e.at_row(row))
                 }
                 _ => {
-                    out.push_str(if self.empty_is_a_list() { "[]" } else { "\"\"" });
+                    out.push_str(if self.compiled.empty_is_a_list() { "[]" } else { "\"\"" });
                     Ok(())
                 }
             });
         }
-        let several = rows.turns.is_some() || self.config.mode == Mode::Ppl;
+        let several = rows.turns.is_some() || self.compiled.config.mode == Mode::Ppl;
         let parts = |n: usize| media.is_some_and(|media| media.any(range.start + n));
-        if self.empty_is_a_list()
+        if self.compiled.empty_is_a_list()
             && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty() && (several || parts(*n)))
         {
             let request = range.start * plans.labels + request;

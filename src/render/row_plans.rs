@@ -7,16 +7,15 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field};
 
-use super::bound::Bound;
-use super::compiled::Renderer;
+use super::bound::BoundConfig;
 use super::fragments::{FragmentStore, RowFragments};
 use super::input::{Host, cast, element_type, is_list, lists_in_bounds, present};
 use super::messages::Opened;
-use super::substitution::Culprits;
+use super::substitution::InvolvedColumns;
 use super::values::keys_of;
 use crate::error::{Code, Error, Result};
 use crate::plan::{
-    Choice, Draws, ExampleForm, Key, Mode, Plan, Plans, build_request, leave_opened, opens_columns, plan_rows,
+    Choice, Draws, ExampleForm, Key, Plan, Plans, build_request, leave_opened, opens_columns, plan_rows,
 };
 use crate::role::Request;
 use crate::template::{RawItem, Template};
@@ -31,51 +30,14 @@ pub(super) struct RowPlans {
     pub(super) contents: FragmentStore,
 }
 
-impl Renderer {
-    /// The retriever's choice for `count` samples from position `start`; None if the samples' own column says it.
-    ///
-    /// # Errors
-    ///
-    /// `TemplateError` for more random examples than there are.
-    pub fn pick(&self, start: usize, count: usize, state: &mut Option<Draws>) -> Result<Option<Vec<Vec<i64>>>> {
-        let total = self.examples.as_ref().map_or(0, |e| e.total);
-        self.config.retriever.choice.pick(start, count, total, state)
-    }
-
-    pub(super) fn parts<'b>(&self, bound: &'b Bound, host: &dyn Host) -> Result<&'b FragmentStore> {
-        let made = bound.parts.get_or_init(|| match (&self.ice, &self.examples) {
-            (Some(ice), Some(examples)) => examples.parts(ice, host, &bound.columns.tokens),
-            _ => Ok(FragmentStore::default()),
-        });
-        made.as_ref().map_err(Clone::clone)
-    }
-
-    /// Whether a row's plan has to hold the examples' own texts: their frame, or what is removed from them, goes by them.
-    pub(super) fn needs_texts(&self) -> bool {
-        let Some(ice) = &self.ice else { return false };
-        let expands = ice.kinds.iter().any(|(_, form)| form.as_ref().is_ok_and(|f| !f.expands().is_empty()));
-        let strips = match self.config.main() {
-            Template::Prompt(p) => p.sep_token.is_some() && self.config.mode == Mode::Gen,
-            _ => false,
-        };
-        ice.mixed() || expands || strips
-    }
-
-    /// The plans of all rows, one a label, where no row decides them.
-    pub(super) fn fixed_plans(&self, bound: &Bound) -> Option<Vec<Arc<Plan>>> {
-        let requests = self.fixed.as_ref()?;
-        let plan = |request: &Request| Arc::new(Plan::new(request.clone(), &bound.columns));
-        Some(bound.plans.get_or_init(|| requests.iter().map(plan).collect()).clone())
-    }
-
+impl BoundConfig<'_> {
     /// The plans of a batch's rows, and the fragments that they show.
     pub(super) fn plans(
         &self,
         batch: &RecordBatch,
         start: usize,
-        bound: &Bound,
         labels: &[Option<Value>],
-        state: &mut Option<Draws>,
+        draws: &mut Option<Draws>,
         host: &dyn Host,
     ) -> Result<RowPlans> {
         let opened = self.opened(batch)?;
@@ -83,26 +45,26 @@ impl Renderer {
             let plans = Plans { all, labels: labels.len(), each: None };
             RowPlans { plans, shown: RowFragments::default(), contents: FragmentStore::default() }
         };
-        if let (Some(all), None) = (self.fixed_plans(bound), &opened) {
+        if let (Some(all), None) = (self.constant_plans(), &opened) {
             return Ok(of_labels(all));
         }
-        let examples = self.row_examples(batch, start, state)?;
+        let examples = self.row_examples(batch, start, draws)?;
         let bodies = self.bodies(batch, host)?;
-        if self.examples.is_none() && bodies.is_none() && opened.is_none() {
+        if self.compiled.examples.is_none() && bodies.is_none() && opened.is_none() {
             // Labels of a column, zero-shot.
             let plan = |label: &Option<Value>| {
-                Ok(Arc::new(Plan::new(build_request(&self.config, label.as_ref(), &[])?, &bound.columns)))
+                Ok(Arc::new(Plan::new(build_request(&self.compiled.config, label.as_ref(), &[])?, self.columns())))
             };
             return Ok(of_labels(labels.iter().map(plan).collect::<Result<_>>().map_err(Error::into_render)?));
         }
-        let by_texts = self.needs_texts();
+        let by_texts = self.compiled.needs_texts();
         let mut shown = RowFragments::default();
         let put_key = |row: usize, key: &mut Key| -> Result<()> {
             let own = examples.of(row);
             key.extend(bodies.as_ref().map(|bodies| bodies[row]));
             key.extend(opened.is_some().then_some(own.len() as u32));
             for example in own {
-                key.push(match &self.examples {
+                key.push(match &self.compiled.examples {
                     Some(examples) if !by_texts => examples.kind(*example)? as u32,
                     _ => *example,
                 });
@@ -118,17 +80,17 @@ impl Renderer {
         let make = |label: Option<&Value>, key: &[u32]| -> Result<Plan> {
             let (body, rest) = key.split_at(usize::from(bodies.is_some()));
             let (count, rest) = rest.split_at(usize::from(opened.is_some()));
-            let (ids, voices) = rest.split_at(count.first().map_or(rest.len(), |count| *count as usize));
+            let (ids, speakers) = rest.split_at(count.first().map_or(rest.len(), |count| *count as usize));
             let forms = self.example_forms(ids, by_texts, host)?;
-            let body = body.first().and_then(|body| self.body(*body));
-            let request = build_request(&self.config, body.or(label), &forms)?;
+            let body = body.first().and_then(|body| self.compiled.body(*body));
+            let request = build_request(&self.compiled.config, body.or(label), &forms)?;
             let request = match (&opened, request) {
                 (Some(opened), Request::List(messages)) => {
-                    leave_opened(&self.config, opened.open(&messages, voices, ids.len()))?
+                    leave_opened(&self.compiled.config, opened.open(&messages, speakers, ids.len()))?
                 }
                 (_, request) => request,
             };
-            Ok(Plan::new(request, &bound.columns))
+            Ok(Plan::new(request, self.columns()))
         };
         let plans = plan_rows(labels, batch.num_rows(), put_key, make)?;
         let shown = if opened.is_some() { shown } else { examples };
@@ -138,11 +100,11 @@ impl Renderer {
     /// The examples of a row as far as they decide its plan: by their own texts, or by the form that each has.
     fn example_forms(&self, ids: &[u32], by_texts: bool, host: &dyn Host) -> Result<Vec<ExampleForm>> {
         let form = |(slot, id): (usize, &u32)| {
-            let (Some(ice), Some(examples)) = (&self.ice, &self.examples) else {
+            let (Some(ice), Some(examples)) = (&self.compiled.ice, &self.compiled.examples) else {
                 return Err(Error::template(Code::InternalError, "ice_template", "examples need an ICE template"));
             };
             if by_texts {
-                return examples.concrete(ice, *id, slot as u32, &mut Culprits::new(), host);
+                return examples.concrete(ice, *id, slot as u32, &mut InvolvedColumns::new(), host);
             }
             ice.open(*id as usize, slot as u32).ok_or_else(|| {
                 Error::template(Code::InternalError, "ice_template", "an example's template can't be used")
@@ -153,10 +115,10 @@ impl Renderer {
 
     /// The messages that columns bring, where what becomes of them goes by who speaks.
     fn opened(&self, batch: &RecordBatch) -> Result<Option<Opened>> {
-        let Template::Raw(raw) = self.config.main() else { return Ok(None) };
+        let Template::Raw(raw) = self.compiled.config.main() else { return Ok(None) };
         let names =
             || raw.items.iter().filter_map(|i| if let RawItem::Expand(name) = i { Some(name.as_str()) } else { None });
-        if names().next().is_none() || !opens_columns(&self.config) {
+        if names().next().is_none() || !opens_columns(&self.compiled.config) {
             return Ok(None);
         }
         let column = |name: &str| {
@@ -169,18 +131,13 @@ impl Renderer {
     /// Which body of a label map each row is generated with, where a column decides it: the first where no label is its
     /// value.
     pub(super) fn bodies(&self, batch: &RecordBatch, host: &dyn Host) -> Result<Option<Vec<u32>>> {
-        let Some(name) = self.selector() else { return Ok(None) };
+        let Some(name) = self.compiled.selector() else { return Ok(None) };
         let schema = batch.schema_ref();
         present(schema, std::iter::once(name))?;
         let at = schema.index_of(name).unwrap_or_default();
-        let keys = self.config.main().labels();
+        let keys = self.compiled.config.main().labels();
         let place = |value: &Value| keys.iter().position(|key| key.equals(value)).unwrap_or(0) as u32;
         Ok(Some(keys_of(schema.field(at), batch.column(at), host)?.iter().map(place).collect()))
-    }
-
-    /// The label of a body.
-    pub(super) fn body(&self, place: u32) -> Option<&Value> {
-        self.config.main().labels().get(place as usize)
     }
 
     /// The examples of each row, as places among the examples.
@@ -188,20 +145,22 @@ impl Renderer {
         &self,
         batch: &RecordBatch,
         start: usize,
-        state: &mut Option<Draws>,
+        draws: &mut Option<Draws>,
     ) -> Result<RowFragments> {
         let mut shown = RowFragments::default();
-        let negative = self.config.dialect.negative_indices();
-        let Some(examples) = &self.examples else { return Ok(RowFragments::default()) };
+        let negative = self.compiled.config.dialect.negative_indices();
+        let Some(examples) = &self.compiled.examples else { return Ok(RowFragments::default()) };
         let place = |id: i64| examples.resolve(id, negative);
-        match self.pick(start, batch.num_rows(), state)? {
+        match self.compiled.choose_examples(start, batch.num_rows(), draws)? {
             Some(chosen) => {
                 for (row, ids) in chosen.into_iter().enumerate() {
                     push(&mut shown, row, ids.into_iter(), place)?;
                 }
             }
             None => {
-                let Choice::Column(name) = &self.config.retriever.choice else { return Ok(RowFragments::default()) };
+                let Choice::Column(name) = &self.compiled.config.retriever.choice else {
+                    return Ok(RowFragments::default());
+                };
                 let fault = |code: Code, message: String| Error::render(code, message).in_column(name);
                 let Some(column) = batch.column_by_name(name) else {
                     return Err(fault(Code::MissingColumn, "the table has no such column".into()));

@@ -71,7 +71,7 @@ pub fn chat_text(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Pi
         for (n, ChatMessage { text, .. }) in chat.into_iter().enumerate() {
             if n > 0 {
                 // Unlike a dialogue's, empty ones too.
-                out.push(Piece::fixed("\n", Source::Separator, None));
+                out.push(Piece::literal("\n", Source::Separator, None));
             }
             out.push(Piece::new(text.unwrap_or_default()));
         }
@@ -101,7 +101,7 @@ fn around(speaker: Option<&Turn>, key: &str, source: Source, role: &Value) -> Re
         Some((_, Entry::Bad(error))) => return Err(error.clone()),
         _ => Arc::default(),
     };
-    Ok(Piece::fixed(text, source, role.as_text()))
+    Ok(Piece::literal(text, source, role.as_text()))
 }
 
 /// The messages of a chat for an API.

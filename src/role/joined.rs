@@ -45,9 +45,9 @@ pub fn concatenated(items: &[Item]) -> Result<Vec<Piece>> {
             Item::Turn(turn) if turn.is_marker() => {}
             Item::Turn(turn) => {
                 let role = turn.constant("role").and_then(Value::as_text);
-                out.push(Piece::fixed(string(turn, "begin")?, Source::RoleBegin, role));
+                out.push(Piece::literal(string(turn, "begin")?, Source::RoleBegin, role));
                 out.push(Piece::new(turn.prompt().cloned().unwrap_or_default()));
-                out.push(Piece::fixed(string(turn, "end")?, Source::RoleEnd, role));
+                out.push(Piece::literal(string(turn, "end")?, Source::RoleEnd, role));
             }
             Item::Str(text) => out.push(Piece::new(text.clone())),
             Item::Bad(error) => return Err(error.clone()),

@@ -97,7 +97,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
         match out.last_mut() {
             Some((last, before)) if last.equals(&role) => match (before, said) {
                 (Slot::Text(text), Slot::Text(pieces)) => {
-                    text.push(Piece::fixed("\n", Source::Separator, role.as_text()));
+                    text.push(Piece::literal("\n", Source::Separator, role.as_text()));
                     text.extend(pieces);
                 }
                 _ => {
@@ -128,7 +128,7 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
 
 /// The meta template's `begin` goes in as it is.
 fn verbatim(begin: &Value) -> Result<Message> {
-    let text = |s: &Arc<str>| vec![Piece::fixed(s.clone(), Source::MetaBegin, None)];
+    let text = |s: &Arc<str>| vec![Piece::literal(s.clone(), Source::MetaBegin, None)];
     match begin {
         Value::Str(s) => Ok(Message::Bare(text(s))),
         Value::Dict(keys) => Ok(Message::Dict(
@@ -210,9 +210,9 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
     }
     let name = role.constant("role").and_then(Value::as_text);
     let pieces = vec![
-        Piece::fixed(string(role, "begin")?, Source::RoleBegin, name),
+        Piece::literal(string(role, "begin")?, Source::RoleBegin, name),
         Piece::new(prompt(role)?),
-        Piece::fixed(string(role, "end")?, Source::RoleEnd, name),
+        Piece::literal(string(role, "end")?, Source::RoleEnd, name),
     ];
     Ok((api_role.clone(), Slot::Text(pieces)))
 }

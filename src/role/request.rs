@@ -31,9 +31,9 @@ impl Piece {
     }
 
     /// Text that stays as it is.
-    pub fn fixed(text: impl Into<Arc<str>>, source: Source, role: Option<&Arc<str>>) -> Self {
+    pub fn literal(text: impl Into<Arc<str>>, source: Source, role: Option<&Arc<str>>) -> Self {
         let origin = Origin { source, role: role.cloned(), ..Origin::default() };
-        Self::new(Text::fixed(text, origin))
+        Self::new(Text::final_literal(text, origin))
     }
 }
 
@@ -93,7 +93,7 @@ impl Message {
                 .map(|(name, entry)| {
                     let slot = match entry {
                         Entry::Text(text) => {
-                            Slot::Text(vec![Piece::new(if finished { text.finished() } else { text })])
+                            Slot::Text(vec![Piece::new(if finished { text.finalized() } else { text })])
                         }
                         Entry::Const(value) => Slot::Const(value),
                         Entry::Media(media) => Slot::Parts(media),
@@ -108,9 +108,9 @@ impl Message {
 
     /// The same message with nothing to fill in any more.
     #[must_use]
-    pub fn finished(self) -> Self {
+    pub fn finalized(self) -> Self {
         let finish = |pieces: Vec<Piece>| -> Vec<Piece> {
-            pieces.into_iter().map(|p| Piece { text: p.text.finished(), ..p }).collect()
+            pieces.into_iter().map(|p| Piece { text: p.text.finalized(), ..p }).collect()
         };
         match self {
             Self::Dict(keys) => Self::Dict(
@@ -124,6 +124,28 @@ impl Message {
             Self::Bare(pieces) => Self::Bare(finish(pieces)),
             column @ (Self::Expand { .. } | Self::Element(_)) => column,
         }
+    }
+
+    /// The same message with other pieces of its texts.
+    ///
+    /// # Errors
+    ///
+    /// What `map` returns.
+    pub fn try_map_texts<E>(self, map: &mut impl FnMut(Vec<Piece>) -> Result<Vec<Piece>, E>) -> Result<Self, E> {
+        Ok(match self {
+            Self::Bare(pieces) => Self::Bare(map(pieces)?),
+            Self::Dict(keys) => {
+                let slot = |(key, slot)| match slot {
+                    Slot::Text(pieces) => Ok((key, Slot::Text(map(pieces)?))),
+                    other => Ok((key, other)),
+                };
+                Self::Dict(keys.into_iter().map(slot).collect::<Result<_, E>>()?)
+            }
+            Self::Element(Element { column, number, role, content: Ok(pieces) }) => {
+                Self::Element(Element { column, number, role, content: Ok(map(pieces)?) })
+            }
+            column @ (Self::Expand { .. } | Self::Element(_)) => column,
+        })
     }
 
     /// The pieces of its text, if it has one that is rendered.

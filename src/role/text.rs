@@ -80,8 +80,8 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
 
 fn section_string(value: Option<&Value>, key: &str, source: Source) -> Result<Piece> {
     match value {
-        None => Ok(Piece::fixed("", source, None)),
-        Some(Value::Str(s)) => Ok(Piece::fixed(s.clone(), source, None)),
+        None => Ok(Piece::literal("", source, None)),
+        Some(Value::Str(s)) => Ok(Piece::literal(s.clone(), source, None)),
         Some(other) => Err(Error::template(
             Code::WrongType,
             format!("meta_template.{key}"),
@@ -150,7 +150,7 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
     }
     for (n, item) in meta.round.iter().enumerate() {
         match item {
-            RoundItem::Str(s) => out.push(Piece::fixed(s.clone(), Source::MetaTemplate, None)),
+            RoundItem::Str(s) => out.push(Piece::literal(s.clone(), Source::MetaTemplate, None)),
             RoundItem::Role(role) => {
                 if !speak(&roles[*role], stop, out)? {
                     return Ok(false);
@@ -167,12 +167,12 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
 /// `begin + prompt + end` of a role; only `begin` where generation starts. Returns whether the prompt goes on.
 fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
     let name = role.constant("role").and_then(Value::as_text);
-    out.push(Piece::fixed(string(role, "begin")?, Source::RoleBegin, name));
+    out.push(Piece::literal(string(role, "begin")?, Source::RoleBegin, name));
     if stop && generates(role) {
         return Ok(false);
     }
     out.push(Piece::new(prompt(role)?));
-    out.push(Piece::fixed(string(role, "end")?, Source::RoleEnd, name));
+    out.push(Piece::literal(string(role, "end")?, Source::RoleEnd, name));
     Ok(true)
 }
 
@@ -184,7 +184,7 @@ fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
 pub(super) fn prompt(role: &Turn) -> Result<Text> {
     match role.get("prompt") {
         Some(Entry::Text(text)) => Ok(text.clone()),
-        _ => Ok(Piece::fixed(
+        _ => Ok(Piece::literal(
             string(role, "prompt")?,
             Source::RolePrompt,
             role.constant("role").and_then(Value::as_text),

@@ -98,7 +98,7 @@ impl ColumnTokens {
     /// # Errors
     ///
     /// `TemplateError` for a label that the map lacks.
-    pub fn swap(&self, label: &Value, path: &str) -> Result<Option<(Arc<str>, Arc<str>)>> {
+    pub fn label_override(&self, label: &Value, path: &str) -> Result<Option<(Arc<str>, Arc<str>)>> {
         let Some(Selected { column, texts: map }) = &self.selected else { return Ok(None) };
         if !self.columns.iter().any(|(name, _)| name == column) {
             return Ok(None);

@@ -58,7 +58,7 @@ impl MediaTemplate {
             for (key, entry) in &mut turn.keys {
                 match entry {
                     // Kept as the code does it: what a turn says is not filled in here.
-                    Entry::Text(text) => text.fixed = true,
+                    Entry::Text(text) => text.is_final = true,
                     Entry::Const(value) if &**key == MEDIA_KEY => {
                         let place = format!("{}.{MEDIA_KEY}", turn.place);
                         let own = Arc::new(Media::parse(value, place, source, role.as_ref()));

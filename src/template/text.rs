@@ -99,9 +99,9 @@ pub struct Text {
     /// Its pieces, in order; shared, for texts go from step to step while a request is put together.
     pub atoms: Arc<Vec<Atom>>,
     /// Whether it is finished: no field is filled into it (the meta template's own text, raw examples).
-    pub fixed: bool,
+    pub is_final: bool,
     /// A column whose value the label decides, and its text.
-    pub swap: Option<(Arc<str>, Arc<str>)>,
+    pub label_override: Option<(Arc<str>, Arc<str>)>,
 }
 
 impl Text {
@@ -115,20 +115,34 @@ impl Text {
         Self::of(vec![Atom::Fragment(FragmentRef { set, slot, part })])
     }
 
+    /// The same text in the mouth of a role.
+    #[must_use]
+    pub fn spoken_by(mut self, role: Option<&Arc<str>>) -> Self {
+        // A literal without characters: what stands beside it is said by whoever says it.
+        let origin = Origin { role: role.cloned(), ..Origin::default() };
+        Arc::make_mut(&mut self.atoms).insert(0, Atom::Lit(Arc::default(), origin));
+        self
+    }
+
+    /// Who says it, as far as its literals tell.
+    pub fn speaker(&self) -> Option<&Arc<str>> {
+        self.atoms.iter().find_map(|atom| if let Atom::Lit(_, origin) = atom { origin.role.as_ref() } else { None })
+    }
+
     /// These pieces.
     pub fn of(atoms: Vec<Atom>) -> Self {
-        Self { atoms: Arc::new(atoms), fixed: false, swap: None }
+        Self { atoms: Arc::new(atoms), is_final: false, label_override: None }
     }
 
     /// One literal that no field is filled into.
-    pub fn fixed(text: impl Into<Arc<str>>, origin: Origin) -> Self {
-        Self::lit(text, origin).finished()
+    pub fn final_literal(text: impl Into<Arc<str>>, origin: Origin) -> Self {
+        Self::lit(text, origin).finalized()
     }
 
     /// The same text, finished.
     #[must_use]
-    pub fn finished(mut self) -> Self {
-        self.fixed = true;
+    pub fn finalized(mut self) -> Self {
+        self.is_final = true;
         self
     }
 
@@ -160,7 +174,7 @@ impl Text {
     /// every character and at the end, as in Python.
     #[must_use]
     pub fn replace(&self, src: &str, dst: &Text) -> Text {
-        let mut out = Text { swap: self.swap.clone(), ..Text::default() };
+        let mut out = Text { label_override: self.label_override.clone(), ..Text::default() };
         for (pos, part) in self.split(src).iter().enumerate() {
             if pos > 0 {
                 out.push(dst);

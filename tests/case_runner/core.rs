@@ -7,7 +7,7 @@ use arrow_array::builder::{LargeListBuilder, LargeStringBuilder};
 use arrow_array::{Array, ArrayRef};
 use promptpress::error::{Error, Kind};
 use promptpress::plan::{Config, Settings};
-use promptpress::render::{NoHost, Outcome, Renderer};
+use promptpress::render::{self, CompiledConfig, NoHost, Outcome};
 use promptpress::value::Value;
 use serde_json::{Map, Value as Json, json};
 
@@ -62,20 +62,20 @@ pub fn render(case: &Case, size: usize) -> Result<Rendered, Failed> {
         let found = texts.iter().find(|(key, _)| *key == Value::Int(id));
         Ok(found.and_then(|(_, text)| text.as_str()).map(str::to_owned))
     };
-    let renderer = Renderer::new(Config::new(&settings, &text_of)?, case.examples.as_ref(), &NoHost)?;
+    let compiled = CompiledConfig::new(Config::new(&settings, &text_of)?, case.examples.as_ref(), &NoHost)?;
     let mut rendered = Rendered::new();
     if let Some(replies) = &case.replies {
         for turn in 0..=replies.iter().map(Vec::len).max().unwrap_or(0) {
             let said = lists(replies.iter().map(|own| &own[..turn.min(own.len())]));
-            add(&mut rendered, renderer.turn(&case.samples, turn, &said, &NoHost)?);
+            add(&mut rendered, render::render_turn(&compiled, &case.samples, turn, &said, &NoHost)?);
         }
         return Ok(rendered);
     }
-    let labels = renderer.labels_of(std::slice::from_ref(&case.samples))?;
+    let labels = render::labels_of(&compiled, std::slice::from_ref(&case.samples))?;
     let (mut start, mut draws) = (0, None);
     while start == 0 || start < case.samples.num_rows() {
         let batch = case.samples.slice(start, size.min(case.samples.num_rows() - start));
-        add(&mut rendered, renderer.render(&batch, start, &labels, &mut draws, false, &NoHost)?);
+        add(&mut rendered, render::render(&compiled, &batch, start, &labels, &mut draws, false, &NoHost)?);
         start += size;
     }
     Ok(rendered)

@@ -75,7 +75,7 @@ def tell_notes(
     silent(renderer)
     files = [{os.path.realpath(path) for path in paths or ()} for paths in (arguments.examples, arguments.data)]
     notes = found(renderer, schema, None, same=files[0] == files[1])
-    told = [(severity, f"{place}: {message}; {remedy}") for _, severity, place, message, remedy in notes]
+    told = [(note.severity, f"{note.place}: {note.message}; {note.remedy}") for note in notes]
     if not arguments.strict:
         for _, text in told:
             # The command shows warnings in one line each, and --quiet hides them.

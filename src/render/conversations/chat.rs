@@ -10,6 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptions, StructArray};
 use arrow_schema::{DataType, Field, Schema};
 
+use super::fragment_origins::{FragmentOrigins, field};
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
@@ -37,11 +38,12 @@ struct Chats {
     /// Where each sample's messages start; one more than there are samples.
     starts: Vec<usize>,
     /// Who speaks in each message, by its place in `roles`, and whether it has a text.
-    voices: Vec<(u32, bool)>,
+    speakers: Vec<(u32, bool)>,
     /// What is said, by its place among `parts`.
     texts: Vec<u32>,
     roles: Vec<Value>,
     parts: FragmentStore,
+    origins: FragmentOrigins,
 }
 
 const USER: u32 = 0;
@@ -49,13 +51,13 @@ const ASSISTANT: u32 = 1;
 const ROLES: [&str; 3] = ["user", "assistant", "system"];
 
 impl Chats {
-    fn new(parts: FragmentStore) -> Self {
+    fn new(parts: FragmentStore, origins: FragmentOrigins) -> Self {
         let roles = ROLES.iter().map(|role| Value::from(*role)).collect();
-        Self { starts: vec![0], voices: Vec::new(), texts: Vec::new(), roles, parts }
+        Self { starts: vec![0], speakers: Vec::new(), texts: Vec::new(), roles, parts, origins }
     }
 
     fn say(&mut self, role: u32, text: u32) {
-        self.voices.push((role, true));
+        self.speakers.push((role, true));
         self.texts.push(text);
     }
 
@@ -95,31 +97,31 @@ pub fn chat_requests(
     let (mut requests, mut planner, mut key) = (RequestList::new(start, 0), Planner::default(), Vec::new());
     for sample in 0..batch.num_rows() {
         let (first, end) = (chats.starts[sample], chats.starts[sample + 1]);
-        let turns: Vec<usize> = (first..end).filter(|n| chats.voices[*n].0 == ASSISTANT).collect();
+        let turns: Vec<usize> = (first..end).filter(|n| chats.speakers[*n].0 == ASSISTANT).collect();
         if turns.is_empty() && config.infer_mode == InferMode::Last {
             let message = "the chat has no message of the role 'assistant', which is the one to write";
             return Err(Error::render(Code::NoAssistantMessage, message).at_row(sample));
         }
         for turn in requested_turns(config.infer_mode, turns.len(), replies.map(|replies| replies.turn)) {
             let history = first..turns[turn];
-            let mut voices = chats.voices[history.clone()].to_vec();
+            let mut speakers = chats.speakers[history.clone()].to_vec();
             let mut texts = chats.texts[history].to_vec();
             if let Some(replies) = replies {
                 let replied = replies.of(sample)?;
                 for (n, at) in turns[..turn].iter().enumerate() {
-                    voices[at - first] = (ASSISTANT, true);
+                    speakers[at - first] = (ASSISTANT, true);
                     texts[at - first] = chats.parts.push(replied.bytes(n));
                 }
             }
             key.clear();
-            key.extend(voices.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
-            let voice = |voice: &u32| (&chats.roles[(voice / 2) as usize], voice % 2 == 1);
-            let request = || build_chat_request(config, &key.iter().map(voice).collect::<Vec<_>>());
+            key.extend(speakers.into_iter().map(|(role, speaks)| role * 2 + u32::from(speaks)));
+            let speaker = |speaker: &u32| (&chats.roles[(speaker / 2) as usize], speaker % 2 == 1);
+            let request = || build_chat_request(config, &key.iter().map(speaker).collect::<Vec<_>>());
             let plan = planner.place(&key, || Ok(vec![Plan::new(request()?, &none)]));
             requests.push(sample, turn, plan.map_err(|e| e.into_render().at_row(sample))?, 0..0, &texts);
         }
     }
-    Ok(requests.with(planner.plans, chats.parts))
+    Ok(requests.with(planner.plans, chats.parts, chats.origins))
 }
 
 /// The chats of entries: what the template says of each, or its question and its answer.
@@ -161,7 +163,13 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
     let gold = each - 1;
     let values = Batch::new(&fields, &entries.table, host);
     let parts = fragments_of_programs(&values, vec![programs], std::iter::repeat_n(Some(0), rows), &Tokens::default());
-    let mut chats = Chats::new(parts.map_err(in_row)?.apart());
+    let said = chat.output_column.as_deref().filter(|_| answer.is_some()).map(field);
+    let asked = chat.lines.is_none().then(|| chat.input_columns.first().map(|name| field(name))).flatten();
+    let texts = asked.into_iter().chain(lines.iter().map(|line| line.text.clone()));
+    let texts = texts.chain([said.unwrap_or_default().finalized()]).collect();
+    let parts = parts.map_err(in_row)?.apart();
+    let origins = FragmentOrigins { table: entries.table.clone(), columns: fields, texts, is_apart: true };
+    let mut chats = Chats::new(parts, origins);
     for (sample, bounds) in entries.starts.windows(2).enumerate() {
         for first in (bounds[0]..bounds[1]).map(|entry| entry as u32 * each) {
             let before = chats.texts.len();
@@ -174,7 +182,7 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
                     chats.say(role as u32, text);
                 }
             }
-            match chats.voices.last() {
+            match chats.speakers.last() {
                 _ if chats.texts.len() == before => {
                     let message = "the template gives no message for this row: \
                                    its strings are empty or hold the word \"section\"";
@@ -331,7 +339,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     }
     let Some(structs) = values.as_struct_opt() else {
         // Lists of nothing at all: every chat is empty.
-        let mut chats = Chats::new(FragmentStore::default());
+        let mut chats = Chats::new(FragmentStore::default(), origins(name, None)?);
         (0..lists.len()).for_each(|_| chats.end());
         return Ok(chats);
     };
@@ -344,11 +352,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
     let silent = content.logical_nulls();
     let speaks = |n: usize| silent.as_ref().is_none_or(|nulls| nulls.is_valid(n));
     let mut parts = if is_text(content.data_type()) {
-        let columns = Columns::new([Arc::from("content")], None, Substitution::SinglePass)?;
-        let schema = Schema::new(vec![Field::new("content", content.data_type().clone(), true)]);
-        let options = RecordBatchOptions::new().with_row_count(Some(values.len()));
-        let table = RecordBatch::try_new_with_options(Arc::new(schema), vec![content.clone()], &options)
-            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
+        let FragmentOrigins { table, columns, .. } = origins(name, Some(content))?;
         let batch = Batch::new(&columns, &table, host);
         let kinds = std::iter::repeat_n(Some(0), values.len());
         fragments_of_programs(&batch, vec![vec![Program::field(0)]], kinds, &Tokens::default())
@@ -364,7 +368,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
         FragmentStore::default()
     };
     let nothing = parts.push(b"");
-    let mut chats = Chats::new(parts);
+    let mut chats = Chats::new(parts, origins(name, is_text(content.data_type()).then_some(content))?);
     let names = TextColumn::new(role)?;
     let nobody = role.logical_nulls();
     let mut known: HashMap<Option<Vec<u8>>, u32> =
@@ -379,7 +383,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
                     chats.roles.len() as u32 - 1
                 }),
             };
-            chats.voices.push((role, speaks(n)));
+            chats.speakers.push((role, speaks(n)));
             chats.texts.push(if speaks(n) { n as u32 } else { nothing });
         }
         chats.end();
@@ -394,4 +398,15 @@ fn child<'s>(structs: &'s StructArray, key: &str) -> Result<&'s ArrayRef> {
             format!("a message needs role and content; these have {}", structs.column_names().join(", ")),
         )
     })
+}
+
+/// What the messages of a column say, as a table of that column alone.
+fn origins(name: &str, contents: Option<&ArrayRef>) -> Result<FragmentOrigins> {
+    let columns = Columns::new([Arc::from(name)], None, Substitution::SinglePass)?;
+    let fields: Vec<Field> = contents.iter().map(|array| Field::new(name, array.data_type().clone(), true)).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(contents.map_or(0, |array| array.len())));
+    let arrays = contents.into_iter().cloned().collect();
+    let table = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
+        .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
+    Ok(FragmentOrigins { table, columns, texts: vec![field(name)], is_apart: true })
 }

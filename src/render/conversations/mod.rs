@@ -1,8 +1,9 @@
 //! Requests of conversations: from list columns (`turns`) and from whatever a chat is made of (`chat`).
 //!
-//! Both zip columns (`zipped`), render what is said as fragments, and say which `requests` to make of them.
+//! Both zip columns (`zipped`), render what is said as fragments, and say which `requests` to make of them; `fragment_origins` remembers of what.
 
 mod chat;
+mod fragment_origins;
 mod requests;
 mod turns;
 mod zipped;

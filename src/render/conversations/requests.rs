@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Int64Array};
 
+use super::fragment_origins::FragmentOrigins;
 use crate::error::Result;
 use crate::plan::{InferMode, Plan};
 use crate::pytext::TextColumn;
@@ -45,6 +46,8 @@ pub struct Conversations {
     pub shown: RowFragments,
     /// The fragments.
     pub fragments: FragmentStore,
+    /// What they were rendered from.
+    pub origins: FragmentOrigins,
 }
 
 /// Requests in the making: which conversation, which turn, which plan, and the fragments that stand in it.
@@ -82,7 +85,7 @@ impl RequestList {
     }
 
     /// The requests, with the plans and the fragments that they name.
-    pub fn with(self, plans: Vec<Arc<Plan>>, fragments: FragmentStore) -> Conversations {
+    pub fn with(self, plans: Vec<Arc<Plan>>, fragments: FragmentStore, origins: FragmentOrigins) -> Conversations {
         Conversations {
             samples: self.samples.into(),
             turns: self.turns.into(),
@@ -90,6 +93,7 @@ impl RequestList {
             plans,
             shown: self.shown,
             fragments,
+            origins,
         }
     }
 }

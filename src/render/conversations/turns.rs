@@ -6,6 +6,7 @@ use arrow_array::builder::{LargeListBuilder, StringBuilder};
 use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch};
 use arrow_schema::DataType;
 
+use super::fragment_origins::FragmentOrigins;
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
@@ -76,11 +77,11 @@ pub fn turn_requests(
 ) -> Result<Conversations> {
     let pairs = pairs(batch)?;
     let columns = Columns::new(COLUMNS.map(Arc::from), None, config.substitution)?;
-    let values = Batch::new(&columns, &pairs.table, host);
     let in_row = |error: Error| match error.place().row {
         Some(pair) => error.at_row(pairs.sample(pair)),
         None => error,
     };
+    let values = Batch::new(&columns, &pairs.table, host);
     let mut fragments = fragments_of_rows(&values, &turns.parts()).map_err(in_row)?;
     let none = Columns::new([], None, config.substitution)?;
     let mut planner = Planner::default();
@@ -118,5 +119,7 @@ pub fn turn_requests(
             requests.push(sample, turn, plan, first..first + pair + 1, &replied);
         }
     }
-    Ok(requests.with(planner.plans, fragments))
+    let texts = turns.parts().into_iter().cloned().collect();
+    let origins = FragmentOrigins { table: pairs.table, columns, texts, is_apart: false };
+    Ok(requests.with(planner.plans, fragments, origins))
 }

@@ -22,7 +22,7 @@ pub struct FragmentStore {
     /// How many parts each example has, where all have as many, and where these lie, with 32-bit offsets.
     even: Option<(usize, Vec<i32>)>,
     /// Which parts a field could be filled into; empty if none.
-    dirty: Vec<bool>,
+    may_hold_placeholder: Vec<bool>,
     /// By part, the column that it is as it stands: nothing of it is copied.
     columns: Vec<Option<TextColumn>>,
     /// How many examples have such parts; what is added behind them has none.
@@ -51,15 +51,15 @@ impl FragmentStore {
 
     /// Whether a field could be filled into it.
     #[inline]
-    pub fn is_dirty(&self, example: u32, part: u32) -> bool {
-        self.any_dirty()
+    pub fn may_hold_placeholder(&self, example: u32, part: u32) -> bool {
+        self.any_may_hold_placeholder()
             && self.column(example, part).is_none()
-            && self.dirty[self.starts[example as usize] + part as usize]
+            && self.may_hold_placeholder[self.starts[example as usize] + part as usize]
     }
 
     /// Whether a field could be filled into any part.
-    pub fn any_dirty(&self) -> bool {
-        !self.dirty.is_empty()
+    pub fn any_may_hold_placeholder(&self) -> bool {
+        !self.may_hold_placeholder.is_empty()
     }
 
     /// Where all examples have as many parts: how many, and where each begins and ends among which bytes.
@@ -139,10 +139,10 @@ impl FragmentStore {
     }
 
     /// The texts of some rows' parts, where `starts` says the number of each row's first part; `each` how many parts
-    /// each row has, where all have as many; `dirty` which of them a field could be filled into.
-    pub fn new(starts: Vec<usize>, texts: Texts, each: Option<usize>, dirty: Vec<bool>) -> Self {
-        let dirty = if dirty.contains(&true) { dirty } else { Vec::new() };
-        let mut out = Self { starts, texts, dirty, ..Self::default() };
+    /// each row has, where all have as many; `may_hold_placeholder` which of them a field could be filled into.
+    pub fn new(starts: Vec<usize>, texts: Texts, each: Option<usize>, may_hold_placeholder: Vec<bool>) -> Self {
+        let may_hold_placeholder = if may_hold_placeholder.contains(&true) { may_hold_placeholder } else { Vec::new() };
+        let mut out = Self { starts, texts, may_hold_placeholder, ..Self::default() };
         out.make_even(each);
         out
     }
@@ -171,8 +171,8 @@ impl FragmentStore {
         self.starts.push(self.texts.offsets.len() - 1);
         self.texts.bytes.extend(text);
         self.texts.offsets.push(self.texts.bytes.len());
-        if self.any_dirty() {
-            self.dirty.push(false);
+        if self.any_may_hold_placeholder() {
+            self.may_hold_placeholder.push(false);
         }
         self.even = None;
         self.runs = RunCache::default();

@@ -22,7 +22,7 @@ pub struct Batch<'a> {
     pub rows: usize,
     arrays: Vec<Option<(FieldRef, ArrayRef)>>,
     texts: Vec<OnceLock<Result<TextColumn>>>,
-    hazards: Vec<OnceLock<Option<Vec<bool>>>>,
+    may_hold_placeholder: Vec<OnceLock<Option<Vec<bool>>>>,
     /// Whoever runs it.
     pub host: &'a dyn Host,
 }
@@ -42,7 +42,7 @@ impl<'a> Batch<'a> {
             rows: table.num_rows(),
             arrays,
             texts: (0..n).map(|_| OnceLock::new()).collect(),
-            hazards: (0..n).map(|_| OnceLock::new()).collect(),
+            may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
             host,
         }
     }
@@ -55,7 +55,7 @@ impl<'a> Batch<'a> {
             rows,
             arrays: vec![None; n],
             texts: texts.into_iter().map(|text| OnceLock::from(Ok(text))).collect(),
-            hazards: (0..n).map(|_| OnceLock::new()).collect(),
+            may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
             host,
         }
     }
@@ -99,13 +99,13 @@ impl<'a> Batch<'a> {
                 let (texts, clean) = TextColumn::looked_through(array, &|bytes| scan && tokens.none_in(bytes))?;
                 if clean && self.nulls_are_clean(&texts) {
                     // Whoever was here first found the same.
-                    let _ = self.hazards[column].set(None);
+                    let _ = self.may_hold_placeholder[column].set(None);
                 }
                 Ok(texts)
             });
         }
         if scan && self.texts(column).is_ok() {
-            let _ = self.hazards(column);
+            let _ = self.may_hold_placeholder(column);
         }
     }
 
@@ -144,9 +144,9 @@ impl<'a> Batch<'a> {
     /// # Errors
     ///
     /// As [`Self::texts`].
-    pub fn hazards(&self, column: usize) -> Result<Option<&[bool]>> {
+    pub fn may_hold_placeholder(&self, column: usize) -> Result<Option<&[bool]>> {
         let texts = self.texts(column)?;
-        let made = self.hazards[column].get_or_init(|| {
+        let made = self.may_hold_placeholder[column].get_or_init(|| {
             if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all))
                 && self.nulls_are_clean(texts)
             {

@@ -16,12 +16,12 @@ use crate::plan::{Columns, Config, Op, Plan, Plans, Seg, Substitution};
 use crate::pytext::{Span, TextColumn};
 use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::render::input::Batch;
-use crate::render::memory::{Block, Texts, limit};
+use crate::render::memory::{TextBlock, Texts, limit};
 use crate::render::rows::texts;
 use crate::render::substitution::Traced;
 use crate::render::values::json;
 use crate::role::{Piece, Request};
-use crate::template::{Atom, Form, Media, MediaTemplate, Modality, Origin, Part, PartKey, Source, has_scheme};
+use crate::template::{Form, Media, MediaTemplate, Modality, Origin, Part, PartKey, Source, has_scheme};
 
 /// What the samples of a batch show, for each `prompt_mm` of a template.
 pub struct MediaParts<'a> {
@@ -264,7 +264,7 @@ impl<'a> MediaParts<'a> {
         let store = FragmentStore::default();
         let fragments = FragmentStores { renderer: &store, batch: &store };
         let made = texts(&batch, &plans, 0..total, &RowFragments::default(), fragments, limit(layout))?;
-        Ok(made.map(|texts| PartBlock { parts: &self.parts, places, block: Block::new(texts), layout }))
+        Ok(made.map(|texts| PartBlock { parts: &self.parts, places, block: TextBlock::new(texts), layout }))
     }
 
     /// What a column other than the stretch's own gives for its placeholder.
@@ -340,10 +340,7 @@ impl<'a> MediaParts<'a> {
         for n in own.starts[row]..own.starts[row + 1] {
             let part = &self.parts[own.plans[n] as usize / 2];
             let field = |name: Option<&Arc<str>>| {
-                let role = part.text.atoms.iter().find_map(|atom| match atom {
-                    Atom::Lit(_, origin) => origin.role.clone(),
-                    Atom::Fragment(_) | Atom::Field(_) => None,
-                });
+                let role = part.text.speaker().cloned();
                 Origin { source: Source::Field, column: name.cloned(), example: None, role }
             };
             let mut traced = Traced::new();
@@ -400,7 +397,7 @@ impl<'a> MediaParts<'a> {
             }
             let layout = self.config.layout;
             let texts = Texts { offsets, bytes: out.into_bytes().into() };
-            return Ok((texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None)));
+            return Ok((texts.bytes.len() <= limit(layout)).then(|| TextBlock::new(texts).array(layout, None)));
         }
         let wanted: Vec<(usize, usize)> = rows.clone().flat_map(|row| media.iter().map(move |m| (row, *m))).collect();
         let counts = rows.map(|row| media.iter().map(|m| self.count(row, *m)).sum::<usize>());

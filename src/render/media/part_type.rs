@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::plan::Layout;
-use crate::render::memory::Block;
+use crate::render::memory::TextBlock;
 use crate::render::values::{build, string_type, structs, type_of, unify};
 use crate::template::{Media, Part, PartKey};
 use crate::value::Value;
@@ -44,7 +44,7 @@ pub struct PartBlock<'a> {
     /// Which of them each is.
     pub places: UInt32Array,
     /// Their texts.
-    pub block: Block,
+    pub block: TextBlock,
     /// How strings are laid out.
     pub layout: Layout,
 }

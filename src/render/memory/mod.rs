@@ -6,5 +6,5 @@ mod string_arrays;
 mod texts;
 
 pub use pages::{Bytes, Scratch};
-pub use string_arrays::{Block, limit, views};
+pub use string_arrays::{TextBlock, limit, views};
 pub use texts::Texts;

@@ -22,12 +22,12 @@ pub fn limit(layout: Layout) -> usize {
 
 /// Texts as they lie in memory.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct TextBlock {
     offsets: Arc<[usize]>,
     bytes: Buffer,
 }
 
-impl Block {
+impl TextBlock {
     /// A block of rendered texts.
     pub fn new(texts: Texts) -> Self {
         Self { offsets: texts.offsets.into(), bytes: texts.bytes.into_buffer() }
@@ -86,7 +86,7 @@ impl Block {
     }
 }
 
-/// An array of string views: of rendered texts ([`Block::view`]), of literals, and of the texts of columns
+/// An array of string views: of rendered texts ([`TextBlock::view`]), of literals, and of the texts of columns
 /// ([`crate::pytext::TextColumn::view`]), each into its place among `buffers`.
 pub fn views(views: Vec<u128>, buffers: Vec<Buffer>) -> ArrayRef {
     // SAFETY: whoever makes the views (`super::borrowed`) counts the buffers in the same order as here, and makes each

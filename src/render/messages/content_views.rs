@@ -9,7 +9,7 @@ use arrow_buffer::Buffer;
 use crate::plan::{Op, Plan, Plans, Program};
 use crate::pytext::TextColumn;
 use crate::render::input::Batch;
-use crate::render::memory::{Block, views};
+use crate::render::memory::{TextBlock, views};
 
 /// Where the contents of one row's messages are.
 pub struct ContentViews<'a> {
@@ -64,11 +64,11 @@ impl<'a> ContentViews<'a> {
 
     /// A field alone, if nothing can form in any row of it.
     fn column(&mut self, program: &Program, column: usize, batch: &'a Batch) -> Option<Content<'a>> {
-        if program.always || !program.guards.is_empty() {
+        if program.always_substituted || !program.guards.is_empty() {
             return None;
         }
         batch.prepare(column, !program.scanned.is_empty());
-        if !program.scanned.iter().all(|column| matches!(batch.hazards(*column), Ok(None))) {
+        if !program.scanned.iter().all(|column| matches!(batch.may_hold_placeholder(*column), Ok(None))) {
             return None;
         }
         let texts = batch.texts(column).ok()?;
@@ -89,7 +89,7 @@ impl<'a> ContentViews<'a> {
     }
 
     /// The contents of the messages of `rows` rows from row `first` on; `block` has what was rendered of them.
-    pub fn array(&self, block: &Block, first: usize, rows: usize) -> ArrayRef {
+    pub fn array(&self, block: &TextBlock, first: usize, rows: usize) -> ArrayRef {
         let mut out = Vec::with_capacity(rows * self.contents.len());
         let mut rendered = 0;
         for row in first..first + rows {

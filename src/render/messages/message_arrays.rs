@@ -12,12 +12,12 @@ use super::content_views::ContentViews;
 use super::expansion::Expansion;
 use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
 use super::message_type::MessageType;
-use super::slice_cache::Shared;
+use super::slice_cache::SliceCache;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Plan, Plans};
 use crate::render::input::{Batch, cast, readable};
 use crate::render::media::MediaParts;
-use crate::render::memory::{Block, Texts};
+use crate::render::memory::{TextBlock, Texts};
 use crate::render::values::{build, structs};
 use crate::role::{Element, Message, Request, Slot};
 use crate::template::keys;
@@ -31,7 +31,7 @@ pub struct MessageArrays<'a> {
     pub(super) config: &'a Config,
     pub(super) plans: &'a Plans,
     pub(super) rows: Range<usize>,
-    pub(super) block: Block,
+    pub(super) block: TextBlock,
     /// Constant keys of every message that the configuration holds: plan by plan.
     pub(super) consts: Vec<Vec<(Arc<str>, Value)>>,
     pub(super) first_const: Vec<usize>,
@@ -44,7 +44,7 @@ pub struct MessageArrays<'a> {
 }
 
 impl<'a> MessageArrays<'a> {
-    /// Ready to assemble the requests of `rows` from their texts.
+    /// BoundProgram to assemble the requests of `rows` from their texts.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl<'a> MessageArrays<'a> {
             config,
             plans,
             rows,
-            block: Block::new(texts),
+            block: TextBlock::new(texts),
             consts: Vec::new(),
             first_const: Vec::new(),
             text_keys: Vec::new(),
@@ -126,7 +126,7 @@ impl<'a> MessageArrays<'a> {
     }
 
     /// [`Self::array`] where every row has the same messages but for what they say.
-    fn periodic(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+    fn periodic(&self, of: &MessageType, shared: &SliceCache) -> Result<Option<ArrayRef>> {
         let rows = self.rows.len();
         let count = |plan: &Arc<Plan>| if let Request::List(messages) = &plan.request { messages.len() } else { 0 };
         let lengths: Vec<usize> = self.plans.all.iter().map(count).collect();
@@ -166,7 +166,7 @@ impl<'a> MessageArrays<'a> {
     /// # Errors
     ///
     /// `RenderError` for a message that the type can't hold.
-    pub fn array(&self, of: &MessageType, shared: &Shared) -> Result<Option<ArrayRef>> {
+    pub fn array(&self, of: &MessageType, shared: &SliceCache) -> Result<Option<ArrayRef>> {
         for plan in &self.plans.all {
             of.holds(&plan.request)?;
         }

@@ -5,7 +5,7 @@ use arrow_array::ArrayRef;
 use super::message_arrays::MessageArrays;
 use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
 use crate::error::Result;
-use crate::render::memory::{Block, Texts, limit};
+use crate::render::memory::{TextBlock, Texts, limit};
 use crate::render::values::{json, value_at};
 use crate::role::{Message, Slot};
 use crate::value::Value;
@@ -41,7 +41,7 @@ impl MessageArrays<'_> {
         if out.len() > limit(self.config.layout) {
             return Ok(None);
         }
-        Ok(Some(Block::new(Texts { offsets, bytes: out.into_bytes().into() }).array(self.config.layout, None)))
+        Ok(Some(TextBlock::new(Texts { offsets, bytes: out.into_bytes().into() }).array(self.config.layout, None)))
     }
 
     /// A message with parts: its keys in the configuration's order, and no payload copied on the way.

@@ -18,5 +18,5 @@ pub use content_views::ContentViews;
 pub use message_arrays::MessageArrays;
 pub use message_type::MessageType;
 pub use opened::Opened;
-pub use slice_cache::Shared;
+pub use slice_cache::SliceCache;
 pub use text_json::text_json;

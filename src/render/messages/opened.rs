@@ -33,7 +33,7 @@ struct Column {
     first: usize,
     first_fragment: u32,
     /// Who speaks in each message from there on, by its place in `roles`, with what kind of thing is said.
-    voices: Vec<u32>,
+    speakers: Vec<u32>,
     roles: Vec<Value>,
 }
 
@@ -70,7 +70,7 @@ impl Opened {
             _ => {
                 for (one, said) in out.columns.iter_mut().zip(&contents) {
                     one.first_fragment = out.contents.len() as u32;
-                    for n in 0..one.voices.len() {
+                    for n in 0..one.speakers.len() {
                         out.contents.push(said.as_ref().map_or(&[], |said| said.bytes(n)));
                     }
                 }
@@ -90,7 +90,7 @@ impl Opened {
             key.push(all.len() as u32);
             for n in all {
                 let n = n - column.first;
-                key.push(column.voices[n]);
+                key.push(column.speakers[n]);
                 shown.push(column.first_fragment + n as u32);
             }
         }
@@ -113,13 +113,13 @@ impl Opened {
             };
             columns.next();
             for number in 0..key.next().copied().unwrap_or(0) {
-                let voice = key.next().copied().unwrap_or_default();
-                let content = match voice % KINDS {
-                    TEXT => Ok(vec![Piece::new(Text::fragment(FragmentSet::Batch, slot, 0).finished())]),
+                let speaker = key.next().copied().unwrap_or_default();
+                let content = match speaker % KINDS {
+                    TEXT => Ok(vec![Piece::new(Text::fragment(FragmentSet::Batch, slot, 0).finalized())]),
                     NULL => Err("None"),
                     _ => Err(column.other_type()),
                 };
-                let role = column.roles[(voice / KINDS) as usize].clone();
+                let role = column.roles[(speaker / KINDS) as usize].clone();
                 out.push(Message::Element(Element { column: name.clone(), number, role, content }));
                 slot += 1;
             }
@@ -146,8 +146,8 @@ impl Column {
             (None, _) => OTHER,
         };
         let mut roles = Roles::new(role);
-        let voices = (0..values.len()).map(|n| roles.place(n) * KINDS + kind(n)).collect();
-        Ok((Self { expansion, first, first_fragment: 0, voices, roles: roles.all }, said))
+        let speakers = (0..values.len()).map(|n| roles.place(n) * KINDS + kind(n)).collect();
+        Ok((Self { expansion, first, first_fragment: 0, speakers, roles: roles.all }, said))
     }
 
     /// What Python calls a content that is no text.

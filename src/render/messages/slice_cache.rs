@@ -8,7 +8,7 @@ use arrow_array::ArrayRef;
 
 /// What slices of a table have in common.
 #[derive(Default)]
-pub struct Shared {
+pub struct SliceCache {
     /// The same constants in as many rows, by key and number of rows.
     pub constants: RefCell<HashMap<(Arc<str>, usize), ArrayRef>>,
     /// The labels of the requests of the longest slice so far.

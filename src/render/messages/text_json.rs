@@ -4,7 +4,7 @@ use arrow_array::ArrayRef;
 
 use crate::error::Result;
 use crate::plan::Layout;
-use crate::render::memory::{Block, Texts, limit};
+use crate::render::memory::{TextBlock, Texts, limit};
 use crate::render::values::json;
 
 /// JSON of requests that are texts; None where they pass what one array can hold. `empty` writes that of an empty text.
@@ -13,7 +13,7 @@ use crate::render::values::json;
 ///
 /// As `empty`.
 pub fn text_json(
-    block: &Block,
+    block: &TextBlock,
     layout: Layout,
     empty: impl Fn(usize, &mut String) -> Result<()>,
 ) -> Result<Option<ArrayRef>> {
@@ -27,5 +27,5 @@ pub fn text_json(
         offsets.push(out.len());
     }
     let texts = Texts { offsets, bytes: out.into_bytes().into() };
-    Ok((texts.bytes.len() <= limit(layout)).then(|| Block::new(texts).array(layout, None)))
+    Ok((texts.bytes.len() <= limit(layout)).then(|| TextBlock::new(texts).array(layout, None)))
 }

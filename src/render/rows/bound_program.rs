@@ -12,15 +12,15 @@ use crate::render::input::Batch;
 use crate::template::{FragmentRef, FragmentSet};
 
 /// A program with everything that it reads at hand.
-pub struct Ready<'a> {
+pub struct BoundProgram<'a> {
     /// What it is made from.
     pub program: &'a Program,
     writer: Writer<'a>,
     lengths: Option<Lengths<'a>>,
-    hazards: Vec<&'a [bool]>,
+    may_hold_placeholder: Vec<&'a [bool]>,
     guards: Vec<(&'a TextColumn, &'a [Box<[u8]>])>,
     /// Whether any fragment could have a field filled into it.
-    dirty: bool,
+    checks_fragments: bool,
 }
 
 /// What the length of a row's text is the sum of.
@@ -59,8 +59,8 @@ impl<'a> Lengths<'a> {
     }
 }
 
-impl<'a> Ready<'a> {
-    /// Bind a program to the columns' texts and the examples' parts. `hazards` says for each column that is scanned which
+impl<'a> BoundProgram<'a> {
+    /// Bind a program to the columns' texts and the examples' parts. `may_hold_placeholder` says for each column that is scanned which
     /// of its values could form a placeholder, where any could.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl<'a> Ready<'a> {
     pub fn new(
         program: &'a Program,
         sources: Sources<'_, 'a>,
-        hazards: Vec<&'a [bool]>,
+        may_hold_placeholder: Vec<&'a [bool]>,
         tables: &LengthTables,
     ) -> Result<Self> {
         let texts = sources.texts;
@@ -77,8 +77,9 @@ impl<'a> Ready<'a> {
         let guard = |(column, rests): &'a (usize, Vec<Box<[u8]>>)| Ok((texts(*column)?, &rests[..]));
         let guards: Vec<_> = program.guards.iter().map(guard).collect::<Result<_>>()?;
         let lengths = Lengths::new(program, texts, tables)?;
-        let dirty = program.fragments.iter().any(|place| sources.fragments.of(place.set).any_dirty());
-        Ok(Self { program, writer, lengths, hazards, guards, dirty })
+        let checks_fragments =
+            program.fragments.iter().any(|place| sources.fragments.of(place.set).any_may_hold_placeholder());
+        Ok(Self { program, writer, lengths, may_hold_placeholder, guards, checks_fragments })
     }
 
     /// Bind a program to a batch's texts, which are checked and looked through.
@@ -92,38 +93,41 @@ impl<'a> Ready<'a> {
         sources: Sources<'_, 'a>,
         tables: &LengthTables,
     ) -> Result<Self> {
-        let mut hazards = Vec::new();
+        let mut may_hold_placeholder = Vec::new();
         for column in &program.scanned {
-            hazards.extend(batch.hazards(*column)?);
+            may_hold_placeholder.extend(batch.may_hold_placeholder(*column)?);
         }
-        Self::new(program, sources, hazards, tables)
+        Self::new(program, sources, may_hold_placeholder, tables)
     }
 
     /// Whether no row of this batch has to be filled column by column.
-    pub fn never_hard(&self) -> bool {
-        !self.program.always && self.hazards.is_empty() && self.guards.is_empty() && !self.dirty
+    pub fn never_needs_substitution(&self) -> bool {
+        !self.program.always_substituted
+            && self.may_hold_placeholder.is_empty()
+            && self.guards.is_empty()
+            && !self.checks_fragments
     }
 
     /// Whether a row has to be filled column by column.
     #[inline]
-    pub fn is_hard(&self, row: usize, shots: &[u32], fragments: FragmentStores) -> bool {
-        self.program.always
-            || self.hazards.iter().any(|flags| flags[row])
+    pub fn needs_substitution(&self, row: usize, shots: &[u32], fragments: FragmentStores) -> bool {
+        self.program.always_substituted
+            || self.may_hold_placeholder.iter().any(|flags| flags[row])
             || self.guards.iter().any(|(texts, rests)| {
                 let value = texts.bytes(row);
                 rests.iter().any(|rest| value.starts_with(rest) || rest.starts_with(value))
             })
-            || self.dirty
+            || self.checks_fragments
                 && self
                     .program
                     .fragments
                     .iter()
-                    .any(|place| fragments.of(place.set).is_dirty(shots[place.slot as usize], place.part))
+                    .any(|place| fragments.of(place.set).may_hold_placeholder(shots[place.slot as usize], place.part))
     }
 
     /// What the lengths of all rows' texts are the sum of, where every row is a plain copy of literals and fields.
     pub fn plain(&self) -> Option<&Lengths<'a>> {
-        self.lengths.as_ref().filter(|lengths| self.never_hard() && lengths.fragments.is_empty())
+        self.lengths.as_ref().filter(|lengths| self.never_needs_substitution() && lengths.fragments.is_empty())
     }
 
     /// Write a row's text to `own[at..]`; returns where the next one goes.

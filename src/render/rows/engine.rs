@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::bound_program::Ready;
-use super::label_group::{Marks, label_groups};
+use super::bound_program::BoundProgram;
+use super::label_group::{SharedRanges, label_groups};
 use super::plain;
 use super::plain::Attempt;
 use crate::error::Result;
@@ -25,20 +25,22 @@ use crate::threads;
 /// # Errors
 ///
 /// `RenderError` for a value without text.
-pub fn any_hard(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool> {
+pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool> {
     let none = FragmentStore::default();
     let fragments = FragmentStores { renderer: &none, batch: &none };
     let (tables, runs) = (LengthTables::new(fragments, 0), Runs::default());
     let lookup = |column: usize| batch.texts(column);
     let sources = Sources { texts: &lookup, fragments, runs: &runs };
-    let programs: Vec<Ready> = plans
+    let programs: Vec<BoundProgram> = plans
         .iter()
         .flat_map(|plan| &plan.programs)
-        .map(|p| Ready::of_batch(p, batch, sources, &tables))
+        .map(|p| BoundProgram::of_batch(p, batch, sources, &tables))
         .collect::<Result<_>>()?;
-    let easy =
-        |rows: Range<usize>| !rows.into_iter().any(|row| programs.iter().any(|p| p.is_hard(row, &[], fragments)));
-    Ok(!programs.iter().all(Ready::never_hard) && !threads::all(threads::chunks(0..batch.rows, CHUNK), easy))
+    let easy = |rows: Range<usize>| {
+        !rows.into_iter().any(|row| programs.iter().any(|p| p.needs_substitution(row, &[], fragments)))
+    };
+    Ok(!programs.iter().all(BoundProgram::never_needs_substitution)
+        && !threads::all(threads::chunks(0..batch.rows, CHUNK), easy))
 }
 
 /// What one chunk of requests measures.
@@ -46,7 +48,7 @@ struct Measured {
     requests: Range<usize>,
     lengths: Vec<usize>,
     /// Texts rendered already: their numbers in the chunk, ascending, and the texts one after the other.
-    hard: Vec<usize>,
+    substituted: Vec<usize>,
     texts: Scratch,
 }
 
@@ -83,33 +85,35 @@ pub fn texts(
     let runs = Runs::of(programs, fragments, |set| tables.pays(set));
     let lookup = |column: usize| batch.texts(column);
     let sources = Sources { texts: &lookup, fragments, runs: &runs };
-    let bound: Vec<Vec<Ready>> = plans
+    let bound: Vec<Vec<BoundProgram>> = plans
         .all
         .iter()
-        .map(|plan| plan.programs.iter().map(|program| Ready::of_batch(program, batch, sources, &tables)).collect())
+        .map(|plan| {
+            plan.programs.iter().map(|program| BoundProgram::of_batch(program, batch, sources, &tables)).collect()
+        })
         .collect::<Result<_>>()?;
-    let row_writers = label_groups(plans, sources)?;
-    let never_hard = bound.iter().flatten().all(Ready::never_hard);
+    let label_groups = label_groups(plans, sources)?;
+    let never_needs_substitution = bound.iter().flatten().all(BoundProgram::never_needs_substitution);
     let measure = |chunk: Range<usize>| -> Result<Measured> {
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
-        let (mut hard, mut texts) = (Vec::new(), Scratch::new());
+        let (mut substituted, mut texts) = (Vec::new(), Scratch::new());
         let mut filler = Filler::new(batch, chunk.end / labels.max(1));
         for request in chunk.clone() {
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
-                if !never_hard && one.is_hard(row, shots, fragments) {
+                if !never_needs_substitution && one.needs_substitution(row, shots, fragments) {
                     let start = texts.0.len();
                     filler.program(one.program, row, shots, fragments, &mut texts.0)?;
-                    hard.push(lengths.len());
+                    substituted.push(lengths.len());
                     lengths.push(texts.0.len() - start);
                 } else {
                     lengths.push(one.length(row, shots));
                 }
             }
         }
-        Ok(Measured { requests: chunk, lengths, hard, texts })
+        Ok(Measured { requests: chunk, lengths, substituted, texts })
     };
     let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
     let chunks = threads::chunks(rows, (CHUNK / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
@@ -135,15 +139,15 @@ pub fn texts(
     }
     threads::map(slices, |(chunk, own)| {
         let (mut at, mut number) = (0, 0);
-        if chunk.hard.is_empty() && !row_writers.is_empty() {
-            let mut marks = Marks::default();
+        if chunk.substituted.is_empty() && !label_groups.is_empty() {
+            let mut marks = SharedRanges::default();
             for request in chunk.requests.clone().step_by(labels) {
                 let row = request / labels;
-                at = row_writers[plans.of(request) / labels].write(own, at, row, shots.of(row), &mut marks);
+                at = label_groups[plans.of(request) / labels].write(own, at, row, shots.of(row), &mut marks);
             }
             return;
         }
-        if chunk.hard.is_empty() {
+        if chunk.substituted.is_empty() {
             for request in chunk.requests.clone() {
                 let row = request / labels;
                 let shots = shots.of(row);
@@ -154,17 +158,17 @@ pub fn texts(
             return;
         }
         // Hard texts alone lie as they are to be written.
-        if chunk.hard.len() == chunk.lengths.len() {
+        if chunk.substituted.len() == chunk.lengths.len() {
             own.copy_from_slice(&chunk.texts.0);
             return;
         }
-        let mut hard = chunk.hard.iter().peekable();
+        let mut substituted = chunk.substituted.iter().peekable();
         let mut from = 0;
         for request in chunk.requests.clone() {
             let row = request / labels;
             let shots = shots.of(row);
             for one in &bound[plans.of(request)] {
-                if hard.next_if_eq(&&number).is_some() {
+                if substituted.next_if_eq(&&number).is_some() {
                     let length = chunk.lengths[number];
                     at = put(own, at, &chunk.texts.0, from, from + length);
                     from += length;

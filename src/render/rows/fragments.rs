@@ -24,9 +24,9 @@ pub fn fragments_of_rows(batch: &Batch, form: &[&Text]) -> Result<FragmentStore>
     let mut columns = vec![None; programs.len()];
     for (program, column) in programs.iter_mut().zip(&mut columns) {
         if let [Op::Field(field)] = program.ops[..]
-            && !program.always
+            && !program.always_substituted
             && program.guards.is_empty()
-            && program.scanned.iter().all(|scanned| matches!(batch.hazards(*scanned), Ok(None)))
+            && program.scanned.iter().all(|scanned| matches!(batch.may_hold_placeholder(*scanned), Ok(None)))
         {
             *column = Some(batch.texts(field)?.clone());
             *program = Program::new(&[], batch.columns);
@@ -90,6 +90,7 @@ pub fn fragments_of_programs(
     let fragments = FragmentStores { renderer: &none, batch: &none };
     let texts = engine::texts(batch, &plans, 0..batch.rows, &shown, fragments, usize::MAX)?.unwrap_or_default();
     let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
-    let dirty: Vec<bool> = if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
-    Ok(FragmentStore::new(starts, texts, even, dirty))
+    let may_hold_placeholder: Vec<bool> =
+        if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
+    Ok(FragmentStore::new(starts, texts, even, may_hold_placeholder))
 }

@@ -4,17 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::plan::{Alike, Op, Plan, Plans, Program};
+use crate::plan::{CommonAffixes, Op, Plan, Plans, Program};
 use crate::render::copying::{Sources, Writer, put};
 
 /// The texts of a row's requests, bound to one batch.
-pub struct Row<'a> {
+pub struct LabelGroup<'a> {
     labels: usize,
-    texts: Vec<Labelled<'a>>,
+    texts: Vec<GroupText<'a>>,
 }
 
 /// The text in one place of every request.
-struct Labelled<'a> {
+struct GroupText<'a> {
     first: Stretch<'a>,
     /// By label.
     own: Vec<Stretch<'a>>,
@@ -49,9 +49,9 @@ impl<'a> Stretch<'a> {
 
 /// Where the first request of a row has what the others copy, by text.
 #[derive(Default)]
-pub struct Marks(Vec<(Range<usize>, Range<usize>)>);
+pub struct SharedRanges(Vec<(Range<usize>, Range<usize>)>);
 
-impl<'a> Row<'a> {
+impl<'a> LabelGroup<'a> {
     /// Bind the programs of each label's request; None where the requests have nothing in common that is worth it.
     ///
     /// # Errors
@@ -66,12 +66,12 @@ impl<'a> Row<'a> {
         let mut any = false;
         for place in 0..each {
             let programs: Vec<&'a Program> = requests.iter().map(|programs| programs[place]).collect();
-            let alike = Alike::new(&programs);
+            let alike = CommonAffixes::new(&programs);
             any |= alike.any();
             let literals = &programs[0].literals;
             let own =
                 programs.iter().zip(&alike.own).map(|(program, ops)| Stretch::new(ops, &program.literals, sources));
-            texts.push(Labelled {
+            texts.push(GroupText {
                 first: Stretch::new(&alike.first, literals, sources)?,
                 own: own.collect::<Result<_>>()?,
                 last: Stretch::new(&alike.last, literals, sources)?,
@@ -81,7 +81,7 @@ impl<'a> Row<'a> {
     }
 
     /// Write a row's requests to `own[at..]`; returns where the next row's go.
-    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shots: &[u32], marks: &mut Marks) -> usize {
+    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shots: &[u32], marks: &mut SharedRanges) -> usize {
         marks.0.clear();
         for text in &self.texts {
             let start = at;
@@ -109,12 +109,12 @@ impl<'a> Row<'a> {
 /// # Errors
 ///
 /// As the lookup of columns.
-pub fn label_groups<'a>(plans: &'a Plans, sources: Sources<'_, 'a>) -> Result<Vec<Row<'a>>> {
+pub fn label_groups<'a>(plans: &'a Plans, sources: Sources<'_, 'a>) -> Result<Vec<LabelGroup<'a>>> {
     if plans.labels < 2 {
         return Ok(Vec::new());
     }
     let programs = |plan: &'a Arc<Plan>| plan.programs.iter().map(|program| &**program).collect();
-    let row = |plans: &'a [Arc<Plan>]| Row::new(&plans.iter().map(programs).collect::<Vec<_>>(), sources);
+    let row = |plans: &'a [Arc<Plan>]| LabelGroup::new(&plans.iter().map(programs).collect::<Vec<_>>(), sources);
     Ok(plans.all.chunks(plans.labels).map(row).collect::<Result<Option<_>>>()?.unwrap_or_default())
 }
 

@@ -10,5 +10,5 @@ mod fragments;
 mod label_group;
 mod plain;
 
-pub use engine::{any_hard, texts};
+pub use engine::{any_needs_substitution, texts};
 pub use fragments::{fragments_of_forms, fragments_of_programs, fragments_of_rows};

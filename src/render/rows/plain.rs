@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::bound_program::{Lengths, Ready};
-use super::label_group::{Marks, label_groups};
+use super::bound_program::{BoundProgram, Lengths};
+use super::label_group::{SharedRanges, label_groups};
 use crate::error::Result;
 use crate::plan::{Op, Plans, Program, Tokens};
 use crate::pytext::TextColumn;
@@ -51,7 +51,8 @@ struct Column {
 /// What the host stops it with.
 pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
     let programs: Vec<&Program> = plans.all.iter().flat_map(|plan| &plan.programs).map(|p| &**p).collect();
-    let plain = |program: &&Program| !program.always && program.guards.is_empty() && program.fragments.is_empty();
+    let plain =
+        |program: &&Program| !program.always_substituted && program.guards.is_empty() && program.fragments.is_empty();
     if plans.each.is_some() || programs.is_empty() || !programs.iter().all(plain) {
         return Ok(Attempt::No);
     }
@@ -62,9 +63,9 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     // A column that is read already was looked through too, and nothing was found.
     let lookup = |column: usize| unread.columns.get(&column).map_or_else(|| batch.texts(column), |own| Ok(&own.texts));
     let sources = Sources { texts: &lookup, fragments, runs: &runs };
-    let ready: Vec<Ready> =
-        programs.iter().map(|p| Ready::new(p, sources, Vec::new(), &tables)).collect::<Result<_>>()?;
-    let Some(lengths) = ready.iter().map(Ready::plain).collect::<Option<Vec<&Lengths>>>() else {
+    let ready: Vec<BoundProgram> =
+        programs.iter().map(|p| BoundProgram::new(p, sources, Vec::new(), &tables)).collect::<Result<_>>()?;
+    let Some(lengths) = ready.iter().map(BoundProgram::plain).collect::<Option<Vec<&Lengths>>>() else {
         return Ok(Attempt::No);
     };
 
@@ -87,15 +88,15 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let read = unread.columns.values().map(|column| column.texts.total_length(rows.clone())).sum::<usize>();
     let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.find(&p.literals, 0).is_none());
     let apart = programs.iter().all(|program| fields_are_apart(program));
-    let row_writers = label_groups(plans, sources)?;
+    let label_groups = label_groups(plans, sources)?;
     let block = (NEAR * rows.len() / total.max(1)).clamp(1, BLOCK);
     let stop = AtomicBool::new(false);
     let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
         batch.host.check()?;
-        let (mut at, mut marks) = (0, Marks::default());
+        let (mut at, mut marks) = (0, SharedRanges::default());
         for block in threads::chunks(rows, block) {
             let first = at;
-            if let [together] = &row_writers[..] {
+            if let [together] = &label_groups[..] {
                 for row in block.clone() {
                     at = together.write(own, at, row, &[], &mut marks);
                 }
@@ -135,7 +136,8 @@ impl<'a> Unread<'a> {
             let scanned = programs.iter().any(|program| program.scanned.contains(&column));
             if let Some(texts) = texts {
                 columns.insert(column, Column { texts, scanned });
-            } else if batch.texts(column).is_err() || scanned && !matches!(batch.hazards(column), Ok(None)) {
+            } else if batch.texts(column).is_err() || scanned && !matches!(batch.may_hold_placeholder(column), Ok(None))
+            {
                 return None;
             }
         }

@@ -1,7 +1,7 @@
 //! Filling the rows where copying isn't enough: value within value where that is certain, else column by column, as the
 //! harness does.
 
-use super::recursive_fill::Nest;
+use super::recursive_fill::RecursiveFill;
 use super::replace::whole;
 use crate::error::Result;
 use crate::plan::{Program, Seg, Unit};
@@ -16,7 +16,7 @@ const LONG: usize = 1 << 20;
 /// Fills texts one after the other, in memory that it keeps.
 pub struct Filler<'a> {
     batch: &'a Batch<'a>,
-    nest: Nest<'a>,
+    nest: RecursiveFill<'a>,
     /// The unit at hand.
     text: Vec<u8>,
     /// The unit with one column more filled in.
@@ -26,7 +26,7 @@ pub struct Filler<'a> {
 impl<'a> Filler<'a> {
     /// For rows of a batch up to `end`.
     pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
-        Self { batch, nest: Nest::new(batch, end), text: Vec::new(), next: Vec::new() }
+        Self { batch, nest: RecursiveFill::new(batch, end), text: Vec::new(), next: Vec::new() }
     }
 
     /// Append the text of a whole program in one row to `out`.
@@ -49,7 +49,7 @@ impl<'a> Filler<'a> {
                 out.push(b'\n');
             }
             let text = out.len();
-            if !one.is_open(batch.columns) {
+            if !one.may_form_placeholder(batch.columns) {
                 for seg in &one.segs {
                     out.extend_from_slice(match seg {
                         Seg::Lit(s, _) => s.as_bytes(),

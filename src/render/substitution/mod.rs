@@ -11,4 +11,4 @@ mod trace;
 
 pub use fill::Filler;
 pub use replace::replaced;
-pub use trace::{Culprits, Traced, traced};
+pub use trace::{InvolvedColumns, Traced, traced};

@@ -11,7 +11,7 @@ const AHEAD: usize = 64;
 
 /// A placeholder in a value.
 #[derive(Clone, Copy, Debug)]
-pub struct Site {
+pub struct Placeholder {
     /// Where it begins, in the bytes that the value is part of.
     pub at: usize,
     /// Whose it is.
@@ -20,15 +20,15 @@ pub struct Site {
 
 /// The placeholders in the values of some rows of one column.
 #[derive(Debug, Default)]
-pub struct Sites {
+pub struct PlaceholderIndex {
     /// The rows that were looked through last.
     rows: Range<usize>,
-    found: Vec<Site>,
+    found: Vec<Placeholder>,
     /// By row, how many were found up to its end.
     ends: Vec<usize>,
 }
 
-impl Sites {
+impl PlaceholderIndex {
     /// The numbers of those in row `row` of the values of column `own`, from left to right, that stand for a later column.
     /// Rows that follow each other are looked through together, more and more at a time, up to row `end`.
     pub fn of(&mut self, row: usize, end: usize, own: usize, values: &Step, tokens: &Tokens) -> Range<usize> {
@@ -49,7 +49,7 @@ impl Sites {
 
     /// One of them.
     #[inline]
-    pub fn get(&self, number: usize) -> Site {
+    pub fn get(&self, number: usize) -> Placeholder {
         self.found[number]
     }
 
@@ -69,7 +69,7 @@ impl Sites {
             if let Some(column) = tokens.at_start(&all[start..end]) {
                 at = start + tokens.get(column).len();
                 if column > own {
-                    self.found.push(Site { at: start, column });
+                    self.found.push(Placeholder { at: start, column });
                 }
             }
         }
@@ -100,7 +100,7 @@ mod tests {
             let texts = TextColumn::new(array).unwrap();
             let values = Step::column(&texts);
             for (own, step) in [(0, 1), (0, 2), (1, 1), (1, 3), (0, 80), (2, 1)] {
-                let mut sites = Sites::default();
+                let mut sites = PlaceholderIndex::default();
                 for row in (0..array.len()).step_by(step) {
                     let numbers = sites.of(row, array.len(), own, &values, &tokens);
                     let (bytes, start, end) = values.place(row, &[]);

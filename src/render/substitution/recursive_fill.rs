@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use super::placeholder_index::Sites;
+use super::placeholder_index::PlaceholderIndex;
 use crate::error::Result;
 use crate::plan::{Seg, Unit};
 use crate::render::copying::Step;
@@ -22,7 +22,7 @@ pub const MANY: usize = 4096;
 const DEPTH: usize = 64;
 
 /// Fills rows, one after the other, and knows where the values of the last one stand among what was written.
-pub struct Nest<'a> {
+pub struct RecursiveFill<'a> {
     batch: &'a Batch<'a>,
     /// Where the rows end that are asked about.
     end: usize,
@@ -35,14 +35,14 @@ pub struct Nest<'a> {
 /// A column that some text or value brought in.
 struct Column<'a> {
     values: Step<'a>,
-    sites: Sites,
+    sites: PlaceholderIndex,
     /// The turn in which its value was written last, filled.
     turn: usize,
     /// Where that was.
     written: Range<usize>,
 }
 
-impl<'a> Nest<'a> {
+impl<'a> RecursiveFill<'a> {
     /// For rows of a batch up to `end`.
     pub fn new(batch: &'a Batch<'a>, end: usize) -> Self {
         let columns = (0..batch.columns.tokens.len()).map(|_| None).collect();
@@ -63,7 +63,7 @@ impl<'a> Nest<'a> {
         fragments: FragmentStores,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        if !unit.nests {
+        if !unit.fills_recursively {
             return Ok(false);
         }
         if self.row != Some(row) {
@@ -128,6 +128,6 @@ impl<'a> Column<'a> {
             Some(by) => Step::Lit(by.as_bytes(), 0, by.len()),
             None => Step::column(batch.texts(number)?),
         };
-        Ok(Box::new(Self { values, sites: Sites::default(), turn: 0, written: 0..0 }))
+        Ok(Box::new(Self { values, sites: PlaceholderIndex::default(), turn: 0, written: 0..0 }))
     }
 }

@@ -15,15 +15,15 @@ use crate::template::{Atom, Origin, Source, Text};
 pub type Traced = Vec<(Arc<str>, Origin)>;
 
 /// The columns whose values took part in placeholders.
-pub type Culprits = HashSet<Arc<str>>;
+pub type InvolvedColumns = HashSet<Arc<str>>;
 
-/// Fill a text in one row and keep the origin of every byte. `culprits` gets the column of every value that took part
+/// Fill a text in one row and keep the origin of every byte. `involved` gets the column of every value that took part
 /// in a placeholder.
 ///
 /// # Errors
 ///
 /// `RenderError` for a value without text.
-pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -> Result<Traced> {
+pub fn traced(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedColumns) -> Result<Traced> {
     let mut now = Traced::new();
     for atom in text.atoms.iter() {
         match atom {
@@ -36,7 +36,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -
             }
         }
     }
-    if text.fixed {
+    if text.is_final {
         now.retain(|(s, _)| !s.is_empty());
         return Ok(now);
     }
@@ -51,11 +51,19 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -
             if kind(&run[0]).0 {
                 next.extend_from_slice(run);
             } else {
-                put(run, &columns.tokens.placeholders(&flat(run)), text, batch, row, &mut Culprits::new(), &mut next)?;
+                put(
+                    run,
+                    &columns.tokens.placeholders(&flat(run)),
+                    text,
+                    batch,
+                    row,
+                    &mut InvolvedColumns::new(),
+                    &mut next,
+                )?;
             }
         }
         now = next;
-    } else if let Some(at_once) = at_once(&now, text, batch, row, culprits)? {
+    } else if let Some(at_once) = at_once(&now, text, batch, row, involved)? {
         now = at_once;
     } else {
         let mut whole = flat(&now);
@@ -65,7 +73,7 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -
                 whole.match_indices(columns.tokens.get(column)).map(|(at, _)| (at, column)).collect();
             if !found.is_empty() {
                 let mut next = Traced::new();
-                put(&now, &found, text, batch, row, culprits, &mut next)?;
+                put(&now, &found, text, batch, row, involved, &mut next)?;
                 now = next;
                 whole = flat(&now);
             }
@@ -77,17 +85,23 @@ pub fn traced(text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -
 
 /// All columns at once, if that is what one after the other gives: of tokens that can't share bytes none may form anew.
 /// One that forms while columns are filled in is of what stands there in the end, where it is seen.
-fn at_once(now: &Traced, text: &Text, batch: &Batch, row: usize, culprits: &mut Culprits) -> Result<Option<Traced>> {
+fn at_once(
+    now: &Traced,
+    text: &Text,
+    batch: &Batch,
+    row: usize,
+    involved: &mut InvolvedColumns,
+) -> Result<Option<Traced>> {
     let tokens = &batch.columns.tokens;
     if tokens.overlap() {
         return Ok(None);
     }
-    let (mut next, mut own) = (Traced::new(), Culprits::new());
+    let (mut next, mut own) = (Traced::new(), InvolvedColumns::new());
     put(now, &tokens.placeholders(&flat(now)), text, batch, row, &mut own, &mut next)?;
     if tokens.find(flat(&next).as_bytes(), 0).is_some() {
         return Ok(None);
     }
-    culprits.extend(own);
+    involved.extend(own);
     Ok(Some(next))
 }
 
@@ -102,7 +116,7 @@ fn put(
     unit: &Text,
     batch: &Batch,
     row: usize,
-    culprits: &mut Culprits,
+    involved: &mut InvolvedColumns,
     out: &mut Traced,
 ) -> Result<()> {
     let columns = batch.columns;
@@ -116,9 +130,9 @@ fn put(
         along.to(at, |s, origin, range| copy(s, origin, range, out));
         along.to(at + columns.tokens.get(column).len(), |_, origin, _| {
             if let (Source::Field | Source::Masked, Some(column)) = (origin.source, &origin.column)
-                && !culprits.contains(column)
+                && !involved.contains(column)
             {
-                culprits.insert(column.clone());
+                involved.insert(column.clone());
             }
         });
         let filled = match values.entry(column) {

@@ -1,4 +1,4 @@
-//! The core's renderer as a Python class. Conveniences (kept columns, streams, pickling) are Python's.
+//! A compiled configuration as a Python class. Conveniences (kept columns, streams, pickling) are Python's.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::Schema;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList};
 use pyo3_arrow::{PyArray, PyRecordBatch, PySchema, PyTable};
 
 use super::arrow::{Imported, batches, export, one_batch};
@@ -15,16 +15,17 @@ use super::detach::{detached, detached_rows};
 use super::errors::to_python;
 use super::guard::{caught, raise};
 use super::interpreter::Interpreter;
+use super::outcome::Outcome;
 use super::value;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};
-use crate::render;
+use crate::render::{self, CompiledConfig};
 use crate::value::Value;
 
 /// A compiled configuration.
 #[pyclass(frozen, module = "promptpress._core")]
-pub(super) struct Renderer {
-    pub(super) core: render::Renderer,
+pub(super) struct CompiledRenderer {
+    pub(super) core: CompiledConfig,
     /// The texts of the examples' foreign columns.
     examples: Option<Py<PyAny>>,
     /// The process that it was made in.
@@ -80,7 +81,7 @@ impl Drop for Work<'_> {
     }
 }
 
-impl Renderer {
+impl CompiledRenderer {
     fn work(&self) -> Work<'_> {
         self.at_work.fetch_add(1, Ordering::Relaxed);
         Work(&self.at_work)
@@ -100,29 +101,6 @@ fn labels(labels: Option<&Bound<'_, PyList>>) -> PyResult<Vec<Option<Value>>> {
     }
 }
 
-/// What rendering gave: (first row, rows, labels, turns, prompts, samples) of each piece.
-fn outcomes(py: Python<'_>, all: Vec<render::Outcome>) -> PyResult<Bound<'_, PyList>> {
-    let out = PyList::empty(py);
-    for one in all {
-        let optional = |array: Option<ArrayRef>| match array {
-            Some(array) => export(py, array),
-            None => Ok(py.None().into_bound(py)),
-        };
-        out.append(PyTuple::new(
-            py,
-            [
-                one.start.into_pyobject(py)?.into_any(),
-                one.rows.into_pyobject(py)?.into_any(),
-                optional(one.labels)?,
-                optional(one.turns)?,
-                export(py, one.prompts)?,
-                optional(one.samples)?,
-            ],
-        )?)?;
-    }
-    Ok(out)
-}
-
 /// A result of the core as Python's.
 fn raised<T>(py: Python<'_>, host: &Interpreter, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_python(py, &error, host.failure()))
@@ -133,7 +111,7 @@ fn plain<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
 }
 
 #[pymethods]
-impl Renderer {
+impl CompiledRenderer {
     /// Compile `settings`; `tokens(id)` gives a token's text or None, `lower` the texts of the examples' foreign columns.
     #[new]
     #[pyo3(signature = (settings, examples, tokens, lower))]
@@ -164,61 +142,61 @@ impl Renderer {
             Choice::Fixed(ids) => ids.len(),
             _ => examples.as_ref().map_or(0, RecordBatch::num_rows),
         };
-        let made = detached_rows(py, Some(&host), rows, || render::Renderer::new(config, examples.as_ref(), &host))?;
+        let made = detached_rows(py, Some(&host), rows, || CompiledConfig::new(config, examples.as_ref(), &host))?;
         let core = raised(py, &host, made)?;
         Ok(Self { core, examples: lower, process: std::process::id(), at_work: AtomicUsize::new(0) })
     }
 
-    /// Render a table's rows from `position` on: a list of (first row, rows, labels, prompts).
-    #[pyo3(signature = (samples, labels, position, whole, lower))]
-    fn render<'py>(
+    /// Render a table's rows from `position` on.
+    #[pyo3(signature = (samples, labels, position, single_chunk, lower))]
+    fn render(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         samples: Imported<PyTable>,
-        labels: Option<&Bound<'py, PyList>>,
+        labels: Option<&Bound<'_, PyList>>,
         position: &Position,
-        whole: bool,
+        single_chunk: bool,
         lower: Py<PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<Vec<Outcome>> {
         let host = self.host(lower);
         let samples = batches(samples);
         let labels = self::labels(labels)?;
-        let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.waiting());
+        let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.pending_examples());
         let _work = self.work();
         let rendered = detached_rows(py, Some(&host), rows, || -> Result<Vec<render::Outcome>> {
             let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (start, state) = &mut *position;
+            let (start, draws) = &mut *position;
             let mut out = Vec::new();
             for batch in &samples {
-                out.extend(self.core.render(batch, *start, &labels, state, whole, &host)?);
+                out.extend(render::render(&self.core, batch, *start, &labels, draws, single_chunk, &host)?);
                 *start += batch.num_rows();
             }
             Ok(out)
         })?;
-        outcomes(py, raised(py, &host, rendered)?)
+        Ok(raised(py, &host, rendered)?.into_iter().map(Outcome).collect())
     }
 
     /// The requests of turn `turn` of each conversation that has one: `replies` holds the replies before it.
-    fn turn<'py>(
+    fn turn(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         samples: Imported<PyTable>,
         turn: usize,
         replies: Imported<PyArray>,
         lower: Py<PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<Vec<Outcome>> {
         let host = self.host(lower);
         let samples = one_batch(py, samples)?;
         let (replies, _) = replies.0.into_inner();
         let _work = self.work();
-        let rendered = detached(py, Some(&host), || self.core.turn(&samples, turn, &replies, &host))?;
-        outcomes(py, raised(py, &host, rendered)?)
+        let rendered = detached(py, Some(&host), || render::render_turn(&self.core, &samples, turn, &replies, &host))?;
+        Ok(raised(py, &host, rendered)?.into_iter().map(Outcome).collect())
     }
 
     /// Whether this is a forked process's, and threads of its parent were at work with it when it forked: what they had
     /// locked stays so.
     #[getter]
-    fn left_behind(&self) -> bool {
+    fn orphaned_by_fork(&self) -> bool {
         self.at_work.load(Ordering::Relaxed) > 0 && self.process != std::process::id()
     }
 
@@ -241,7 +219,7 @@ impl Renderer {
         }
         let samples = batches(samples);
         let rows = samples.iter().map(RecordBatch::num_rows).sum();
-        let labels = plain(py, detached_rows(py, None, rows, || self.core.labels_of(&samples))?)?;
+        let labels = plain(py, detached_rows(py, None, rows, || render::labels_of(&self.core, &samples))?)?;
         let labels = labels.iter().map(|l| value::to_python(py, l.as_ref().unwrap_or(&Value::None)));
         Ok(Some(PyList::new(py, labels.collect::<PyResult<Vec<_>>>()?)?))
     }
@@ -303,7 +281,7 @@ impl Renderer {
     /// Fields of the label and prompt columns.
     fn output_fields<'py>(&self, py: Python<'py>, schema: Imported<PySchema>) -> PyResult<Bound<'py, PyAny>> {
         let schema = schema.0.into_inner();
-        let fields = caught(|| self.core.output_fields(&schema)).map_err(|panic| raise(&panic))?;
+        let fields = caught(|| render::output_fields(&self.core, &schema)).map_err(|panic| raise(&panic))?;
         let fields = plain(py, fields)?;
         PySchema::new(Arc::new(Schema::new(fields))).into_pyarrow(py)
     }
@@ -311,7 +289,7 @@ impl Renderer {
     /// The retriever's choice for `count` samples, list<int64>; None if the samples' own column says it.
     fn retrieve<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         let _work = self.work();
-        let chosen = detached(py, None, || self.core.pick(0, count, &mut None))?;
+        let chosen = detached(py, None, || self.core.choose_examples(0, count, &mut None))?;
         let Some(chosen) = plain(py, chosen)? else { return Ok(None) };
         let mut lists = ListBuilder::new(Int64Builder::new());
         for ids in chosen {
@@ -322,7 +300,8 @@ impl Renderer {
     }
 
     /// Spans of one request, as a record batch.
-    #[pyo3(signature = (samples, row, labels, label, lower))]
+    #[pyo3(signature = (samples, row, labels, label, turn, lower))]
+    #[allow(clippy::too_many_arguments, reason = "Python's arguments")]
     fn explain<'py>(
         &self,
         py: Python<'py>,
@@ -330,13 +309,14 @@ impl Renderer {
         row: usize,
         labels: Option<&Bound<'py, PyList>>,
         label: Option<&Bound<'py, PyAny>>,
+        turn: Option<usize>,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let host = self.host(lower);
         let samples = batches(samples);
         let (labels, label) = (self::labels(labels)?, label.map(value::from_python).transpose()?);
         let _work = self.work();
-        let explain = || self.core.explain(&samples, row, &labels, label.as_ref(), &host);
+        let explain = || render::explain(&self.core, &samples, row, &labels, label.as_ref(), turn, &host);
         let spans = detached(py, Some(&host), explain)?;
         let spans = raised(py, &host, spans)?;
         let ints =
@@ -368,7 +348,7 @@ impl Renderer {
         let host = self.host(lower);
         let samples = batches(samples);
         let _work = self.work();
-        let found = detached(py, Some(&host), || self.core.findings(&samples, &host))?;
+        let found = detached(py, Some(&host), || render::findings(&self.core, &samples, &host))?;
         let found = raised(py, &host, found)?;
         let strings = |of: fn(&render::Found) -> &str| {
             Arc::new(found.iter().map(|one| Some(of(one))).collect::<StringArray>()) as ArrayRef
@@ -395,7 +375,7 @@ impl Renderer {
         let host = self.host(lower);
         let (samples, labels) = (batches(samples), self::labels(labels)?);
         let _work = self.work();
-        let found = detached(py, Some(&host), || self.core.divergence(&samples, &labels, &host))?;
+        let found = detached(py, Some(&host), || render::divergence(&self.core, &samples, &labels, &host))?;
         let mut rows = Int64Builder::new();
         let mut columns = ListBuilder::new(StringBuilder::new());
         for one in raised(py, &host, found)? {

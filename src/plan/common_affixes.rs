@@ -4,7 +4,7 @@ use super::segment::{Op, Program};
 
 /// Texts of one row, taken apart.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Alike {
+pub struct CommonAffixes {
     /// How all of them begin; literals are the first program's.
     pub first: Vec<Op>,
     /// What is each text's own; literals are its own program's.
@@ -17,7 +17,7 @@ pub struct Alike {
 /// putting one together.
 const WORTH: usize = 2;
 
-impl Alike {
+impl CommonAffixes {
     /// Take the texts of some programs apart.
     pub fn new(programs: &[&Program]) -> Self {
         let mut own: Vec<Vec<Op>> = programs.iter().map(|program| program.ops.clone()).collect();
@@ -120,7 +120,7 @@ mod tests {
         let program = |text: &&str| Program::new(&[Piece::new(Text::lit(*text, Origin::default()))], &columns);
         let programs: Vec<Program> = texts.iter().map(program).collect();
         let programs: Vec<&Program> = programs.iter().collect();
-        let alike = Alike::new(&programs);
+        let alike = CommonAffixes::new(&programs);
         let own = programs.iter().zip(&alike.own).map(|(program, ops)| shown(program, ops)).collect();
         (shown(programs[0], &alike.first), own, shown(programs[0], &alike.last))
     }

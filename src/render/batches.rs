@@ -1,0 +1,205 @@
+//! Rendering a batch: in slices, and conversations by the turns that they ask for.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
+
+use super::bound::BoundConfig;
+use super::compiled::CompiledConfig;
+use super::conversations::{Conversations, Replies, chat_requests, turn_requests};
+use super::fragments::{FragmentStore, FragmentStores};
+use super::input::{Batch, Host};
+use super::media::MediaParts;
+use super::messages::{MessageType, SliceCache};
+use super::outcomes::{Outcome, OutcomeSink, Rows};
+use super::row_plans::RowPlans;
+use crate::error::{Code, Error, Result};
+use crate::plan::{Columns, Draws, InferMode, Plans};
+use crate::template::Template;
+use crate::threads;
+use crate::value::Value;
+
+/// Rows that are rendered between two looks at signals, and that one output chunk holds at most.
+const SLICE_ROWS: usize = 65_536;
+
+/// Render a batch whose first row is row `start` of the samples.
+///
+/// Output comes in slices, each within the limits of its string layout; `single_chunk` asks for a single one.
+///
+/// # Errors
+///
+/// `RenderError` with the row (counted from the first batch) and the column.
+pub fn render(
+    compiled: &CompiledConfig,
+    batch: &RecordBatch,
+    start: usize,
+    labels: &[Option<Value>],
+    draws: &mut Option<Draws>,
+    single_chunk: bool,
+    host: &dyn Host,
+) -> Result<Vec<Outcome>> {
+    let bound = BoundConfig::new(compiled, &batch.schema())?;
+    let message_type = bound.message_type()?;
+    let rows = batch.num_rows();
+    let step = if single_chunk { rows.max(1) } else { (SLICE_ROWS / labels.len().max(1)).max(1) };
+    if matches!(compiled.config.main(), Template::Turns(_)) && rows > step {
+        return bound.side_by_side(batch, start, step, message_type.as_ref(), host);
+    }
+    let (mut out, cache) = (Vec::new(), SliceCache::default());
+    let message_type = message_type.as_ref();
+    let mut sink = OutcomeSink { message_type, labels, single_chunk, cache: &cache, out: &mut out };
+    let mut at = 0;
+    while at < rows || sink.out.is_empty() {
+        host.check()?;
+        let count = step.min(rows - at);
+        let first = start + at;
+        bound.slice(&batch.slice(at, count), first, draws, host, &mut sink).map_err(|e| e.shifted(first))?;
+        at += count.max(1);
+    }
+    Ok(out)
+}
+
+/// The requests of turn `turn` of each conversation that has one, after the replies before it: one list a sample.
+///
+/// # Errors
+///
+/// As [`render`]; `TemplateError` where samples are no conversations.
+pub fn render_turn(
+    compiled: &CompiledConfig,
+    batch: &RecordBatch,
+    turn: usize,
+    replies: &ArrayRef,
+    host: &dyn Host,
+) -> Result<Vec<Outcome>> {
+    let bound = BoundConfig::new(compiled, &batch.schema())?;
+    let message_type = bound.message_type()?;
+    let (mut out, cache) = (Vec::new(), SliceCache::default());
+    let message_type = message_type.as_ref();
+    let mut sink = OutcomeSink { message_type, labels: &[None], single_chunk: false, cache: &cache, out: &mut out };
+    let Some(conversations) = conversations(compiled, batch, 0, Some(Replies { turn, lists: replies }), host)? else {
+        let message = "replies need a MultiTurnPromptTemplate or a ChatInferencer";
+        return Err(Error::template(Code::UnsupportedMode, "prompt_template", message));
+    };
+    bound.emit_conversations(conversations, 0, &mut sink, host)?;
+    Ok(out)
+}
+
+/// The requests of a batch's conversations; None where samples are none.
+///
+/// # Errors
+///
+/// `RenderError` for columns that make no conversations, and for whatever a plan refuses.
+pub(super) fn conversations(
+    compiled: &CompiledConfig,
+    batch: &RecordBatch,
+    start: usize,
+    replies: Option<Replies>,
+    host: &dyn Host,
+) -> Result<Option<Conversations>> {
+    let config = &compiled.config;
+    match config.main() {
+        Template::Turns(turns) => turn_requests(turns, config, batch, start, replies, host).map(Some),
+        Template::Chat(chat) => chat_requests(chat, config, batch, start, replies, host).map(Some),
+        _ => Ok(None),
+    }
+}
+
+impl BoundConfig<'_> {
+    /// [`render`] of conversations, as many slices at a time as there are threads: what each asks for is found out one
+    /// conversation after the other, which would leave the others idle.
+    fn side_by_side(
+        &self,
+        batch: &RecordBatch,
+        start: usize,
+        step: usize,
+        message_type: Option<&MessageType>,
+        host: &dyn Host,
+    ) -> Result<Vec<Outcome>> {
+        let starts: Vec<usize> = (0..batch.num_rows()).step_by(step).collect();
+        let mut out = Vec::new();
+        for group in starts.chunks(rayon::current_num_threads().max(1)) {
+            host.check()?;
+            let render = |at: usize| {
+                let (slice, first) = (batch.slice(at, step.min(batch.num_rows() - at)), start + at);
+                let (mut own, cache) = (Vec::new(), SliceCache::default());
+                let mut sink =
+                    OutcomeSink { message_type, labels: &[None], single_chunk: false, cache: &cache, out: &mut own };
+                self.slice(&slice, first, &mut None, host, &mut sink).map_err(|e| e.shifted(first))?;
+                Ok(own)
+            };
+            for own in threads::map(group.to_vec(), render) {
+                out.extend(own?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Render the requests of conversations.
+    pub(super) fn emit_conversations(
+        &self,
+        conversations: Conversations,
+        start: usize,
+        sink: &mut OutcomeSink,
+        host: &dyn Host,
+    ) -> Result<()> {
+        let Conversations { samples, turns, each, plans, shown, fragments, .. } = conversations;
+        let none = Columns::new([], None, self.compiled.config.substitution)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(samples.len()));
+        let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
+            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
+        let rows = Rows {
+            batch: &empty,
+            values: &Batch::new(&none, &empty, host),
+            plans: &Plans { all: plans, labels: 1, each: Some(each) },
+            shown: &shown,
+            fragments: FragmentStores { renderer: &FragmentStore::default(), batch: &fragments },
+            start,
+            media: None,
+            samples: Some(samples),
+            turns: (self.compiled.config.infer_mode != InferMode::Whole).then_some(turns),
+        };
+        self.emit(&rows, sink)
+    }
+
+    /// Render rows of a batch, of which the first is row `start` of the samples.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` with the row (counted from the slice's first) and the column.
+    pub(super) fn slice(
+        &self,
+        batch: &RecordBatch,
+        start: usize,
+        draws: &mut Option<Draws>,
+        host: &dyn Host,
+        sink: &mut OutcomeSink,
+    ) -> Result<()> {
+        if let Some(conversations) = conversations(self.compiled, batch, start, None, host)? {
+            return self.emit_conversations(conversations, start, sink, host);
+        }
+        let values = Batch::new(self.columns(), batch, host);
+        let RowPlans { plans, shown, contents } = self.plans(batch, start, sink.labels, draws, host)?;
+        let none = FragmentStore::default();
+        let renderer = match &plans.each {
+            Some(_) => self.example_fragments(host)?,
+            None => &none,
+        };
+        let media = match self.compiled.config.main() {
+            Template::Media(template) => Some(MediaParts::new(&self.compiled.config, template, batch, &values, None)?),
+            _ => None,
+        };
+        let rows = Rows {
+            batch,
+            values: &values,
+            plans: &plans,
+            shown: &shown,
+            fragments: FragmentStores { renderer, batch: &contents },
+            start,
+            media: media.as_ref(),
+            samples: None,
+            turns: None,
+        };
+        self.emit(&rows, sink)
+    }
+}

@@ -1,0 +1,47 @@
+//! What the fragments of conversations were rendered from, for those who ask where each byte comes from.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+
+use crate::error::Result;
+use crate::plan::Columns;
+use crate::render::input::{Batch, Host};
+use crate::render::substitution::{InvolvedColumns, Traced, traced};
+use crate::template::{Atom, Text};
+
+/// A table and the texts that each of its rows was rendered by.
+pub struct FragmentOrigins {
+    pub(super) table: RecordBatch,
+    pub(super) columns: Columns,
+    pub(super) texts: Vec<Text>,
+    /// Whether each text of a row is a fragment of its own; else a row is one, and the texts are its parts.
+    pub(super) is_apart: bool,
+}
+
+impl FragmentOrigins {
+    /// A fragment's part, each byte with its origin; nothing of fragments that no row gave.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text.
+    pub fn traced(&self, fragment: u32, part: u32, involved: &mut InvolvedColumns, host: &dyn Host) -> Result<Traced> {
+        let each = self.texts.len().max(1);
+        let fragment = fragment as usize;
+        let (row, text) = if self.is_apart { (fragment / each, fragment % each) } else { (fragment, part as usize) };
+        let Some(text) = self.texts.get(text).filter(|_| row < self.table.num_rows()) else { return Ok(Traced::new()) };
+        let row = self.table.slice(row, 1);
+        let mut out = traced(text, &Batch::new(&self.columns, &row, host), 0, involved)?;
+        // Whoever speaks the literals around a field speaks the field.
+        let speaker = text.speaker().cloned();
+        for (_, origin) in &mut out {
+            origin.role = origin.role.take().or_else(|| speaker.clone());
+        }
+        Ok(out)
+    }
+}
+
+/// The text of a column as it is.
+pub(super) fn field(name: &str) -> Text {
+    Text::of(vec![Atom::Field(Arc::from(name))]).finalized()
+}

@@ -1,0 +1,129 @@
+//! The labels of ppl: what they are for some samples, and as a column.
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+
+use super::bound::BoundConfig;
+use super::compiled::CompiledConfig;
+use super::input::{is_row_numbers, readable};
+use super::messages::SliceCache;
+use super::values::{build, distinct, string_type, type_of};
+use crate::error::{Code, Error, Result};
+use crate::plan::{Labels, Mode};
+use crate::pytext::float_text;
+use crate::value::Value;
+
+/// A label as the label column shows it where labels have no common type.
+pub(super) fn label_text(label: &Value) -> String {
+    match label {
+        Value::Float(f) => float_text(*f),
+        other => other.python_str(),
+    }
+}
+
+/// The labels of ppl for these samples; `[None]` for gen.
+///
+/// # Errors
+///
+/// `RenderError` if they are a column's values and the samples lack it.
+pub fn labels_of(compiled: &CompiledConfig, samples: &[RecordBatch]) -> Result<Vec<Option<Value>>> {
+    Ok(match &compiled.labels {
+        Labels::None => vec![None],
+        Labels::Given(labels) => labels.iter().cloned().map(Some).collect(),
+        Labels::Column(column) => {
+            let arrays = samples
+                .iter()
+                .map(|batch| {
+                    batch.column_by_name(column).cloned().ok_or_else(|| {
+                        Error::render(
+                            Code::MissingColumn,
+                            "the labels are this column's values, and the table lacks it; give labels=",
+                        )
+                        .in_column(column)
+                    })
+                })
+                .collect::<Result<Vec<ArrayRef>>>()?;
+            for (batch, array) in samples.iter().zip(&arrays) {
+                readable(
+                    batch
+                        .schema_ref()
+                        .field_with_name(column)
+                        .map_err(|e| Error::render(Code::InternalError, e.to_string()))?,
+                    array,
+                )?;
+            }
+            distinct(&arrays).into_iter().map(Some).collect()
+        }
+    })
+}
+
+impl BoundConfig<'_> {
+    pub(super) fn label_array(
+        &self,
+        labels: &[Option<Value>],
+        rows: usize,
+        shared: &SliceCache,
+    ) -> Result<Option<ArrayRef>> {
+        if self.compiled.config.mode == Mode::Gen {
+            return Ok(None);
+        }
+        let requests = rows * labels.len();
+        if let Some(known) = shared.labels.borrow().as_ref().filter(|known| known.len() >= requests) {
+            return Ok(Some(known.slice(0, requests)));
+        }
+        let data_type = self.label_type()?;
+        let given: Vec<Value> = labels.iter().map(|l| l.clone().unwrap_or_default()).collect();
+        let refs: Vec<&Value> = given.iter().collect();
+        let one = build(&refs, &data_type).or_else(|_| {
+            // No common type: the labels' texts.
+            let texts: Vec<Value> = given.iter().map(|label| label_text(label).as_str().into()).collect();
+            build(&texts.iter().collect::<Vec<_>>(), &data_type)
+        })?;
+        let index = arrow_array::UInt32Array::from((0..given.len() as u32).collect::<Vec<_>>().repeat(rows));
+        let all = arrow_select::take::take(&one, &index, None)
+            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
+        shared.labels.replace(Some(all.clone()));
+        Ok(Some(all))
+    }
+
+    pub(super) fn label_type(&self) -> Result<DataType> {
+        let text = string_type(self.compiled.config.layout);
+        Ok(match &self.compiled.labels {
+            Labels::None => DataType::Null,
+            Labels::Given(labels) => match type_of(labels, self.compiled.config.layout) {
+                Some(DataType::Null) | None => text,
+                Some(own) => own,
+            },
+            Labels::Column(column) => {
+                let field = self.binding.schema.field_with_name(column).map_err(|_| {
+                    Error::render(
+                        Code::MissingColumn,
+                        "the labels are this column's values, and the table lacks it; give labels=",
+                    )
+                    .in_column(column)
+                })?;
+                if is_row_numbers(field) {
+                    return Ok(text);
+                }
+                let values = match field.data_type() {
+                    DataType::Dictionary(_, values) => values,
+                    DataType::RunEndEncoded(_, values) => values.data_type(),
+                    own => own,
+                };
+                match values {
+                    nested if nested.is_nested() => {
+                        let message =
+                            format!("its values would be the labels, which can't be of type {nested}; give labels=");
+                        return Err(Error::render(Code::WrongColumnType, message).in_column(column));
+                    }
+                    DataType::Boolean => DataType::Boolean,
+                    // What a sign leaves no place for is a label too.
+                    DataType::UInt64 => DataType::UInt64,
+                    t if t.is_integer() => DataType::Int64,
+                    t if t.is_floating() => DataType::Float64,
+                    _ => text,
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! One request, each byte with its origin.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
+
+use super::batches::conversations;
+use super::bound::BoundConfig;
+use super::conversations::{Conversations, Replies};
+use super::input::{Batch, Host, readable};
+use super::media::MediaParts;
+use super::substitution::{InvolvedColumns, Traced, traced};
+use super::values::value_at;
+use crate::error::{Code, Error, Result};
+use crate::plan::{Choice, Columns, ExampleForm, Mode, build_request, leave_opened, messages_of};
+use crate::role::{Join, Message, Piece, Request, Slot};
+use crate::template::{Atom, Media, Origin, RawItem, Source, Template, Text};
+use crate::value::Value;
+
+/// What one message says, each byte with its origin.
+pub(super) enum TracedMessage {
+    /// A text.
+    Text(Traced),
+    /// Parts, one after the other.
+    Parts(Vec<Traced>),
+}
+
+impl BoundConfig<'_> {
+    /// The examples of row `row` of a batch, which is the sample at `position`, as the retriever names them.
+    pub(super) fn example_ids(&self, batch: &RecordBatch, row: usize, position: usize) -> Result<Vec<i64>> {
+        match &self.compiled.config.retriever.choice {
+            Choice::Column(_) => {
+                let examples = self.row_examples(&batch.slice(row, 1), 0, &mut None)?;
+                Ok(examples.of(0).iter().map(|id| i64::from(*id)).collect())
+            }
+            // Draws go on from one sample to the next.
+            Choice::Random { .. } => Ok(self
+                .compiled
+                .choose_examples(0, position + 1, &mut None)?
+                .unwrap_or_default()
+                .pop()
+                .unwrap_or_default()),
+            _ => {
+                Ok(self.compiled.choose_examples(position, 1, &mut None)?.unwrap_or_default().pop().unwrap_or_default())
+            }
+        }
+    }
+
+    /// The texts of one row's request, one a message, each byte with its origin.
+    pub(super) fn traced_sample(
+        &self,
+        row: &RecordBatch,
+        ids: &[i64],
+        label: Option<&Value>,
+        involved: &mut InvolvedColumns,
+        host: &dyn Host,
+    ) -> Result<Vec<TracedMessage>> {
+        let mut examples: Vec<ExampleForm> = Vec::with_capacity(ids.len());
+        for (slot, id) in ids.iter().enumerate() {
+            examples.push(self.compiled.concrete(*id, slot as u32, involved, host)?);
+        }
+        self.separators(&examples, involved);
+        let batch = Batch::new(self.columns(), row, host);
+        let bodies = self.bodies(row, host)?;
+        let body = bodies.and_then(|bodies| self.compiled.body(*bodies.first()?));
+        let request = build_request(&self.compiled.config, body.or(label), &examples)?;
+        self.traced_request(request, row, &batch, involved)
+    }
+
+    /// The texts of one turn's request of a conversation: the first that is asked for where none is named. None where the
+    /// turn isn't asked for.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for whatever rendering the row refuses.
+    pub(super) fn traced_turn(
+        &self,
+        row: &RecordBatch,
+        turn: Option<usize>,
+        replies: Option<Replies>,
+        involved: &mut InvolvedColumns,
+        host: &dyn Host,
+    ) -> Result<Option<Vec<TracedMessage>>> {
+        let config = &self.compiled.config;
+        let Some(all) = conversations(self.compiled, row, 0, replies, host)? else { return Ok(None) };
+        let mut turns = all.turns.values().iter();
+        let Some(at) = turns.position(|own| turn.is_none_or(|turn| *own == turn as i64)) else { return Ok(None) };
+        let request = all.plans[all.each[at] as usize].request.clone();
+        let request = with_fragments(request, &all, at, involved, host)?;
+        let none = Columns::new([], None, config.substitution)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(1));
+        let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
+            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
+        self.traced_request(request, row, &Batch::new(&none, &empty, host), involved).map(Some)
+    }
+
+    /// The texts of a request, one a message.
+    fn traced_request(
+        &self,
+        request: Request,
+        row: &RecordBatch,
+        batch: &Batch,
+        involved: &mut InvolvedColumns,
+    ) -> Result<Vec<TracedMessage>> {
+        let messages = match request {
+            Request::Text(pieces) => return Ok(vec![TracedMessage::Text(traced_pieces(&pieces, batch, involved)?)]),
+            // Each part is an item of the list.
+            Request::Parts(media) => {
+                let parts = media.iter().map(|media| self.traced_parts(media, row, batch));
+                let parts = parts.collect::<Result<Vec<_>>>()?.concat();
+                return Ok(parts.into_iter().map(TracedMessage::Text).collect());
+            }
+            Request::List(messages) => messages,
+        };
+        self.known_messages(messages, row)?
+            .iter()
+            .map(|message| self.traced_message(message, row, batch, involved))
+            .collect()
+    }
+
+    /// Messages with those that columns bring in their place.
+    fn known_messages(&self, messages: Vec<Message>, row: &RecordBatch) -> Result<Vec<Message>> {
+        if !messages.iter().any(|message| matches!(message, Message::Expand { .. })) {
+            return Ok(messages);
+        }
+        let mut all = Vec::with_capacity(messages.len());
+        for message in messages {
+            match message {
+                Message::Expand { column } => all.extend(expanded(row, &column)?),
+                other => all.push(other),
+            }
+        }
+        match leave_opened(&self.compiled.config, all)? {
+            Request::List(messages) => Ok(messages),
+            Request::Text(_) | Request::Parts(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn traced_message(
+        &self,
+        message: &Message,
+        row: &RecordBatch,
+        batch: &Batch,
+        involved: &mut InvolvedColumns,
+    ) -> Result<TracedMessage> {
+        if let Message::Dict(keys) = message {
+            let media =
+                keys.iter().find_map(|(_, slot)| if let Slot::Parts(media) = slot { Some(media) } else { None });
+            if let Some(media) = media {
+                return self.traced_parts(media, row, batch).map(TracedMessage::Parts);
+            }
+        }
+        traced_pieces(message.text().unwrap_or_default(), batch, involved).map(TracedMessage::Text)
+    }
+
+    /// The parts that a row shows in the place of a `prompt_mm`, each byte with its origin.
+    fn traced_parts(&self, media: &Arc<Media>, row: &RecordBatch, batch: &Batch) -> Result<Vec<Traced>> {
+        let Template::Media(template) = self.compiled.config.main() else { return Ok(Vec::new()) };
+        let shown = MediaParts::new(&self.compiled.config, template, row, batch, None)?;
+        shown.traced(0, shown.number(media), batch)
+    }
+
+    /// The columns of examples' values that hold, or complete, a separator token, which generation removes.
+    fn separators(&self, examples: &[ExampleForm], involved: &mut InvolvedColumns) {
+        let Template::Prompt(prompt) = self.compiled.config.main() else { return };
+        let removes = self.compiled.config.mode == Mode::Gen && self.compiled.config.dialect.removes_separator();
+        let Some(token) = prompt.sep_token.as_deref().filter(|token| removes && !token.is_empty()) else { return };
+        for text in examples.iter().flat_map(ExampleForm::parts) {
+            let found: Vec<usize> = text.literal().match_indices(token).map(|(at, _)| at).collect();
+            let mut at = 0;
+            for atom in text.atoms.iter() {
+                let Atom::Lit(s, origin) = atom else { continue };
+                let next = found.partition_point(|start| start + token.len() <= at);
+                at += s.len();
+                if let (Source::Field, Some(column), Some(start)) = (origin.source, &origin.column, found.get(next))
+                    && *start < at
+                {
+                    involved.insert(column.clone());
+                }
+            }
+        }
+    }
+}
+
+/// A request of a conversation with the texts of the fragments that it shows.
+fn with_fragments(
+    request: Request,
+    all: &Conversations,
+    at: usize,
+    involved: &mut InvolvedColumns,
+    host: &dyn Host,
+) -> Result<Request> {
+    let shown = all.shown.of(at);
+    let mut fill = |pieces: Vec<Piece>| -> Result<Vec<Piece>> {
+        let filled = |piece: Piece| -> Result<Piece> {
+            let mut atoms = Vec::with_capacity(piece.text.atoms.len());
+            for atom in piece.text.atoms.iter() {
+                match atom {
+                    Atom::Fragment(place) => {
+                        let own = all.origins.traced(shown[place.slot as usize], place.part, involved, host)?;
+                        atoms.extend(own.into_iter().map(|(text, origin)| Atom::Lit(text, origin)));
+                    }
+                    other => atoms.push(other.clone()),
+                }
+            }
+            Ok(Piece { text: Text { atoms: Arc::new(atoms), ..piece.text }, ..piece })
+        };
+        pieces.into_iter().map(filled).collect()
+    };
+    Ok(match request {
+        Request::Text(pieces) => Request::Text(fill(pieces)?),
+        Request::List(messages) => {
+            Request::List(messages.into_iter().map(|message| message.try_map_texts(&mut fill)).collect::<Result<_>>()?)
+        }
+        parts @ Request::Parts(_) => parts,
+    })
+}
+
+/// The messages of a list column's cell.
+fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
+    let Some((at, field)) = row.schema_ref().column_with_name(column) else { return Ok(Vec::new()) };
+    let array = row.column(at);
+    readable(field, array)?;
+    let mut out = Vec::new();
+    for item in messages_of(&value_at(array, 0), column) {
+        if let RawItem::Message(turn) = item {
+            out.push(Message::of_keys(turn.keys, true));
+        }
+    }
+    Ok(out)
+}
+
+fn traced_pieces(pieces: &[Piece], batch: &Batch, involved: &mut InvolvedColumns) -> Result<Traced> {
+    let mut out = Traced::new();
+    for piece in pieces {
+        let own = traced(&piece.text, batch, 0, involved)?;
+        // Whoever speaks the literals around a field speaks the field.
+        let role = piece.text.speaker().cloned();
+        if piece.join == Join::Line && !own.is_empty() {
+            out.push(("\n".into(), Origin { source: Source::Separator, ..Origin::default() }));
+        }
+        out.extend(own.into_iter().map(|(s, origin)| {
+            let role = origin.role.clone().or_else(|| role.clone());
+            (s, Origin { role, ..origin })
+        }));
+    }
+    Ok(out)
+}
