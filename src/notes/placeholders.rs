@@ -8,6 +8,7 @@ use super::subject::Subject;
 use super::texts::{Filling, TemplateText, names, template_texts};
 use crate::near::near;
 use crate::plan::{Choice, Mode, Substitution};
+use crate::template::keys;
 use crate::template::{Form, RawItem, Shape, Source, Template, key_path};
 use crate::value::Value;
 
@@ -131,7 +132,7 @@ fn in_text(
                 out.push(unfilled(text, name, why, "rename the column, or leave it out"));
             }
             Filling::Pair => out.extend(unknown(text, &found, &PAIR_FIELDS)),
-            Filling::Stretch(own) if name == *own || known && !subject.has("content") => {}
+            Filling::Stretch(own) if name == *own || known && !subject.has(keys::CONTENT) => {}
             Filling::Stretch(own) if known => {
                 let why = format!("with a column 'content' only '{{{own}}}' is filled in here");
                 out.push(unfilled(text, name, &why, "put it into the tagged text of 'content'"));

@@ -7,6 +7,7 @@ use super::texts::messages_path;
 use crate::near::near;
 use crate::plan::Mode;
 use crate::role::MetaTemplate;
+use crate::template::keys;
 use crate::template::{Dialogue, Entry, Item, MEDIA_KEY, RawItem, Template, Turn};
 use crate::value::Value;
 
@@ -37,7 +38,7 @@ fn in_dialogue(subject: &Subject, dialogue: &Dialogue, generation: bool, replies
     for (section, items) in sections(dialogue) {
         for (n, item) in items.iter().enumerate() {
             let Item::Turn(turn) = item else { continue };
-            if turn.get("section").is_some() || !is_silent(subject, turn) {
+            if turn.get(keys::SECTION).is_some() || !is_silent(subject, turn) {
                 continue;
             }
             let follows =
@@ -47,11 +48,11 @@ fn in_dialogue(subject: &Subject, dialogue: &Dialogue, generation: bool, replies
             if generates(subject, turn) && (replies || (generation && last)) {
                 continue;
             }
-            let role = turn.constant("role").map_or_else(String::new, |role| format!(" of {role}"));
+            let role = turn.constant(keys::ROLE).map_or_else(String::new, |role| format!(" of {role}"));
             let message = format!("the turn{role} has no text");
             let remedy = "give it a prompt, or leave the turn out".to_owned();
             // An empty prompt that is written down may well be meant: some shipped configurations begin with one.
-            let note = if turn.get("prompt").is_some() { Note::info } else { Note::warning };
+            let note = if turn.get(keys::PROMPT).is_some() { Note::info } else { Note::warning };
             out.push(note("turn_without_text", &turn.place, message, remedy));
         }
     }
@@ -59,7 +60,7 @@ fn in_dialogue(subject: &Subject, dialogue: &Dialogue, generation: bool, replies
 
 /// Whether a turn, with what its role says by default, has no text; where a key is misspelt, that is said already.
 fn is_silent(subject: &Subject, turn: &Turn) -> bool {
-    let own = match turn.get("prompt") {
+    let own = match turn.get(keys::PROMPT) {
         Some(Entry::Text(text)) => !text.is_empty(),
         Some(_) => true,
         None => {
@@ -71,26 +72,26 @@ fn is_silent(subject: &Subject, turn: &Turn) -> bool {
         return false;
     }
     // A dataset's empty prompt wins over the meta template's.
-    let default = turn.get("prompt").is_none().then(|| role(subject, turn)?.constant("prompt")).flatten();
+    let default = turn.get(keys::PROMPT).is_none().then(|| role(subject, turn)?.constant(keys::PROMPT)).flatten();
     default.is_none_or(|text| !text.truthy())
 }
 
 /// Whether a key of a turn that nothing reads is likely meant as its prompt: misspelt, or what others call it.
 pub(super) fn stands_for_prompt(key: &str) -> bool {
-    ["content", "text", "value"].contains(&key) || near(key, ["prompt"]).is_some()
+    [keys::CONTENT, "text", "value"].contains(&key) || near(key, [keys::PROMPT]).is_some()
 }
 
 /// The meta template's role for a turn.
 fn role<'a>(subject: &'a Subject, turn: &Turn) -> Option<&'a Turn> {
     let Some(MetaTemplate::Rounds(rounds)) = &subject.config.meta else { return None };
     let at = |key: &str| rounds.role(turn.constant(key)?);
-    Some(&rounds.roles[at("role").or_else(|| at("fallback_role"))?].1)
+    Some(&rounds.roles[at(keys::ROLE).or_else(|| at(keys::FALLBACK_ROLE))?].1)
 }
 
 fn generates(subject: &Subject, turn: &Turn) -> bool {
-    let says = |turn: &Turn| turn.constant("generate").is_some_and(Value::truthy);
+    let says = |turn: &Turn| turn.constant(keys::GENERATE).is_some_and(Value::truthy);
     // Without a meta template, and with one that leaves it to the model, the name tells.
-    let named = turn.constant("role").and_then(Value::as_str).is_some_and(|role| MODEL_ROLES.contains(&role));
+    let named = turn.constant(keys::ROLE).and_then(Value::as_str).is_some_and(|role| MODEL_ROLES.contains(&role));
     named || says(turn) || role(subject, turn).is_some_and(says)
 }
 
@@ -104,14 +105,14 @@ fn in_message(item: &RawItem, place: &str, token: Option<&str>, out: &mut Vec<No
             out.push(Note::warning("dropped_text", place, message, remedy));
         }
         RawItem::Message(turn) => {
-            let empty = match turn.get("content") {
+            let empty = match turn.get(keys::CONTENT) {
                 Some(Entry::Text(text)) => text.is_empty(),
                 Some(Entry::Const(value)) => !value.truthy(),
                 _ => false,
             };
             // A message that calls tools may have no text.
             if empty && turn.keys.len() == 2 {
-                let role = turn.constant("role").map_or_else(String::new, |role| format!(" of {role}"));
+                let role = turn.constant(keys::ROLE).map_or_else(String::new, |role| format!(" of {role}"));
                 let message = format!("the message{role} has no text");
                 let remedy = "give it a content, or leave the message out".to_owned();
                 out.push(Note::info("turn_without_text", place, message, remedy));

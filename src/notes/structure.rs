@@ -5,6 +5,7 @@ use super::subject::Subject;
 use crate::near::near;
 use crate::plan::{Choice, Mode};
 use crate::role::MetaTemplate;
+use crate::template::keys;
 use crate::template::{Body, PROMPT_KEYS, PromptTemplate, RAW_KEYS, SECTIONS, Shape, Template, key_path};
 use crate::value::Value;
 
@@ -84,7 +85,7 @@ fn role_names(subject: &Subject, names: &[&str], path: &str, out: &mut Vec<Note>
 pub(super) fn in_labels(items: &[(Value, Body)], path: &str, bare: bool, generation: bool, out: &mut Vec<Note>) {
     let names: Vec<&str> = items.iter().filter_map(|(label, _)| label.as_str()).collect();
     let dialogue = "a turn stands in a list: {\"round\": [{\"role\": ..., \"prompt\": ...}]}";
-    if names.contains(&"role") && ["prompt", "content"].iter().any(|key| names.contains(key)) {
+    if names.contains(&keys::ROLE) && [keys::PROMPT, keys::CONTENT].iter().any(|key| names.contains(key)) {
         let shown = listed(names.iter().copied());
         let message = format!("{shown}: labels here, and no turn's keys; a dict with other keys is a label map");
         out.push(Note::warning("label_like_key", path, message, dialogue.to_owned()));
@@ -118,7 +119,9 @@ pub(super) fn in_labels(items: &[(Value, Body)], path: &str, bare: bool, generat
             let case = name.eq_ignore_ascii_case(meant);
             let beside = items.iter().any(|(other, _)| other.as_str().is_some_and(|other| SECTIONS.contains(&other)));
             (format!("did you mean '{meant}'?"), broken || alone || case || beside)
-        } else if alone && (["prompt", "content", "text"].contains(&name) || near(name, ["prompt"]).is_some()) {
+        } else if alone
+            && ([keys::PROMPT, keys::CONTENT, "text"].contains(&name) || near(name, [keys::PROMPT]).is_some())
+        {
             ("write its text as the template itself, or a dialogue's round of turns".to_owned(), true)
         } else {
             continue;

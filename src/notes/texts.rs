@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::dialogues::sections;
+use crate::template::keys;
 use crate::template::{
     Body, Dialogue, Entry, Form, Item, MediaTemplate, Modality, PromptTemplate, RawItem, RawTemplate, Shape, Template,
     key_path,
@@ -121,7 +122,7 @@ fn of_raw<'a>(raw: &'a RawTemplate, path: &str, out: &mut Vec<TemplateText<'a>>)
     for (n, item) in raw.items.iter().enumerate() {
         let RawItem::Message(turn) = item else { continue };
         let place = format!("{path}[{n}].content");
-        match turn.get("content") {
+        match turn.get(keys::CONTENT) {
             Some(Entry::Text(text)) => {
                 out.push(TemplateText { place, text: text.literal().into(), filling: Filling::Columns });
             }

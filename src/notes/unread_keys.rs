@@ -10,6 +10,7 @@ use crate::near::near;
 use crate::output::Parser;
 use crate::plan::{Choice, READER_KEYS};
 use crate::role::{META_KEYS, MetaTemplate, ROLE_KEYS};
+use crate::template::keys;
 use crate::template::{MEDIA_KEY, Modality, RawItem, SECTIONS, Shape, TURN_KEYS, Template, key_path};
 use crate::value::Value;
 
@@ -75,7 +76,7 @@ fn in_template(subject: &Subject, template: &Template, value: &Value, path: &str
     }
     let media = matches!(template, Template::Media(_)) || subject.config.dialect.speaks_parts();
     for turn in turns(template) {
-        if turn.get("section").is_some() {
+        if turn.get(keys::SECTION).is_some() {
             continue;
         }
         let mut known = TURN_KEYS.to_vec();
@@ -128,16 +129,16 @@ fn in_keys<'a>(
     all: bool,
     out: &mut Vec<Note>,
 ) {
-    let speaks = known.contains(&"prompt") && !keys.clone().any(|key| key == "prompt" || key == MEDIA_KEY);
+    let speaks = known.contains(&keys::PROMPT) && !keys.clone().any(|key| key == keys::PROMPT || key == MEDIA_KEY);
     for key in keys.clone().filter(|key| !known.contains(key)) {
         let absent = known.iter().copied().filter(|name| !keys.clone().any(|key| key == *name));
-        let meant = near(key, absent).or((speaks && stands_for_prompt(key)).then_some("prompt"));
+        let meant = near(key, absent).or((speaks && stands_for_prompt(key)).then_some(keys::PROMPT));
         let remedy = match meant {
             Some(meant) => format!("did you mean '{meant}'?"),
             None if all => format!("leave it out; what is read is {}", listed(known.iter().copied())),
             None => continue,
         };
-        let becomes = if meant == Some("prompt") { ", so the turn has no text" } else { "" };
+        let becomes = if meant == Some(keys::PROMPT) { ", so the turn has no text" } else { "" };
         let message = format!("nothing reads the key '{key}'{becomes}");
         out.push(Note::warning("unread_key", path, message, remedy));
     }

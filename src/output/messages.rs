@@ -1,11 +1,11 @@
 //! `output="messages"`: what an API's parser returns.
 
+use super::dialogue::{without_meta, wrong_meta_form};
 use super::form::{ModelSide, OutputForm, Parser, Prompt};
-use super::meta_messages::merge_meta;
-use super::text::{without_meta, wrong_meta_form};
-use crate::error::{Code, Error, Result};
-use crate::role::{Message, MetaTemplate, Request, chat_messages, joined_parts, to_messages};
-use crate::template::{Item, keys};
+use super::raw_messages::raw_messages;
+use crate::error::Result;
+use crate::role::{MetaTemplate, Request, chat_messages, joined_parts, to_messages};
+use crate::template::Item;
 
 pub(super) static FORM: OutputForm = OutputForm { name: "messages", parser: Parser::Messages, json: false, request };
 
@@ -33,32 +33,4 @@ fn dialogue(side: ModelSide, items: &[Item], generation: bool) -> Result<Request
         Some(MetaTemplate::Rounds(meta)) => Ok(Request::List(to_messages(items, meta, generation, side.dialect)?)),
         Some(MetaTemplate::Messages(_)) => Err(wrong_meta_form()),
     }
-}
-
-/// Raw messages for a model: complete, and merged with the meta template where all of them are known.
-///
-/// # Errors
-///
-/// `TemplateError` for a message without role or content, for examples of a dialogue among messages, and where two contents
-/// that are no strings would have to be joined.
-pub(super) fn raw_messages(side: ModelSide, messages: Vec<Message>, has_sections: bool) -> Result<Request> {
-    if has_sections {
-        return Err(Error::template(
-            Code::IncompatibleExamples,
-            "ice_template",
-            "examples of a dialogue can't stand among raw messages; give the ICE template as a RawPromptTemplate",
-        ));
-    }
-    for message in &messages {
-        let complete = message.get(keys::ROLE).is_some() && message.get(keys::CONTENT).is_some();
-        if !complete && matches!(message, Message::Dict(_) | Message::Bare(_)) {
-            let message = "a message lacks role or content";
-            return Err(Error::template(Code::IncompleteMessage, "prompt_template", message));
-        }
-    }
-    // Messages of a column are opened first where they have to be known (`crate::render`).
-    if messages.iter().any(|m| matches!(m, Message::Expand { .. })) {
-        return Ok(Request::List(messages));
-    }
-    Ok(Request::List(merge_meta(side.meta, messages)?))
 }

@@ -3,14 +3,17 @@
 //! Whatever renders a sample (a template with its examples, a conversation, a chat) ends in a `Prompt`, and every prompt
 //! leaves by its [`OutputForm`]: `text`, `messages`, `messages_json` and `prompt_list` are a file each, and a line in
 //! [`FORMS`]. A form lays a prompt over the meta template, or hands it on as it is; one that goes on from messages calls
-//! [`messages::request`] first and changes what it gives. `meta_messages` merges meta templates in the list form.
+//! [`messages::request`] first and changes what it gives. `dialogue` and `raw_messages` are what
+//! some of them share; `meta_messages` merges meta templates in the list form.
 
+mod dialogue;
 mod form;
 mod forms;
 mod messages;
 mod messages_json;
 mod meta_messages;
 mod prompt_list;
+mod raw_messages;
 mod text;
 
 pub use form::{ModelSide, OutputForm, Parser, Prompt};

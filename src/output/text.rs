@@ -1,9 +1,10 @@
 //! `output="text"`: what a language model's parser returns.
 
+use super::dialogue::{without_meta, wrong_meta_form};
 use super::form::{ModelSide, OutputForm, Parser, Prompt};
-use super::messages::raw_messages;
+use super::raw_messages::raw_messages;
 use crate::error::{Code, Error, Result};
-use crate::role::{Message, MetaTemplate, Piece, Request, chat_text, concatenated, joined_by_lines, to_text};
+use crate::role::{Message, MetaTemplate, Piece, Request, chat_text, to_text};
 use crate::template::Item;
 
 pub(super) static FORM: OutputForm = OutputForm { name: "text", parser: Parser::Text, json: false, request };
@@ -36,22 +37,4 @@ fn dialogue(side: ModelSide, items: &[Item], generation: bool) -> Result<Vec<Pie
         Some(MetaTemplate::Rounds(meta)) => to_text(items, meta, generation),
         Some(MetaTemplate::Messages(_)) => Err(wrong_meta_form()),
     }
-}
-
-/// The text of a dialogue that meets no meta template.
-///
-/// # Errors
-///
-/// `TemplateError` for an item that can't be rendered.
-pub(super) fn without_meta(side: ModelSide, items: &[Item]) -> Result<Vec<Piece>> {
-    if side.dialect.turns_stand_alone() { concatenated(items) } else { joined_by_lines(items) }
-}
-
-/// A meta template in the list form, where a dialogue meets it.
-pub(super) fn wrong_meta_form() -> Error {
-    Error::template(
-        Code::WrongMetaTemplateForm,
-        "meta_template",
-        "the list form is for raw messages; a dialogue needs a dict with a round",
-    )
 }

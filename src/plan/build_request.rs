@@ -17,7 +17,7 @@ use crate::error::{Code, Error, Result};
 use crate::near::meant_as;
 use crate::output::Prompt;
 use crate::role::{Message, Piece, Request, prompt_list};
-use crate::template::{Body, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text};
+use crate::template::{Body, Entry, Item, Origin, PromptTemplate, RawItem, RawTemplate, Source, Template, Text, keys};
 use crate::value::Value;
 
 /// The examples of one sample, joined.
@@ -287,7 +287,7 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
             (Item::Turn(mut turn), by) => {
                 let place = turn.place.clone();
                 for (name, entry) in &mut turn.keys {
-                    if let (true, Entry::Text(text)) = (&**name == "prompt", entry)
+                    if let (true, Entry::Text(text)) = (&**name == keys::PROMPT, entry)
                         && text.contains(token)
                     {
                         match by {
@@ -307,7 +307,7 @@ fn replace(config: &Config, items: Vec<Item>, token: &str, by: &Ice) -> Result<V
 /// What a raw message says is a text even where nothing is filled in.
 fn content_as_text(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
     for (name, entry) in &mut keys {
-        if let (true, Entry::Const(Value::Str(s))) = (&**name == "content", &*entry) {
+        if let (true, Entry::Const(Value::Str(s))) = (&**name == keys::CONTENT, &*entry) {
             *entry = Entry::Text(Text::final_literal(
                 s.clone(),
                 Origin { source: Source::PromptTemplate, ..Origin::default() },

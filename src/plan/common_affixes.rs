@@ -6,16 +6,16 @@ use super::segment::{Op, Program};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CommonAffixes {
     /// How all of them begin; literals are the first program's.
-    pub first: Vec<Op>,
+    pub prefix: Vec<Op>,
     /// What is each text's own; literals are its own program's.
     pub own: Vec<Vec<Op>>,
     /// How all of them end; literals are the first program's.
-    pub last: Vec<Op>,
+    pub suffix: Vec<Op>,
 }
 
 /// Fields and parts of examples from which on a stretch is worth sharing: copying it again takes about as long as
 /// putting one together.
-const WORTH: usize = 2;
+const MIN_SHARED_VALUES: usize = 2;
 
 impl CommonAffixes {
     /// Take the texts of some programs apart.
@@ -23,16 +23,16 @@ impl CommonAffixes {
         let mut own: Vec<Vec<Op>> = programs.iter().map(|program| program.ops.clone()).collect();
         let lines = own.iter().flatten().any(|op| matches!(op, Op::LineIf(_)));
         let Some(base) = programs.first().filter(|_| programs.len() > 1 && !lines) else {
-            return Self { first: Vec::new(), own, last: Vec::new() };
+            return Self { prefix: Vec::new(), own, suffix: Vec::new() };
         };
         let first = shared(base, programs, &mut own, true);
         let last = shared(base, programs, &mut own, false);
-        Self { first, own, last }
+        Self { prefix: first, own, suffix: last }
     }
 
     /// Whether the texts have anything in common.
     pub fn any(&self) -> bool {
-        !self.first.is_empty() || !self.last.is_empty()
+        !self.prefix.is_empty() || !self.suffix.is_empty()
     }
 }
 
@@ -43,7 +43,7 @@ fn shared(base: &Program, programs: &[&Program], own: &mut [Vec<Op>], front: boo
     let Some((ops, bytes)) = place else { return Vec::new() };
     let values = |ops: &[Op]| ops.iter().filter(|op| !matches!(op, Op::Lit(..))).count();
     let taken = if front { &model[..ops] } else { &model[model.len() - ops..] };
-    if values(taken) < WORTH {
+    if values(taken) < MIN_SHARED_VALUES {
         return Vec::new();
     }
     let taken: Vec<Vec<Op>> = own.iter_mut().map(|own| cut(own, ops, bytes, front)).collect();
@@ -120,9 +120,9 @@ mod tests {
         let program = |text: &&str| Program::new(&[Piece::new(Text::lit(*text, Origin::default()))], &columns);
         let programs: Vec<Program> = texts.iter().map(program).collect();
         let programs: Vec<&Program> = programs.iter().collect();
-        let alike = CommonAffixes::new(&programs);
-        let own = programs.iter().zip(&alike.own).map(|(program, ops)| shown(program, ops)).collect();
-        (shown(programs[0], &alike.first), own, shown(programs[0], &alike.last))
+        let affixes = CommonAffixes::new(&programs);
+        let own = programs.iter().zip(&affixes.own).map(|(program, ops)| shown(program, ops)).collect();
+        (shown(programs[0], &affixes.prefix), own, shown(programs[0], &affixes.suffix))
     }
 
     fn expect(texts: &[&str], first: &str, own: &[&str], last: &str) {

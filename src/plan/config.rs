@@ -11,7 +11,7 @@ use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
 use crate::output::{FORMS, OutputForm, Parser, default_form, form};
-use crate::role::{MetaTemplate, Tokens};
+use crate::role::{MetaTemplate, TokenTexts};
 use crate::template::{Source, Template, family_name};
 use crate::value::Value;
 
@@ -121,7 +121,7 @@ impl Config {
     /// # Errors
     ///
     /// `TemplateError`, naming the path of what is wrong.
-    pub fn new(s: &Settings, tokens: Tokens) -> Result<Self> {
+    pub fn new(s: &Settings, tokens: TokenTexts) -> Result<Self> {
         let dialect = Dialect::parse(word(&s.dialect, "dialect", "opencompass")?)?;
         let template = |value: &Value, path, source| match value {
             Value::None => Ok(None),

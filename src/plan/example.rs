@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::{Code, Error, Result};
-use crate::template::{Atom, Body, Entry, FragmentSet, Item, Origin, RawItem, Shape, Source, Template, Text, Turn};
+use crate::template::{
+    Atom, Body, Entry, FragmentSet, Item, Origin, RawItem, Shape, Source, Template, Text, Turn, keys,
+};
 use crate::value::Value;
 
 /// One example, as a list of texts in a frame.
@@ -68,7 +70,7 @@ impl ExampleForm {
                 items
                     .iter()
                     .map(|item| match item {
-                        Item::Turn(turn) => Item::Turn(refill(turn, "prompt", &mut next)),
+                        Item::Turn(turn) => Item::Turn(refill(turn, keys::PROMPT, &mut next)),
                         Item::Str(old) => Item::Str(next(old)),
                         other => other.clone(),
                     })
@@ -78,7 +80,7 @@ impl ExampleForm {
                 items
                     .iter()
                     .flat_map(|item| match item {
-                        RawItem::Message(turn) => vec![RawItem::Message(refill(turn, "content", &mut next))],
+                        RawItem::Message(turn) => vec![RawItem::Message(refill(turn, keys::CONTENT, &mut next))],
                         RawItem::Expand(column) => expand(column),
                         RawItem::Str(_) => Vec::new(),
                     })
@@ -101,7 +103,7 @@ fn refill(turn: &Turn, key: &str, next: &mut impl FnMut(&Text) -> Text) -> Turn 
 }
 
 fn content(turn: &Turn) -> Option<&Text> {
-    match turn.get("content") {
+    match turn.get(keys::CONTENT) {
         Some(Entry::Text(text)) => Some(text),
         _ => None,
     }
@@ -276,7 +278,9 @@ pub fn messages_of(value: &Value, column: &str) -> Vec<RawItem> {
                         let origin =
                             Origin { source: Source::Field, column: Some(column.clone()), ..Default::default() };
                         let entry = match v {
-                            Value::Str(s) if &*name == "content" => Entry::Text(Text::final_literal(s.clone(), origin)),
+                            Value::Str(s) if &*name == keys::CONTENT => {
+                                Entry::Text(Text::final_literal(s.clone(), origin))
+                            }
                             other => Entry::Const(other.clone()),
                         };
                         (name, entry)

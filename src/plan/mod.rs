@@ -33,6 +33,6 @@ pub use leave::{leave_opened, opens_columns};
 pub use planner::{Key, Planner, plan_rows};
 pub use request_plan::{Plan, Plans};
 pub use retriever::{Choice, Draws, Retriever};
-pub use segment::{Columns, Op, Program, SPARE, Seg, Substitution, Unit};
+pub use segment::{Columns, LITERAL_PADDING_BYTES, Op, Program, Seg, Substitution, Unit};
 pub use tokens::Tokens;
 pub use turn_request::{Cut, build_turn_request, turn_request_shapes};

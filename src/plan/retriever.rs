@@ -217,16 +217,16 @@ impl Choice {
             Self::Fixed(ids) => vec![ids.clone(); count],
             Self::Column(_) => return Ok(None),
             Self::Window { k } => (start..start + count).map(|at| window(at, *k, examples)).collect(),
-            Self::Random { count: shots, seed } => {
-                if *shots > examples {
+            Self::Random { count: wanted, seed } => {
+                if *wanted > examples {
                     return Err(Error::template(
                         Code::TooFewExamples,
                         "retriever.ice_num",
-                        format!("{shots} examples are asked for, but there are {examples}"),
+                        format!("{wanted} examples are asked for, but there are {examples}"),
                     ));
                 }
                 let draws = state.get_or_insert_with(|| Draws::new(*seed, examples));
-                (0..count).map(|_| draws.sample(*shots)).collect()
+                (0..count).map(|_| draws.sample(*wanted)).collect()
             }
         }))
     }

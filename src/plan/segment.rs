@@ -146,19 +146,19 @@ impl Unit {
             always_substituted: false,
             fills_recursively: false,
         };
-        let mut runs: Vec<Work> = text
+        let mut runs: Vec<OpenSegment> = text
             .atoms
             .iter()
             .map(|atom| match atom {
-                Atom::Lit(s, origin) => Work {
+                Atom::Lit(s, origin) => OpenSegment {
                     sealed: text.is_final
                         || (columns.substitution == Substitution::SinglePass && origin.example.is_some()),
                     seg: Seg::Lit(s.clone(), origin.clone()),
                 },
-                Atom::Fragment(fragment) => Work { seg: Seg::Fragment(*fragment), sealed: true },
+                Atom::Fragment(fragment) => OpenSegment { seg: Seg::Fragment(*fragment), sealed: true },
                 Atom::Field(name) => {
                     let column = columns.names.iter().rposition(|known| known == name);
-                    Work { seg: Seg::Field(column.unwrap_or_default()), sealed: true }
+                    OpenSegment { seg: Seg::Field(column.unwrap_or_default()), sealed: true }
                 }
             })
             .collect();
@@ -213,7 +213,7 @@ impl Unit {
 }
 
 #[derive(Clone)]
-struct Work {
+struct OpenSegment {
     seg: Seg,
     /// Whether later columns are not looked for in it.
     sealed: bool,
@@ -225,18 +225,23 @@ fn only(text: &str, column: usize, columns: &Columns) -> Vec<(usize, usize)> {
 }
 
 /// Put fields in for the placeholders that `find` finds in a run of literals.
-fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) -> Vec<(usize, usize)>) -> Vec<Work> {
-    let is_unsealed = |w: &Work| !w.sealed && matches!(w.seg, Seg::Lit(..));
+fn replace(
+    work: Vec<OpenSegment>,
+    columns: &Columns,
+    unit: &Text,
+    find: impl Fn(&str) -> Vec<(usize, usize)>,
+) -> Vec<OpenSegment> {
+    let is_unsealed = |w: &OpenSegment| !w.sealed && matches!(w.seg, Seg::Lit(..));
     // What stands in a template and what stands between examples make no placeholder together under single-pass rules.
-    let is_template = |w: &Work| match &w.seg {
+    let is_template = |w: &OpenSegment| match &w.seg {
         Seg::Lit(_, origin) => columns.substitution == Substitution::Harness || origin.source != Source::Separator,
         _ => false,
     };
     // Nothing is a text too: an empty token stands in it.
-    let nothing = [Work { seg: Seg::Lit("".into(), Origin::default()), sealed: false }];
+    let nothing = [OpenSegment { seg: Seg::Lit("".into(), Origin::default()), sealed: false }];
     let all = if work.is_empty() { &nothing[..] } else { &work };
-    let found = |run: &[Work]| {
-        let literal = |w: &Work| if let Seg::Lit(s, _) = &w.seg { s.to_string() } else { String::new() };
+    let found = |run: &[OpenSegment]| {
+        let literal = |w: &OpenSegment| if let Seg::Lit(s, _) = &w.seg { s.to_string() } else { String::new() };
         if is_unsealed(&run[0]) { find(&run.iter().map(literal).collect::<String>()) } else { Vec::new() }
     };
     let runs = || all.chunk_by(|a, b| is_unsealed(a) && is_unsealed(b) && is_template(a) == is_template(b));
@@ -250,16 +255,16 @@ fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) 
             out.extend_from_slice(run);
             continue;
         }
-        let atom = |w: &Work| match &w.seg {
+        let atom = |w: &OpenSegment| match &w.seg {
             Seg::Lit(s, origin) => Some(Atom::Lit(s.clone(), origin.clone())),
             _ => None,
         };
         let atoms: Vec<Atom> = run.iter().filter_map(atom).collect();
         let (mut cuts, mut cut) = (Cuts::new(&atoms), Vec::new());
-        let mut literal = |start, end, out: &mut Vec<Work>| {
+        let mut literal = |start, end, out: &mut Vec<OpenSegment>| {
             cuts.cut(start, end, &mut cut);
             out.extend(cut.drain(..).filter_map(|atom| match atom {
-                Atom::Lit(s, origin) => Some(Work { seg: Seg::Lit(s, origin), sealed: false }),
+                Atom::Lit(s, origin) => Some(OpenSegment { seg: Seg::Lit(s, origin), sealed: false }),
                 Atom::Fragment(_) | Atom::Field(_) => None,
             }));
         };
@@ -274,15 +279,15 @@ fn replace(work: Vec<Work>, columns: &Columns, unit: &Text, find: impl Fn(&str) 
     out
 }
 
-fn field(column: usize, columns: &Columns, unit: &Text) -> Work {
-    let Some(by) = columns.fixed(column, unit) else { return Work { seg: Seg::Field(column), sealed: true } };
+fn field(column: usize, columns: &Columns, unit: &Text) -> OpenSegment {
+    let Some(by) = columns.fixed(column, unit) else { return OpenSegment { seg: Seg::Field(column), sealed: true } };
     let origin = Origin { source: Source::Masked, column: Some(columns.names[column].clone()), ..Origin::default() };
     // Under harness rules the replacement is looked into by later columns like any text.
-    Work { seg: Seg::Lit(by.clone(), origin), sealed: columns.substitution == Substitution::SinglePass }
+    OpenSegment { seg: Seg::Lit(by.clone(), origin), sealed: columns.substitution == Substitution::SinglePass }
 }
 
 /// Bytes behind the last literal, so that it too can be copied in steps, which reach so far at most.
-pub const SPARE: usize = 512;
+pub const LITERAL_PADDING_BYTES: usize = 512;
 
 /// One step of a row's loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -304,7 +309,7 @@ pub struct Program {
     pub units: Vec<Unit>,
     /// The loop for all others.
     pub ops: Vec<Op>,
-    /// All literals, one after the other, and [`SPARE`] bytes behind them.
+    /// All literals, one after the other, and [`LITERAL_PADDING_BYTES`] bytes behind them.
     pub literals: Vec<u8>,
     /// Columns whose values are scanned for placeholders.
     pub scanned: Vec<usize>,
@@ -364,7 +369,7 @@ impl Program {
                 }
             }
         }
-        program.literals.extend_from_slice(&[0; SPARE]);
+        program.literals.extend_from_slice(&[0; LITERAL_PADDING_BYTES]);
         program.units = units;
         program
     }
@@ -405,7 +410,7 @@ mod tests {
         let columns = Columns::new(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
         let program = Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
         let mut literals = String::from_utf8(program.literals).unwrap();
-        literals.truncate(literals.len() - SPARE);
+        literals.truncate(literals.len() - LITERAL_PADDING_BYTES);
         (program.ops, literals)
     }
 

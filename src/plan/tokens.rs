@@ -6,11 +6,11 @@ use memchr::memmem::{Finder, FinderBuilder};
 use crate::threads;
 
 /// Bytes that one thread looks through at once.
-const PIECE: usize = 256 << 10;
+const BYTES_PER_THREAD: usize = 256 << 10;
 /// Tokens that are looked for one by one.
-const FEW: usize = 8;
+const MAX_SEPARATE_TOKENS: usize = 8;
 /// Bytes to each beginning of a token from which on the beginnings are few.
-const SPARSE: usize = 512;
+const BYTES_PER_RARE_START: usize = 512;
 
 /// The placeholders of a table's columns, in the order in which they are replaced: `{name}`, or tokens of the
 /// configuration's own.
@@ -166,14 +166,14 @@ impl Tokens {
     /// [`Self::none_in`] for long bytes, on all threads of the pool that is at work.
     pub fn none_in_long(&self, bytes: &[u8]) -> bool {
         // What a token begins with is a single byte, so that pieces may be cut anywhere.
-        !self.has_empty && threads::all(bytes.chunks(PIECE).collect(), |piece| self.none_in(piece))
+        !self.has_empty && threads::all(bytes.chunks(BYTES_PER_THREAD).collect(), |piece| self.none_in(piece))
     }
 
     /// Whether no token stands in `bytes`. Mathematics is full of what tokens begin with: then a few tokens are looked for
     /// as a whole, which is faster than looking at each brace.
     pub fn none_whole_in(&self, bytes: &[u8]) -> bool {
         for (n, at) in self.begins(bytes, 0).enumerate() {
-            if n > bytes.len() / SPARSE && self.finders.len() <= FEW {
+            if n > bytes.len() / BYTES_PER_RARE_START && self.finders.len() <= MAX_SEPARATE_TOKENS {
                 return !self.has_empty && self.finders.iter().all(|finder| finder.find(&bytes[at..]).is_none());
             }
             if self.at_start(&bytes[at..]).is_some() {

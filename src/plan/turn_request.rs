@@ -11,7 +11,7 @@ use super::leave::leave;
 use crate::error::Result;
 use crate::output::Prompt;
 use crate::role::Request;
-use crate::template::{Entry, FragmentSet, Item, Text, Turn, Turns};
+use crate::template::{Entry, FragmentSet, Item, Text, Turn, Turns, keys};
 use crate::value::Value;
 
 /// The end of a request: the pair and the item of its round that the model is to write; None for whole conversations.
@@ -56,7 +56,7 @@ fn pair_turns(turns: &Turns, pairs: usize, cut: Cut, replies: bool) -> Vec<Item>
             let slot = pair as u32;
             let mut turn = with_texts(turn, &mut part, |part, old| fragment(slot, part, old.speaker()));
             if replies && turns.bots.contains(&n) {
-                let speaker = turn.constant("role").and_then(Value::as_text).cloned();
+                let speaker = turn.constant(keys::ROLE).and_then(Value::as_text).cloned();
                 set_prompt(&mut turn, fragment(reply, 0, speaker.as_ref()));
                 reply += 1;
             }
@@ -83,7 +83,7 @@ fn fragment(slot: u32, part: u32, speaker: Option<&Arc<str>>) -> Text {
 fn with_texts(turn: &Turn, part: &mut u32, mut text: impl FnMut(u32, &Text) -> Text) -> Turn {
     let mut turn = turn.clone();
     for (name, entry) in &mut turn.keys {
-        if let (true, Entry::Text(old)) = (&**name == "prompt", entry) {
+        if let (true, Entry::Text(old)) = (&**name == keys::PROMPT, entry) {
             *old = text(*part, old);
             *part += 1;
         }
@@ -92,8 +92,8 @@ fn with_texts(turn: &Turn, part: &mut u32, mut text: impl FnMut(u32, &Text) -> T
 }
 
 fn set_prompt(turn: &mut Turn, text: Text) {
-    match turn.keys.iter_mut().find(|(name, _)| &**name == "prompt") {
+    match turn.keys.iter_mut().find(|(name, _)| &**name == keys::PROMPT) {
         Some((_, entry)) => *entry = Entry::Text(text),
-        None => turn.keys.push(("prompt".into(), Entry::Text(text))),
+        None => turn.keys.push((keys::PROMPT.into(), Entry::Text(text))),
     }
 }

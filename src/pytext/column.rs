@@ -35,7 +35,7 @@ enum TextLayout {
     /// Stretches of the texts of other columns.
     Spans {
         bases: Arc<[TextColumn]>,
-        spans: Vec<Span>,
+        spans: Vec<TextSpan>,
     },
 }
 
@@ -50,7 +50,7 @@ pub enum Offsets<'a> {
 
 /// A text of [`TextColumn::spans`].
 #[derive(Clone, Debug)]
-pub enum Span {
+pub enum TextSpan {
     /// A stretch of a text of another column; it begins and ends between characters.
     Of {
         /// Which of the other columns.
@@ -132,7 +132,7 @@ impl TextColumn {
     }
 
     /// Stretches of the texts of other columns, none of them copied.
-    pub fn spans(bases: Arc<[TextColumn]>, spans: Vec<Span>) -> Self {
+    pub fn spans(bases: Arc<[TextColumn]>, spans: Vec<TextSpan>) -> Self {
         Self { len: spans.len(), nulls: None, layout: TextLayout::Spans { bases, spans } }
     }
 
@@ -256,8 +256,8 @@ impl TextColumn {
             TextLayout::Plain(slices) => slices.get(row),
             TextLayout::Picked { picks, values } => values.bytes(picks[row] as usize),
             TextLayout::Spans { bases, spans } => match &spans[row] {
-                Span::Of { base, row, range } => &bases[*base].bytes(*row)[range.clone()],
-                Span::Own(text) => text.as_bytes(),
+                TextSpan::Of { base, row, range } => &bases[*base].bytes(*row)[range.clone()],
+                TextSpan::Own(text) => text.as_bytes(),
             },
         }
     }

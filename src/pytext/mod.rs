@@ -34,7 +34,7 @@ mod quote;
 mod slices;
 mod time;
 
-pub use column::{Offsets, Span, TextColumn};
+pub use column::{Offsets, TextColumn, TextSpan};
 pub use literal::list_of_strings;
 pub use native::is_native;
 pub use none::NONE;

@@ -15,7 +15,7 @@ use super::detach::{detached, detached_rows};
 use super::errors::to_python;
 use super::guard::{caught, raise};
 use super::interpreter::Interpreter;
-use super::outcome::Outcome;
+use super::outcome::PyOutcome;
 use super::value;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};
@@ -73,18 +73,18 @@ pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
 }
 
 /// A thread at work with a renderer; whoever forks holds the interpreter, and so sees it whole.
-struct Work<'r>(&'r AtomicUsize);
+struct RunningWork<'r>(&'r AtomicUsize);
 
-impl Drop for Work<'_> {
+impl Drop for RunningWork<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl CompiledRenderer {
-    fn work(&self) -> Work<'_> {
+    fn work(&self) -> RunningWork<'_> {
         self.at_work.fetch_add(1, Ordering::Relaxed);
-        Work(&self.at_work)
+        RunningWork(&self.at_work)
     }
 
     /// What rendering samples asks of Python, where `lower` gives the texts of their foreign columns.
@@ -157,7 +157,7 @@ impl CompiledRenderer {
         position: &Position,
         single_chunk: bool,
         lower: Py<PyAny>,
-    ) -> PyResult<Vec<Outcome>> {
+    ) -> PyResult<Vec<PyOutcome>> {
         let host = self.host(lower);
         let samples = batches(samples);
         let labels = self::labels(labels)?;
@@ -173,7 +173,7 @@ impl CompiledRenderer {
             }
             Ok(out)
         })?;
-        Ok(raised(py, &host, rendered)?.into_iter().map(Outcome).collect())
+        Ok(raised(py, &host, rendered)?.into_iter().map(PyOutcome).collect())
     }
 
     /// The requests of turn `turn` of each conversation that has one: `replies` holds the replies before it.
@@ -184,13 +184,13 @@ impl CompiledRenderer {
         turn: usize,
         replies: Imported<PyArray>,
         lower: Py<PyAny>,
-    ) -> PyResult<Vec<Outcome>> {
+    ) -> PyResult<Vec<PyOutcome>> {
         let host = self.host(lower);
         let samples = one_batch(py, samples)?;
         let (replies, _) = replies.0.into_inner();
         let _work = self.work();
         let rendered = detached(py, Some(&host), || render::render_turn(&self.core, &samples, turn, &replies, &host))?;
-        Ok(raised(py, &host, rendered)?.into_iter().map(Outcome).collect())
+        Ok(raised(py, &host, rendered)?.into_iter().map(PyOutcome).collect())
     }
 
     /// Whether this is a forked process's, and threads of its parent were at work with it when it forked: what they had
@@ -319,10 +319,12 @@ impl CompiledRenderer {
         let explain = || render::explain(&self.core, &samples, row, &labels, label.as_ref(), turn, &host);
         let spans = detached(py, Some(&host), explain)?;
         let spans = raised(py, &host, spans)?;
-        let ints =
-            |of: fn(&render::Span) -> Option<i64>| Arc::new(spans.iter().map(of).collect::<Int64Array>()) as ArrayRef;
-        let strings =
-            |of: fn(&render::Span) -> Option<&str>| Arc::new(spans.iter().map(of).collect::<StringArray>()) as ArrayRef;
+        let ints = |of: fn(&render::OriginSpan) -> Option<i64>| {
+            Arc::new(spans.iter().map(of).collect::<Int64Array>()) as ArrayRef
+        };
+        let strings = |of: fn(&render::OriginSpan) -> Option<&str>| {
+            Arc::new(spans.iter().map(of).collect::<StringArray>()) as ArrayRef
+        };
         let batch = RecordBatch::try_from_iter_with_nullable([
             ("message", ints(|s| Some(s.message as i64)), true),
             ("part", ints(|s| s.part.map(|part| part as i64)), true),

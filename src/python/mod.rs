@@ -52,8 +52,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ERROR_CODES", errors::codes(py)?)?;
     module.add_class::<compiled_renderer::CompiledRenderer>()?;
     module.add_class::<compiled_renderer::Position>()?;
-    module.add_class::<outcome::Outcome>()?;
-    module.add_class::<notes::Note>()?;
+    module.add_class::<outcome::PyOutcome>()?;
+    module.add_class::<notes::PyNote>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;

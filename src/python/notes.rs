@@ -7,11 +7,11 @@ use super::compiled_renderer::{CompiledRenderer, settings};
 use crate::notes::TableFacts;
 
 /// One thing that is probably a mistake.
-#[pyclass(frozen, module = "promptpress._core")]
-pub(super) struct Note(crate::notes::Note);
+#[pyclass(frozen, name = "Note", module = "promptpress._core")]
+pub(super) struct PyNote(crate::notes::Note);
 
 #[pymethods]
-impl Note {
+impl PyNote {
     /// Which kind, by name.
     #[getter]
     fn code(&self) -> &'static str {
@@ -56,7 +56,7 @@ pub(super) fn notes(
     examples: Option<Vec<String>>,
     same: bool,
     shared: Vec<i64>,
-) -> PyResult<Vec<Note>> {
+) -> PyResult<Vec<PyNote>> {
     fn borrowed(names: &[String]) -> Vec<&str> {
         names.iter().map(String::as_str).collect()
     }
@@ -69,5 +69,5 @@ pub(super) fn notes(
         shared,
     };
     let found = crate::notes::notes(&settings, &renderer.core.config, &tables);
-    Ok(found.into_iter().map(Note).collect())
+    Ok(found.into_iter().map(PyNote).collect())
 }

@@ -7,17 +7,17 @@ use super::arrow::export;
 use crate::render;
 
 /// The output columns of some rows, one value a request.
-#[pyclass(frozen, module = "promptpress._core")]
-pub(super) struct Outcome(pub(super) render::Outcome);
+#[pyclass(frozen, name = "Outcome", module = "promptpress._core")]
+pub(super) struct PyOutcome(pub(super) render::Outcome);
 
-impl Outcome {
+impl PyOutcome {
     fn array<'py>(py: Python<'py>, array: Option<&ArrayRef>) -> PyResult<Option<Bound<'py, PyAny>>> {
         array.map(|array| export(py, array.clone())).transpose()
     }
 }
 
 #[pymethods]
-impl Outcome {
+impl PyOutcome {
     /// First row that the requests are of.
     #[getter]
     fn start(&self) -> usize {

@@ -15,7 +15,7 @@ use crate::value::Value;
 
 /// A stretch of one message of a request, and its origin.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Span {
+pub struct OriginSpan {
     /// Number of the message; 0 for a text.
     pub message: usize,
     /// Number of the part within the message; None for a text.
@@ -43,7 +43,7 @@ pub fn explain(
     label: Option<&Value>,
     turn: Option<usize>,
     host: &dyn Host,
-) -> Result<Vec<Span>> {
+) -> Result<Vec<OriginSpan>> {
     let mut own = row;
     let found = samples.iter().find(|batch| {
         let here = own < batch.num_rows();
@@ -69,7 +69,7 @@ pub fn explain(
             bound.traced_sample(&one, &ids, label, &mut involved, host)
         }
     };
-    let mut out: Vec<Span> = Vec::new();
+    let mut out: Vec<OriginSpan> = Vec::new();
     for (message, said) in traced.map_err(|e| e.into_render().at_row(row))?.iter().enumerate() {
         match said {
             TracedMessage::Text(text) => spans(message, None, text, &mut out),
@@ -130,18 +130,18 @@ fn label<'l>(
 
 /// The first labels, for a message.
 fn known(labels: &[Option<Value>]) -> String {
-    const SHOWN: usize = 5;
-    let shown: Vec<String> = labels.iter().flatten().take(SHOWN).map(ToString::to_string).collect();
-    format!("there are {}{}", shown.join(", "), if labels.len() > SHOWN { ", ..." } else { "" })
+    const MAX_SHOWN_LABELS: usize = 5;
+    let shown: Vec<String> = labels.iter().flatten().take(MAX_SHOWN_LABELS).map(ToString::to_string).collect();
+    format!("there are {}{}", shown.join(", "), if labels.len() > MAX_SHOWN_LABELS { ", ..." } else { "" })
 }
 
-fn spans(message: usize, part: Option<usize>, text: &Traced, out: &mut Vec<Span>) {
+fn spans(message: usize, part: Option<usize>, text: &Traced, out: &mut Vec<OriginSpan>) {
     let mut at = 0;
     for (piece, origin) in text {
         let end = at + piece.len();
         match out.last_mut() {
             Some(last) if (last.message, last.part) == (message, part) && last.origin == *origin => last.end = end,
-            _ => out.push(Span { message, part, start: at, end, origin: origin.clone() }),
+            _ => out.push(OriginSpan { message, part, start: at, end, origin: origin.clone() }),
         }
         at = end;
     }

@@ -44,7 +44,7 @@ mod values;
 pub use batches::{render, render_turn};
 pub use compiled::CompiledConfig;
 pub use divergence::{Divergence, divergence};
-pub use explain::{Span, explain};
+pub use explain::{OriginSpan, explain};
 pub use findings::findings;
 pub use input::{Host, NoHost};
 pub use labels::labels_of;

@@ -54,7 +54,7 @@ pub fn check_chat(meta: &Rounds, for_text: bool) -> Result<()> {
     }
     if for_text && !meta.roles.is_empty() {
         let assistant = Value::from("assistant");
-        around(speaking_role(meta, &assistant), "begin", Source::RoleBegin, &assistant)?;
+        around(speaking_role(meta, &assistant), keys::BEGIN, Source::RoleBegin, &assistant)?;
     }
     Ok(())
 }
@@ -79,12 +79,12 @@ pub fn chat_text(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Pi
     };
     for ChatMessage { role, text } in chat {
         let own = speaking_role(meta, role);
-        out.push(around(own, "begin", Source::RoleBegin, role)?);
+        out.push(around(own, keys::BEGIN, Source::RoleBegin, role)?);
         out.push(Piece::new(text.unwrap_or_default()));
-        out.push(around(own, "end", Source::RoleEnd, role)?);
+        out.push(around(own, keys::END, Source::RoleEnd, role)?);
     }
     let assistant = Value::from("assistant");
-    out.push(around(speaking_role(meta, &assistant), "begin", Source::RoleBegin, &assistant)?);
+    out.push(around(speaking_role(meta, &assistant), keys::BEGIN, Source::RoleBegin, &assistant)?);
     Ok(out)
 }
 
@@ -112,7 +112,10 @@ fn around(speaker: Option<&Turn>, key: &str, source: Source, role: &Value) -> Re
 pub fn chat_messages(chat: Vec<ChatMessage>, meta: Option<&Rounds>) -> Result<Vec<Message>> {
     let message = |ChatMessage { role, text }: ChatMessage| {
         let slot = Slot::Text(vec![Piece::new(text.unwrap_or_default())]);
-        Ok(Message::Dict(vec![(Arc::from("role"), Slot::Const(api_role(role, meta)?)), (Arc::from("prompt"), slot)]))
+        Ok(Message::Dict(vec![
+            (Arc::from(keys::ROLE), Slot::Const(api_role(role, meta)?)),
+            (Arc::from(keys::PROMPT), slot),
+        ]))
     };
     chat.into_iter().map(message).collect()
 }
@@ -128,7 +131,7 @@ fn api_role(role: &Value, meta: Option<&Rounds>) -> Result<Value> {
     };
     match speaking_role(meta, role) {
         None => Ok(role.clone()),
-        Some(own) => own.constant("api_role").cloned().ok_or_else(|| {
+        Some(own) => own.constant(keys::API_ROLE).cloned().ok_or_else(|| {
             Error::template(Code::MissingApiRole, &*own.place, "the role needs an api_role for messages")
         }),
     }

@@ -3,7 +3,7 @@
 use super::request::{Join, Message, Piece, Request, Slot};
 use super::rounds::string;
 use crate::error::{Code, Error, Result};
-use crate::template::{Entry, Item, Source, Turn};
+use crate::template::{Entry, Item, Source, Turn, keys};
 use crate::value::Value;
 
 /// The prompt of a dialogue where the model has no meta template, for text and messages alike.
@@ -44,10 +44,10 @@ pub fn concatenated(items: &[Item]) -> Result<Vec<Piece>> {
             Item::Marker { .. } => {}
             Item::Turn(turn) if turn.is_marker() => {}
             Item::Turn(turn) => {
-                let role = turn.constant("role").and_then(Value::as_text);
-                out.push(Piece::literal(string(turn, "begin")?, Source::RoleBegin, role));
+                let role = turn.constant(keys::ROLE).and_then(Value::as_text);
+                out.push(Piece::literal(string(turn, keys::BEGIN)?, Source::RoleBegin, role));
                 out.push(Piece::new(turn.prompt().cloned().unwrap_or_default()));
-                out.push(Piece::literal(string(turn, "end")?, Source::RoleEnd, role));
+                out.push(Piece::literal(string(turn, keys::END)?, Source::RoleEnd, role));
             }
             Item::Str(text) => out.push(Piece::new(text.clone())),
             Item::Bad(error) => return Err(error.clone()),
@@ -74,7 +74,7 @@ pub fn joined_parts(items: &[Item]) -> Result<Option<Request>> {
         if turn.prompt().is_some_and(|text| !text.is_empty()) {
             return Ok(None);
         }
-        match turn.get("prompt_mm") {
+        match turn.get(keys::PROMPT_MM) {
             Some(Entry::Media(own)) => media.push(own.clone()),
             Some(Entry::Const(value)) if value.truthy() => constants.extend(listed(turn, value)?),
             _ => {}

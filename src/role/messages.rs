@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use super::meta::{RoundItem, Rounds};
 use super::request::{Message, Piece, Slot};
-
-use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
+use super::rounds::{Mark, RoundPlace, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
 use super::text::prompt;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result};
-use crate::template::{Entry, Item, Source, Turn};
+use crate::template::{Entry, Item, Source, Turn, keys};
 use crate::value::Value;
 
 /// The messages of a dialogue for an API.
@@ -39,10 +38,10 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
                         format!("section {section:?} ends but never began"),
                     ));
                 };
-                if meta.follows && (name == "round" || name == "ice") {
+                if meta.has_no_round && (name == "round" || name == "ice") {
                     for item in &items[start..n] {
                         let Item::Turn(turn) = item else { continue };
-                        let role = meta.following(turn);
+                        let role = meta.turn_as_role(turn);
                         if generation && name == "round" && generates(&role) {
                             going = false;
                             break;
@@ -61,8 +60,8 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
             None => match item {
                 Item::Turn(turn) => match sections.last() {
                     Some(("begin" | "end", _)) => {
-                        let role = if meta.follows {
-                            meta.following(turn)
+                        let role = if meta.has_no_round {
+                            meta.turn_as_role(turn)
                         } else {
                             let mut role = meta.roles[speaker(turn, meta)?].1.clone();
                             role.update(turn);
@@ -120,8 +119,8 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
         _ => {}
     }
     messages.extend(out.into_iter().map(|(role, said)| {
-        let key = if matches!(said, Slot::Text(_)) { "prompt" } else { "parts" };
-        Message::Dict(vec![(Arc::from("role"), Slot::Const(role)), (Arc::from(key), said)])
+        let key = if matches!(said, Slot::Text(_)) { keys::PROMPT } else { keys::PARTS };
+        Message::Dict(vec![(Arc::from(keys::ROLE), Slot::Const(role)), (Arc::from(key), said)])
     }));
     Ok(messages)
 }
@@ -136,7 +135,7 @@ fn verbatim(begin: &Value) -> Result<Message> {
                 .map(|(k, v)| {
                     let name: Arc<str> = k.key();
                     let slot = match v {
-                        Value::Str(s) if &*name == "prompt" => Slot::Text(text(s)),
+                        Value::Str(s) if &*name == keys::PROMPT => Slot::Text(text(s)),
                         other => Slot::Const(other.clone()),
                     };
                     (name, slot)
@@ -151,10 +150,10 @@ fn verbatim(begin: &Value) -> Result<Message> {
     }
 }
 
-fn place(turn: &Turn, meta: &Rounds) -> Result<Place> {
+fn place(turn: &Turn, meta: &Rounds) -> Result<RoundPlace> {
     let role = role_of(turn)?;
-    let fallback = || turn.constant("fallback_role").and_then(|f| meta.place(f));
-    meta.place(role).or_else(fallback).map(Place::At).ok_or_else(|| unknown_role(turn, meta))
+    let fallback = || turn.constant(keys::FALLBACK_ROLE).and_then(|f| meta.place(f));
+    meta.place(role).or_else(fallback).map(RoundPlace::At).ok_or_else(|| unknown_role(turn, meta))
 }
 
 fn one_round(
@@ -187,12 +186,12 @@ fn one_round(
 }
 
 fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
-    let Some(api_role) = role.constant("api_role") else {
+    let Some(api_role) = role.constant(keys::API_ROLE) else {
         return Err(Error::template(Code::MissingApiRole, &*role.place, "the role needs an api_role for messages"));
     };
-    if role.get("prompt").is_none()
+    if role.get(keys::PROMPT).is_none()
         && dialect.speaks_parts()
-        && let Some(parts) = role.get("prompt_mm")
+        && let Some(parts) = role.get(keys::PROMPT_MM)
     {
         let parts = match parts {
             Entry::Media(media) => Slot::Parts(media.clone()),
@@ -201,18 +200,18 @@ fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {
         };
         return Ok((api_role.clone(), parts));
     }
-    if role.get("prompt").is_none() && !dialect.empty_messages() {
+    if role.get(keys::PROMPT).is_none() && !dialect.empty_messages() {
         return Err(Error::template(
             Code::RoleWithoutPrompt,
             &*role.place,
             "the role has no prompt, and no turn of the dialogue gives it one; AISBench refuses such a message",
         ));
     }
-    let name = role.constant("role").and_then(Value::as_text);
+    let name = role.constant(keys::ROLE).and_then(Value::as_text);
     let pieces = vec![
-        Piece::literal(string(role, "begin")?, Source::RoleBegin, name),
+        Piece::literal(string(role, keys::BEGIN)?, Source::RoleBegin, name),
         Piece::new(prompt(role)?),
-        Piece::literal(string(role, "end")?, Source::RoleEnd, name),
+        Piece::literal(string(role, keys::END)?, Source::RoleEnd, name),
     ];
     Ok((api_role.clone(), Slot::Text(pieces)))
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result};
 use crate::near::{did_you_mean, meant_as};
-use crate::template::{Entry, Turn};
+use crate::template::{Entry, Turn, keys};
 use crate::value::Value;
 
 /// Texts of token ids, for `begin` and `end` that are lists: id → text.
-pub type Tokens<'a> = &'a dyn Fn(i64) -> Result<Option<String>>;
+pub type TokenTexts<'a> = &'a dyn Fn(i64) -> Result<Option<String>>;
 
 /// A model's meta template.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct Rounds {
     /// The round.
     pub round: Vec<RoundItem>,
     /// Whether there is none: the dialogue's own turns take its place, each speaking for itself.
-    pub follows: bool,
+    pub has_no_round: bool,
     /// All roles, those of the round first, then the reserved ones: name and keys.
     pub roles: Vec<(Value, Turn)>,
 }
@@ -61,9 +61,9 @@ impl Rounds {
 
     /// A turn as its role speaks it where the meta template has no round: its own role's keys, else its fallback's,
     /// overridden by the turn's.
-    pub fn following(&self, turn: &Turn) -> Turn {
+    pub fn turn_as_role(&self, turn: &Turn) -> Turn {
         let role = |key: &str| self.role(turn.constant(key)?);
-        let mut out = match role("role").or_else(|| role("fallback_role")) {
+        let mut out = match role(keys::ROLE).or_else(|| role(keys::FALLBACK_ROLE)) {
             Some(at) => self.roles[at].1.clone(),
             None => Turn { place: turn.place.clone(), keys: Vec::new() },
         };
@@ -80,7 +80,8 @@ impl Rounds {
 /// The keys of a meta template that are read.
 pub const META_KEYS: &[&str] = &["round", "reserved_roles", "begin", "end", "eos_token_id"];
 /// The keys of a role that are read: a turn is laid over it, so it may have those of a turn.
-pub const ROLE_KEYS: &[&str] = &["role", "api_role", "begin", "end", "prompt", "generate", "fallback_role"];
+pub const ROLE_KEYS: &[&str] =
+    &[keys::ROLE, keys::API_ROLE, "begin", "end", keys::PROMPT, keys::GENERATE, keys::FALLBACK_ROLE];
 
 const PATH: &str = "meta_template";
 const RAW_ROLES: [&str; 3] = ["system", "user", "assistant"];
@@ -92,7 +93,7 @@ impl MetaTemplate {
     ///
     /// `TemplateError` for what the harness's parser refuses: no `round`, a round that is no list, a role twice, a list
     /// item without a role. A token id that `tokens` has no text for is one where its role's text is asked for.
-    pub fn parse(value: &Value, for_messages: bool, dialect: Dialect, tokens: Tokens) -> Result<Option<Self>> {
+    pub fn parse(value: &Value, for_messages: bool, dialect: Dialect, tokens: TokenTexts) -> Result<Option<Self>> {
         if !value.truthy() {
             return Ok(None);
         }
@@ -123,17 +124,21 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
                 format!("expected a message (a dict), found {}", item.type_name()),
             ));
         };
-        match item.get("role").and_then(Value::as_str) {
+        match item.get(keys::ROLE).and_then(Value::as_str) {
             Some(role) if RAW_ROLES.contains(&role) => {}
             _ => {
-                let found = item.get("role").unwrap_or(&Value::None);
+                let found = item.get(keys::ROLE).unwrap_or(&Value::None);
                 return Err(Error::template(
                     Code::InvalidRole,
                     format!("{path}.role"),
                     format!(
                         "role {found} is not one of 'system', 'user', 'assistant'{}{}",
                         did_you_mean(found.as_str().unwrap_or_default(), RAW_ROLES),
-                        if item.get("role").is_none() { meant_as("role", item.names(), &[]) } else { String::new() }
+                        if item.get(keys::ROLE).is_none() {
+                            meant_as(keys::ROLE, item.names(), &[])
+                        } else {
+                            String::new()
+                        }
                     ),
                 ));
             }
@@ -143,7 +148,7 @@ fn messages(items: &[Value]) -> Result<Vec<Keys>> {
     items.iter().enumerate().map(read).collect()
 }
 
-fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
+fn rounds(value: &Value, dialect: Dialect, tokens: TokenTexts) -> Result<Rounds> {
     let section = |key: &str| match value.get(key) {
         Some(Value::List(items)) => Ok(items),
         Some(other) => Err(Error::template(
@@ -160,7 +165,7 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
         begin: value.get("begin").cloned(),
         end: value.get("end").cloned(),
         round: Vec::new(),
-        follows: dialect.optional_round() && value.get("round").is_none(),
+        has_no_round: dialect.optional_round() && value.get("round").is_none(),
         roles: Vec::new(),
     };
     let read = |key: &str, out: &mut Rounds| -> Result<Vec<RoundItem>> {
@@ -170,8 +175,8 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
             items.push(match item {
                 Value::Str(s) => RoundItem::Str(s.clone()),
                 Value::Dict(keys) => {
-                    let name = item.get("role").ok_or_else(|| {
-                        let hint = meant_as("role", item.names(), ROLE_KEYS);
+                    let name = item.get(keys::ROLE).ok_or_else(|| {
+                        let hint = meant_as(keys::ROLE, item.names(), ROLE_KEYS);
                         Error::template(Code::MissingKey, &path, format!("a role needs the key \"role\"{hint}"))
                     })?;
                     if out.role(name).is_some() {
@@ -195,7 +200,7 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
         }
         Ok(items)
     };
-    if !out.follows {
+    if !out.has_no_round {
         out.round = read("round", &mut out)?;
     }
     if value.get("reserved_roles").is_some() {
@@ -210,7 +215,7 @@ fn rounds(value: &Value, dialect: Dialect, tokens: Tokens) -> Result<Rounds> {
 /// # Errors
 ///
 /// What `tokens` returns.
-fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
+fn role(keys: &[(Value, Value)], path: &str, tokens: TokenTexts) -> Result<Turn> {
     let mut turn = Turn { place: path.into(), keys: Vec::with_capacity(keys.len()) };
     for (key, value) in keys {
         let name: Arc<str> = key.key();
@@ -224,7 +229,7 @@ fn role(keys: &[(Value, Value)], path: &str, tokens: Tokens) -> Result<Turn> {
 }
 
 /// The text of a list of strings and token ids.
-fn joined(parts: &[Value], path: &str, tokens: Tokens) -> Result<Entry> {
+fn joined(parts: &[Value], path: &str, tokens: TokenTexts) -> Result<Entry> {
     let mut text = String::new();
     for (n, part) in parts.iter().enumerate() {
         let bad = |code: Code, message: String| Ok(Entry::Bad(Error::template(code, format!("{path}[{n}]"), message)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::meta::Rounds;
 use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
-use crate::template::{Entry, Item, Turn};
+use crate::template::{Entry, Item, Turn, keys};
 use crate::value::Value;
 
 /// What a section marker says.
@@ -25,10 +25,10 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
     match item {
         Item::Marker { section, opens: true } => Ok(Some(Mark::Opens(section))),
         Item::Marker { section, opens: false } => Ok(Some(Mark::Closes(section))),
-        Item::Turn(turn) if turn.get("section").is_some() => {
+        Item::Turn(turn) if turn.get(keys::SECTION).is_some() => {
             let word = |key| turn.constant(key).and_then(Value::as_str).unwrap_or_default();
-            let section = word("section");
-            match word("pos") {
+            let section = word(keys::SECTION);
+            match word(keys::POS) {
                 "end" => Ok(Some(Mark::Closes(section))),
                 "begin" if ["begin", "round", "end", "ice"].contains(&section) => Ok(Some(Mark::Opens(section))),
                 _ => Err(Error::template(
@@ -48,12 +48,12 @@ pub(super) fn mark(item: &Item) -> Result<Option<Mark<'_>>> {
 ///
 /// `TemplateError` if it has none.
 pub(super) fn role_of(turn: &Turn) -> Result<&Value> {
-    turn.constant("role").ok_or_else(|| turn.lacks("role"))
+    turn.constant(keys::ROLE).ok_or_else(|| turn.lacks(keys::ROLE))
 }
 
 /// A turn whose role nobody knows.
 pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
-    let role = turn.constant("role").unwrap_or(&Value::None);
+    let role = turn.constant(keys::ROLE).unwrap_or(&Value::None);
     if meta.role(role).is_some() {
         // Messages have a place only for roles of the meta template's round.
         let message = format!(
@@ -62,7 +62,7 @@ pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
         );
         return Error::template(Code::UnknownRole, &*turn.place, message);
     }
-    let fallback = match turn.constant("fallback_role") {
+    let fallback = match turn.constant(keys::FALLBACK_ROLE) {
         Some(f) if f.truthy() => format!("and its fallback_role {f} can't take its place"),
         _ => "and has no fallback_role".to_owned(),
     };
@@ -80,12 +80,12 @@ pub(super) fn unknown_role(turn: &Turn, meta: &Rounds) -> Error {
 pub(super) fn speaker(turn: &Turn, meta: &Rounds) -> Result<usize> {
     let own = role_of(turn)?;
     meta.role(own)
-        .or_else(|| meta.role(turn.constant("fallback_role").filter(|f| f.truthy())?))
+        .or_else(|| meta.role(turn.constant(keys::FALLBACK_ROLE).filter(|f| f.truthy())?))
         .ok_or_else(|| unknown_role(turn, meta))
 }
 
 /// Where a turn counts in the round.
-pub(super) enum Place {
+pub(super) enum RoundPlace {
     /// At this item of the meta template's round.
     At(usize),
     /// Nowhere: the role is reserved.
@@ -93,19 +93,19 @@ pub(super) enum Place {
 }
 
 /// Cut a dialogue into rounds: a role at the same or an earlier place starts a new one. Turns for which `place` says
-/// [`Place::Reserved`] take no part. There is always at least one round, if only an empty one.
+/// [`RoundPlace::Reserved`] take no part. There is always at least one round, if only an empty one.
 ///
 /// # Errors
 ///
 /// Whatever `place` returns; and `TemplateError` for a section within the dialogue (examples spliced into `round`).
-pub(super) fn split(items: &[Item], place: impl Fn(&Turn) -> Result<Place>) -> Result<Vec<&[Item]>> {
+pub(super) fn split(items: &[Item], place: impl Fn(&Turn) -> Result<RoundPlace>) -> Result<Vec<&[Item]>> {
     let mut rounds = Vec::new();
     let (mut start, mut last) = (0, None);
     for (n, item) in items.iter().enumerate() {
         match item {
             Item::Str(_) => {}
             Item::Turn(turn) => {
-                if let Place::At(at) = place(turn)? {
+                if let RoundPlace::At(at) = place(turn)? {
                     if last.is_some_and(|last| at <= last) {
                         rounds.push(&items[start..n]);
                         start = n;
@@ -164,5 +164,5 @@ pub(super) fn string(role: &Turn, key: &str) -> Result<Arc<str>> {
 
 /// Whether a role generates.
 pub(super) fn generates(role: &Turn) -> bool {
-    role.constant("generate").is_some_and(Value::truthy)
+    role.constant(keys::GENERATE).is_some_and(Value::truthy)
 }

@@ -2,9 +2,9 @@
 
 use super::meta::{RoundItem, Rounds};
 use super::request::Piece;
-use super::rounds::{Mark, Place, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
+use super::rounds::{Mark, RoundPlace, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
 use crate::error::{Code, Error, Result};
-use crate::template::{Entry, Item, Source, Text, Turn};
+use crate::template::{Entry, Item, Source, Text, Turn, keys};
 use crate::value::Value;
 
 /// The prompt of a dialogue for a language model.
@@ -34,8 +34,8 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
                         format!("section {section:?} ends but never began"),
                     ));
                 };
-                if meta.follows && (name == "round" || name == "ice") {
-                    going = following(&items[start..n], meta, generation && name == "round", &mut out)?;
+                if meta.has_no_round && (name == "round" || name == "ice") {
+                    going = turns_themselves(&items[start..n], meta, generation && name == "round", &mut out)?;
                 } else if name == "round" || name == "ice" {
                     let rounds = split(&items[start..n], |turn| place(turn, meta))?;
                     let last = rounds.len() - 1;
@@ -47,11 +47,11 @@ pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Pi
             }
             None => match item {
                 // Without a round of its own the meta template leaves strings where they stand.
-                Item::Str(_) if meta.follows && matches!(sections.last(), Some(("round" | "ice", _))) => {}
+                Item::Str(_) if meta.has_no_round && matches!(sections.last(), Some(("round" | "ice", _))) => {}
                 Item::Str(text) => out.push(Piece::new(text.clone())),
                 Item::Turn(turn) => match sections.last() {
-                    Some(("begin" | "end", _)) if meta.follows => {
-                        speak(&meta.following(turn), false, &mut out)?;
+                    Some(("begin" | "end", _)) if meta.has_no_round => {
+                        speak(&meta.turn_as_role(turn), false, &mut out)?;
                     }
                     Some(("begin" | "end", _)) => {
                         let mut role = meta.roles[speaker(turn, meta)?].1.clone();
@@ -90,25 +90,25 @@ fn section_string(value: Option<&Value>, key: &str, source: Source) -> Result<Pi
     }
 }
 
-fn place(turn: &Turn, meta: &Rounds) -> Result<Place> {
+fn place(turn: &Turn, meta: &Rounds) -> Result<RoundPlace> {
     let role = role_of(turn)?;
     if let Some(at) = meta.place(role) {
-        return Ok(Place::At(at));
+        return Ok(RoundPlace::At(at));
     }
     if meta.role(role).is_some() {
-        return Ok(Place::Reserved);
+        return Ok(RoundPlace::Reserved);
     }
-    let fallback = turn.constant("fallback_role").and_then(|f| meta.place(f));
-    fallback.map(Place::At).ok_or_else(|| unknown_role(turn, meta))
+    let fallback = turn.constant(keys::FALLBACK_ROLE).and_then(|f| meta.place(f));
+    fallback.map(RoundPlace::At).ok_or_else(|| unknown_role(turn, meta))
 }
 
 /// The dialogue's own turns, where the meta template has no round. Returns whether the prompt goes on after them.
-fn following(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
+fn turns_themselves(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
     for item in items {
         match item {
             Item::Str(text) => out.push(Piece::new(text.clone())),
             Item::Turn(turn) if !turn.is_marker() => {
-                if !speak(&meta.following(turn), stop, out)? {
+                if !speak(&meta.turn_as_role(turn), stop, out)? {
                     return Ok(false);
                 }
             }
@@ -128,8 +128,8 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
     for item in items {
         if let Item::Turn(turn) = item {
             match place(turn, meta)? {
-                Place::At(at) => last = Some(at),
-                Place::Reserved => {
+                RoundPlace::At(at) => last = Some(at),
+                RoundPlace::Reserved => {
                     let mut role = meta.roles[speaker(turn, meta)?].1.clone();
                     role.update(turn);
                     asides.push((last, role));
@@ -166,13 +166,13 @@ fn one_round(items: &[Item], meta: &Rounds, stop: bool, out: &mut Vec<Piece>) ->
 
 /// `begin + prompt + end` of a role; only `begin` where generation starts. Returns whether the prompt goes on.
 fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
-    let name = role.constant("role").and_then(Value::as_text);
-    out.push(Piece::literal(string(role, "begin")?, Source::RoleBegin, name));
+    let name = role.constant(keys::ROLE).and_then(Value::as_text);
+    out.push(Piece::literal(string(role, keys::BEGIN)?, Source::RoleBegin, name));
     if stop && generates(role) {
         return Ok(false);
     }
     out.push(Piece::new(prompt(role)?));
-    out.push(Piece::literal(string(role, "end")?, Source::RoleEnd, name));
+    out.push(Piece::literal(string(role, keys::END)?, Source::RoleEnd, name));
     Ok(true)
 }
 
@@ -182,12 +182,12 @@ fn speak(role: &Turn, stop: bool, out: &mut Vec<Piece>) -> Result<bool> {
 ///
 /// `TemplateError` if the default is no string.
 pub(super) fn prompt(role: &Turn) -> Result<Text> {
-    match role.get("prompt") {
+    match role.get(keys::PROMPT) {
         Some(Entry::Text(text)) => Ok(text.clone()),
         _ => Ok(Piece::literal(
-            string(role, "prompt")?,
+            string(role, keys::PROMPT)?,
             Source::RolePrompt,
-            role.constant("role").and_then(Value::as_text),
+            role.constant(keys::ROLE).and_then(Value::as_text),
         )
         .text),
     }

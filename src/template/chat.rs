@@ -1,5 +1,6 @@
 //! What `ChatInferencer` makes a chat of: the reader's columns, and a template for one round of it.
 
+use super::keys;
 use super::prompt::{Body, Dialogue, PromptTemplate};
 use super::text::Text;
 use super::turn::{Item, Turn};
@@ -79,7 +80,7 @@ fn lines(prompt: &PromptTemplate) -> Result<Vec<Line>> {
         Body::Dialogue(dialogue) => spoken(dialogue, prompt)?,
     };
     if lines.is_empty() {
-        let spoken = prompt.first()?.turns().filter_map(|turn| turn.constant("role")?.as_str());
+        let spoken = prompt.first()?.turns().filter_map(|turn| turn.constant(keys::ROLE)?.as_str());
         let hint = spoken.map(|role| did_you_mean(role, ["SYSTEM", "HUMAN", "BOT"])).find(|hint| !hint.is_empty());
         let message = format!(
             "it gives no message: only the roles 'SYSTEM', 'HUMAN' and 'BOT' speak in a chat{}",
@@ -98,10 +99,10 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
             Item::Bad(error) => return Err(error.clone()),
             Item::Str(text) => lines.push(Line { role: "user", text: without_tokens(text, prompt), bare: true }),
             // A configuration's own section markers; whatever else they say goes with them.
-            Item::Turn(turn) if turn.get("section").is_some() => {}
+            Item::Turn(turn) if turn.get(keys::SECTION).is_some() => {}
             Item::Turn(turn) => {
                 if let Some(role) = role(turn)? {
-                    let text = turn.prompt().ok_or_else(|| turn.lacks("prompt"))?;
+                    let text = turn.prompt().ok_or_else(|| turn.lacks(keys::PROMPT))?;
                     lines.push(Line { role, text: without_tokens(text, prompt), bare: false });
                 }
             }
@@ -113,8 +114,8 @@ fn spoken(dialogue: &Dialogue, prompt: &PromptTemplate) -> Result<Vec<Line>> {
 
 /// Who speaks; None for roles that a chat doesn't know, whose turns are dropped.
 fn role(turn: &Turn) -> Result<Option<&'static str>> {
-    match turn.constant("role").map(Value::as_str) {
-        None => Err(turn.lacks("role")),
+    match turn.constant(keys::ROLE).map(Value::as_str) {
+        None => Err(turn.lacks(keys::ROLE)),
         Some(Some("SYSTEM")) => Ok(Some("system")),
         Some(Some("HUMAN")) => Ok(Some("user")),
         Some(Some("BOT")) => Ok(Some("assistant")),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::keys;
 use super::modality::{Modality, has_scheme};
 use super::text::{Origin, Source, Text};
 use crate::error::{Code, Error, Result};
@@ -9,7 +10,7 @@ use crate::near::meant_as;
 use crate::value::Value;
 
 /// The key of a turn that holds its parts.
-pub const MEDIA_KEY: &str = "prompt_mm";
+pub const MEDIA_KEY: &str = keys::PROMPT_MM;
 
 /// What stands under a key of a part.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::keys;
 use super::media::{MEDIA_KEY, Media};
 use super::prompt::{Dialogue, PromptTemplate, only_dialogue};
 use super::text::Source;
@@ -43,7 +44,7 @@ impl MediaTemplate {
         }
         // Looking for parts, the code takes a str with this word for a turn, and falls over it.
         let outside = dialogue.begin.iter().chain(&dialogue.end).flatten();
-        if outside.clone().any(|item| matches!(item, Item::Str(text) if text.contains("prompt_mm"))) {
+        if outside.clone().any(|item| matches!(item, Item::Str(text) if text.contains(keys::PROMPT_MM))) {
             return Err(Error::template(
                 Code::StringWithoutRole,
                 &path,
@@ -54,7 +55,7 @@ impl MediaTemplate {
         let sections = [dialogue.begin.as_mut(), Some(&mut dialogue.round), dialogue.end.as_mut()];
         for item in sections.into_iter().flatten().flatten() {
             let Item::Turn(turn) = item else { continue };
-            let role = turn.constant("role").cloned();
+            let role = turn.constant(keys::ROLE).cloned();
             for (key, entry) in &mut turn.keys {
                 match entry {
                     // Kept as the code does it: what a turn says is not filled in here.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::keys;
 use super::text::{Origin, Source, Text};
 use super::turn::{Entry, Turn};
 use crate::error::{Code, Error, Result};
@@ -71,7 +72,7 @@ impl RawTemplate {
             match item {
                 RawItem::Expand(column) => out.push(format!("{{{column}}}")),
                 RawItem::Message(turn) => {
-                    if let Some(Entry::Text(t)) = turn.get("content") {
+                    if let Some(Entry::Text(t)) = turn.get(keys::CONTENT) {
                         out.push(t.literal());
                     }
                 }
@@ -82,9 +83,9 @@ impl RawTemplate {
 }
 
 fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, source: Source) -> Result<Turn> {
-    for key in ["role", "content"] {
+    for key in [keys::ROLE, keys::CONTENT] {
         if message.get(key).is_none() {
-            let hint = meant_as(key, message.names(), &["role", "content"]);
+            let hint = meant_as(key, message.names(), &[keys::ROLE, keys::CONTENT]);
             return Err(Error::template(
                 Code::MissingKey,
                 place,
@@ -92,9 +93,9 @@ fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, s
             ));
         }
     }
-    let role = message.get("role").and_then(Value::as_str);
+    let role = message.get(keys::ROLE).and_then(Value::as_str);
     if !role.is_some_and(|r| ROLES.contains(&r)) {
-        let found = message.get("role").unwrap_or(&Value::None);
+        let found = message.get(keys::ROLE).unwrap_or(&Value::None);
         return Err(Error::template(
             Code::InvalidRole,
             format!("{place}.role"),
@@ -107,7 +108,7 @@ fn read(message: &Value, keys: &[(Value, Value)], place: String, format: bool, s
     }
     let origin = Origin { source, role: role.map(Arc::from), ..Origin::default() };
     let entry = |name: &str, value: &Value| match value {
-        Value::Str(s) if name == "content" && format => Entry::Text(Text::lit(s.clone(), origin.clone())),
+        Value::Str(s) if name == keys::CONTENT && format => Entry::Text(Text::lit(s.clone(), origin.clone())),
         other => Entry::Const(other.clone()),
     };
     let keys = keys

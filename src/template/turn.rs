@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::keys;
 use super::media::Media;
 use super::text::{Origin, Source, Text};
 use crate::error::{Code, Error, excerpt};
@@ -9,7 +10,8 @@ use crate::near::meant_as;
 use crate::value::Value;
 
 /// The keys of a turn that are read, by a parser if not here: it overrides what the meta template says of its role.
-pub const TURN_KEYS: &[&str] = &["role", "fallback_role", "prompt", "begin", "end", "generate", "api_role"];
+pub const TURN_KEYS: &[&str] =
+    &[keys::ROLE, keys::FALLBACK_ROLE, keys::PROMPT, "begin", "end", keys::GENERATE, keys::API_ROLE];
 
 /// The value under a key of a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +51,7 @@ impl Turn {
 
     /// The text under `prompt`.
     pub fn prompt(&self) -> Option<&Text> {
-        match self.get("prompt") {
+        match self.get(keys::PROMPT) {
             Some(Entry::Text(t)) => Some(t),
             _ => None,
         }
@@ -77,7 +79,7 @@ impl Turn {
 
     /// Whether it is nothing but a section marker, as harnesses put them around sections.
     pub fn is_marker(&self) -> bool {
-        self.keys.len() == 2 && self.get("section").is_some() && self.get("pos").is_some()
+        self.keys.len() == 2 && self.get(keys::SECTION).is_some() && self.get(keys::POS).is_some()
     }
 }
 
@@ -118,8 +120,10 @@ impl Item {
                 for (key, entry) in items {
                     let name: Arc<str> = key.key();
                     let entry = match (&*name, entry) {
-                        ("prompt", Value::Str(s)) => Entry::Text(Text::lit(s.clone(), origin(value.get("role")))),
-                        ("prompt", other) => {
+                        (keys::PROMPT, Value::Str(s)) => {
+                            Entry::Text(Text::lit(s.clone(), origin(value.get(keys::ROLE))))
+                        }
+                        (keys::PROMPT, other) => {
                             return Self::Bad(Error::template(
                                 Code::WrongType,
                                 format!("{place}.prompt"),

@@ -1,5 +1,6 @@
 //! `MultiTurnPromptTemplate`: one dialogue template, filled once for each pair of question and answer.
 
+use super::keys;
 use super::prompt::{Dialogue, PromptTemplate, only_dialogue};
 use super::text::Text;
 use super::turn::Item;
@@ -39,15 +40,14 @@ impl Turns {
                             "a conversation is made of turns (dicts with a role); a bare str has no place in it",
                         ));
                     }
-                    Item::Turn(turn) if name == "round" && turn.get("role").is_none() => {
-                        return Err(turn.lacks("role"));
+                    Item::Turn(turn) if name == "round" && turn.get(keys::ROLE).is_none() => {
+                        return Err(turn.lacks(keys::ROLE));
                     }
                     _ => {}
                 }
             }
         }
-        let speaks =
-            |item: &Item| matches!(item, Item::Turn(t) if t.constant("role").and_then(Value::as_str) == Some("BOT"));
+        let speaks = |item: &Item| matches!(item, Item::Turn(t) if t.constant(keys::ROLE).and_then(Value::as_str) == Some("BOT"));
         let bots = dialogue.round.iter().enumerate().filter(|(_, item)| speaks(item)).map(|(n, _)| n).collect();
         Ok(Self { dialogue, bots, ice_token, path })
     }

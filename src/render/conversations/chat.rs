@@ -20,11 +20,11 @@ use crate::render::fragments::FragmentStore;
 use crate::render::input::{Batch, Host, cast, element_type, is_row_numbers, is_text, large_lists, readable};
 use crate::render::rows::fragments_of_programs;
 use crate::role::Piece;
-use crate::template::{Chat, DIALOGUE, Line};
+use crate::template::{Chat, DIALOGUE, Line, keys};
 use crate::value::Value;
 
 /// What a batch's chats are made of, decided by its schema.
-enum Shape {
+enum ChatShape {
     /// One entry a sample: all columns are strings.
     Strings,
     /// Several: all columns are lists of strings.
@@ -80,8 +80,8 @@ pub fn chat_requests(
     host: &dyn Host,
 ) -> Result<Conversations> {
     let mut chats = match shape(chat, batch)? {
-        Shape::Messages(column) => messages(batch, &column, host)?,
-        Shape::Strings => {
+        ChatShape::Messages(column) => messages(batch, &column, host)?,
+        ChatShape::Strings => {
             for name in columns(chat, batch) {
                 if let Some((at, field)) = batch.schema_ref().column_with_name(name) {
                     readable(field, batch.column(at))?;
@@ -91,7 +91,7 @@ pub fn chat_requests(
             let starts = (0..=batch.num_rows()).collect();
             entries(chat, config, &Zipped { table: own_columns(chat, batch)?, starts }, host)?
         }
-        Shape::Lists => entries(chat, config, &zipped(chat, batch)?, host)?,
+        ChatShape::Lists => entries(chat, config, &zipped(chat, batch)?, host)?,
     };
     let none = Columns::new([], None, config.substitution)?;
     let (mut requests, mut planner, mut key) = (RequestList::new(start, 0), Planner::default(), Vec::new());
@@ -221,26 +221,26 @@ fn is_messages(data_type: &DataType) -> bool {
     matches!(element_type(data_type), Some(DataType::Struct(_) | DataType::Null))
 }
 
-fn shape(chat: &Chat, batch: &RecordBatch) -> Result<Shape> {
+fn shape(chat: &Chat, batch: &RecordBatch) -> Result<ChatShape> {
     let fields: Vec<&Field> =
         batch.schema_ref().fields().iter().map(|f| &**f).filter(|f| chat.holds(f.name())).collect();
     let all = |is: &dyn Fn(&DataType) -> bool| fields.iter().all(|f| !is_row_numbers(f) && is(f.data_type()));
     if all(&is_text) {
-        return Ok(Shape::Strings);
+        return Ok(ChatShape::Strings);
     }
     if all(&|t| element_type(t).is_some_and(|element| is_text(&element))) {
-        return Ok(Shape::Lists);
+        return Ok(ChatShape::Lists);
     }
     let field = |name: &str| fields.iter().find(|f| f.name() == name);
     if let [name] = &*chat.input_columns
         && field(name).is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type()))
     {
-        return Ok(Shape::Messages(name.clone()));
+        return Ok(ChatShape::Messages(name.clone()));
     }
     if chat.input_columns.iter().any(|name| name == DIALOGUE) {
         let found = field(DIALOGUE);
         if found.is_some_and(|f| !is_row_numbers(f) && is_messages(f.data_type())) {
-            return Ok(Shape::Messages(DIALOGUE.to_owned()));
+            return Ok(ChatShape::Messages(DIALOGUE.to_owned()));
         }
         let found = found.map_or_else(|| "no such column".to_owned(), |f| described(f));
         let message = format!("expected a list of messages (structs of role and content), found {found}");
@@ -344,7 +344,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
         return Ok(chats);
     };
     let child = |key: &str| child(structs, key).map_err(|e| e.in_column(name));
-    let (role, content) = (child("role")?, child("content")?);
+    let (role, content) = (child(keys::ROLE)?, child(keys::CONTENT)?);
     if !is_text(role.data_type()) {
         let message = format!("the role of a message is a string; here it is {}", role.data_type());
         return Err(Error::render(Code::WrongColumnType, message).in_column(name));

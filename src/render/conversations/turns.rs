@@ -15,11 +15,12 @@ use crate::render::input::{Batch, Host, is_list, large_lists};
 use crate::render::rows::fragments_of_rows;
 use crate::template::Turns;
 
-const COLUMNS: [&str; 2] = ["question", "answer"];
+const PAIR_COLUMNS: [&str; 2] = ["question", "answer"];
 
 /// Pair questions and answers, each conversation cut to the shorter list.
 fn pairs(batch: &RecordBatch) -> Result<Zipped> {
-    let columns = [(COLUMNS[0], lists(batch, COLUMNS[0])?), (COLUMNS[1], lists(batch, COLUMNS[1])?)];
+    let columns =
+        [(PAIR_COLUMNS[0], lists(batch, PAIR_COLUMNS[0])?), (PAIR_COLUMNS[1], lists(batch, PAIR_COLUMNS[1])?)];
     let whole = columns.iter().all(|(_, list)| list.null_count() == 0);
     for row in if whole { 0..0 } else { 0..batch.num_rows() } {
         if let Some((name, _)) = columns.iter().find(|(_, list)| list.is_null(row)) {
@@ -76,7 +77,7 @@ pub fn turn_requests(
     host: &dyn Host,
 ) -> Result<Conversations> {
     let pairs = pairs(batch)?;
-    let columns = Columns::new(COLUMNS.map(Arc::from), None, config.substitution)?;
+    let columns = Columns::new(PAIR_COLUMNS.map(Arc::from), None, config.substitution)?;
     let in_row = |error: Error| match error.place().row {
         Some(pair) => error.at_row(pairs.sample(pair)),
         None => error,

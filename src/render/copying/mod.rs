@@ -4,4 +4,4 @@ mod pieces;
 mod writer;
 
 pub use pieces::{Step, put};
-pub use writer::{Lookup, Sources, Writer};
+pub use writer::{TextLookup, TextSources, Writer};

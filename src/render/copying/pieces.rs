@@ -6,17 +6,17 @@
 
 use arrow_array::OffsetSizeTrait;
 
-use crate::plan::SPARE;
+use crate::plan::LITERAL_PADDING_BYTES;
 use crate::pytext::{Offsets, TextColumn};
 use crate::render::fragments::{FragmentStore, FragmentStores};
 use crate::template::FragmentRef;
 
 /// Bytes that are copied at once. Pieces take one step, or four, or eight, which spares the processor guessing how many.
-const STEP: usize = 64;
+const STEP_BYTES: usize = 64;
 /// Up to this length a piece takes four steps.
-const FEW: usize = 4 * STEP;
+const FOUR_STEPS_BYTES: usize = 4 * STEP_BYTES;
 /// Up to this length a piece is copied in steps.
-const SHORT: usize = SPARE;
+const MAX_STEPPED_BYTES: usize = LITERAL_PADDING_BYTES;
 
 /// One piece of a text, bound to where its bytes are.
 #[derive(Clone, Copy)]
@@ -71,19 +71,19 @@ impl<'a> Step<'a> {
     /// Where the bytes of a row's piece are: what they are part of, first and last.
     #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
     #[inline(always)]
-    pub fn place(&self, row: usize, shots: &[u32]) -> (&'a [u8], usize, usize) {
+    pub fn place(&self, row: usize, shown: &[u32]) -> (&'a [u8], usize, usize) {
         match *self {
             Self::Lit(bytes, start, end) => (bytes, start, end),
             Self::Narrow(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Wide(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Field(texts) => texts.place(row),
-            Self::Fragment(slot, part, store) => store.place(shots[slot as usize], part),
+            Self::Fragment(slot, part, store) => store.place(shown[slot as usize], part),
             Self::EvenFragment(slot, part, each, offsets, bytes) => {
-                let at = shots[slot as usize] as usize * each + part as usize;
+                let at = shown[slot as usize] as usize * each + part as usize;
                 (bytes, offsets[at] as usize, offsets[at + 1] as usize)
             }
             Self::NarrowFragment(slot, offsets, data) => {
-                let row = shots[slot as usize] as usize;
+                let row = shown[slot as usize] as usize;
                 (data, offsets[row] as usize, offsets[row + 1] as usize)
             }
             Self::LineIf(_) => (b"\n", 0, 1),
@@ -160,12 +160,12 @@ impl<'a, O: Width> Pairs<'a, O> {
     /// Write a row's text to `to[at..]`; returns where the next one goes.
     #[allow(clippy::inline_always, reason = "as above")]
     #[inline(always)]
-    pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shots: &[u32]) -> usize {
+    pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shown: &[u32]) -> usize {
         for pair in &self.all {
             at = put(to, at, self.literals, pair.literal.0, pair.literal.1);
             let value = match pair.slot {
                 None => row,
-                Some(slot) => shots[slot as usize] as usize * pair.each + pair.part,
+                Some(slot) => shown[slot as usize] as usize * pair.each + pair.part,
             };
             let (start, end) = (pair.offsets[value].as_usize(), pair.offsets[value + 1].as_usize());
             at = put(to, at, pair.data, start, end);
@@ -180,12 +180,12 @@ impl<'a, O: Width> Pairs<'a, O> {
 #[inline(always)]
 pub fn put(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
     let len = end - start;
-    let done = if len <= STEP {
+    let done = if len <= STEP_BYTES {
         put_steps::<1>(to, at, from, start)
-    } else if len <= FEW {
+    } else if len <= FOUR_STEPS_BYTES {
         put_steps::<4>(to, at, from, start)
     } else {
-        len <= SHORT && put_steps::<8>(to, at, from, start)
+        len <= MAX_STEPPED_BYTES && put_steps::<8>(to, at, from, start)
     };
     if !done {
         put_exactly(to, at, from, start, end);
@@ -201,7 +201,7 @@ fn put_steps<const STEPS: usize>(to: &mut [u8], at: usize, from: &[u8], start: u
     let (Some(to), Some(from)) = (to.as_chunks_mut().0.first_chunk_mut(), from.as_chunks().0.first_chunk()) else {
         return false;
     };
-    let (to, from): (&mut [[u8; STEP]; STEPS], &[[u8; STEP]; STEPS]) = (to, from);
+    let (to, from): (&mut [[u8; STEP_BYTES]; STEPS], &[[u8; STEP_BYTES]; STEPS]) = (to, from);
     // Written out: a loop over the steps is compiled into a call of `memcpy`.
     to[0] = from[0];
     if STEPS >= 4 {

@@ -7,13 +7,13 @@ use crate::pytext::TextColumn;
 use crate::render::fragments::{FragmentStores, Runs};
 
 /// The texts of a column, by its number.
-pub type Lookup<'f, 'a> = &'f dyn Fn(usize) -> Result<&'a TextColumn>;
+pub type TextLookup<'f, 'a> = &'f dyn Fn(usize) -> Result<&'a TextColumn>;
 
 /// Where the texts are that ops name.
 #[derive(Clone, Copy)]
-pub struct Sources<'f, 'a> {
+pub struct TextSources<'f, 'a> {
     /// The texts of a column.
-    pub texts: Lookup<'f, 'a>,
+    pub texts: TextLookup<'f, 'a>,
     /// The fragments.
     pub fragments: FragmentStores<'a>,
     /// FragmentStore of examples that are put together already.
@@ -38,7 +38,7 @@ impl<'a> Writer<'a> {
     /// # Errors
     ///
     /// As the lookup of columns.
-    pub fn new(ops: &[Op], literals: &'a [u8], sources: Sources<'_, 'a>) -> Result<Self> {
+    pub fn new(ops: &[Op], literals: &'a [u8], sources: TextSources<'_, 'a>) -> Result<Self> {
         let mut steps = Vec::with_capacity(ops.len());
         // A newline's condition counts the steps that follow it.
         let counted = ops.iter().any(|op| matches!(op, Op::LineIf(_)));
@@ -64,43 +64,43 @@ impl<'a> Writer<'a> {
 
     /// Write what it makes of a row to `own[at..]`; returns where the next text goes.
     #[inline]
-    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shots: &[u32]) -> usize {
+    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shown: &[u32]) -> usize {
         match &self.pairs {
-            Some(AnyPairs::Narrow(pairs)) => return pairs.write(own, at, row, shots),
-            Some(AnyPairs::Wide(pairs)) => return pairs.write(own, at, row, shots),
+            Some(AnyPairs::Narrow(pairs)) => return pairs.write(own, at, row, shown),
+            Some(AnyPairs::Wide(pairs)) => return pairs.write(own, at, row, shown),
             None => {}
         }
         for (n, step) in self.steps.iter().enumerate() {
             if let Step::LineIf(steps) = step
-                && self.all_empty(n + 1, *steps, row, shots)
+                && self.all_empty(n + 1, *steps, row, shown)
             {
                 continue;
             }
-            let (from, start, end) = step.place(row, shots);
+            let (from, start, end) = step.place(row, shown);
             at = put(own, at, from, start, end);
         }
         at
     }
 
     /// The length of what it makes of a row.
-    pub fn length(&self, row: usize, shots: &[u32]) -> usize {
+    pub fn length(&self, row: usize, shown: &[u32]) -> usize {
         let mut length = 0;
         for (n, step) in self.steps.iter().enumerate() {
             if let Step::LineIf(steps) = step
-                && self.all_empty(n + 1, *steps, row, shots)
+                && self.all_empty(n + 1, *steps, row, shown)
             {
                 continue;
             }
-            let (_, start, end) = step.place(row, shots);
+            let (_, start, end) = step.place(row, shown);
             length += end - start;
         }
         length
     }
 
     #[cold]
-    fn all_empty(&self, first: usize, steps: usize, row: usize, shots: &[u32]) -> bool {
+    fn all_empty(&self, first: usize, steps: usize, row: usize, shown: &[u32]) -> bool {
         self.steps[first..first + steps].iter().all(|step| {
-            let (_, start, end) = step.place(row, shots);
+            let (_, start, end) = step.place(row, shown);
             start == end
         })
     }

@@ -12,7 +12,7 @@ use crate::pytext::{NONE, TextColumn};
 use crate::threads;
 
 /// Values in a row that could form a placeholder, after which the next ones are taken for such.
-const CERTAIN: usize = 16;
+const HITS_UNTIL_ASSUMED: usize = 16;
 
 /// Columns of one batch, by the places of [`Columns`].
 pub struct Batch<'a> {
@@ -155,7 +155,7 @@ impl<'a> Batch<'a> {
             let flags = threads::map(threads::chunks(0..self.rows, 1024), |rows| -> Vec<bool> {
                 let mut in_a_row = 0;
                 let could_form = |row: usize| {
-                    let could = in_a_row >= CERTAIN || self.columns.tokens.could_form(texts.bytes(row));
+                    let could = in_a_row >= HITS_UNTIL_ASSUMED || self.columns.tokens.could_form(texts.bytes(row));
                     in_a_row = if could { in_a_row + 1 } else { 0 };
                     could
                 };

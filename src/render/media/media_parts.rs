@@ -9,11 +9,11 @@ use arrow_schema::{DataType, Field, Fields};
 
 use super::found::Found;
 use super::part_type::PartBlock;
-use super::sources::{CONTENT, Sources, of_type};
-use super::tagged::Content;
+use super::sources::{CONTENT, MediaSources, of_type};
+use super::tagged::TaggedContent;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Config, Op, Plan, Plans, Seg, Substitution};
-use crate::pytext::{Span, TextColumn};
+use crate::pytext::{TextColumn, TextSpan};
 use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::render::input::Batch;
 use crate::render::memory::{TextBlock, Texts, limit};
@@ -48,7 +48,7 @@ struct Stretches {
     /// The plan of each.
     plans: Vec<u32>,
     /// What is filled in for the placeholder.
-    spans: Vec<Span>,
+    spans: Vec<TextSpan>,
     /// The column that a row's tagged text was taken from.
     tagged: Vec<Option<usize>>,
 }
@@ -103,7 +103,7 @@ impl<'a> MediaParts<'a> {
             others,
             used,
         };
-        let sources = Sources::new(batch, values, content)?;
+        let sources = MediaSources::new(batch, values, content)?;
         out.bases = sources.bases.clone();
         let tagged = template.media.iter().any(|media| media.form == Form::Tagged) || content.is_some();
         let contents = if tagged { out.contents(&sources, values, findings)? } else { Vec::new() };
@@ -121,10 +121,10 @@ impl<'a> MediaParts<'a> {
     /// Every row's tagged text, cut; and what is noticed about it.
     fn contents(
         &self,
-        sources: &Sources,
+        sources: &MediaSources,
         values: &Batch,
         mut findings: Option<&mut Vec<Found>>,
-    ) -> Result<Vec<(usize, Content)>> {
+    ) -> Result<Vec<(usize, TaggedContent)>> {
         let mut out = Vec::with_capacity(values.rows);
         for row in 0..values.rows {
             let (base, content) = sources.content(row)?;
@@ -146,7 +146,7 @@ impl<'a> MediaParts<'a> {
     }
 
     /// The stretches of tagged texts.
-    fn tagged(&self, number: usize, contents: &[(usize, Content)], sources: &Sources) -> Result<Stretches> {
+    fn tagged(&self, number: usize, contents: &[(usize, TaggedContent)], sources: &MediaSources) -> Result<Stretches> {
         let media = &self.media[number];
         let mut out = Stretches { starts: vec![0], ..Stretches::default() };
         for (row, (base, content)) in contents.iter().enumerate() {
@@ -163,8 +163,8 @@ impl<'a> MediaParts<'a> {
                     return fault(error);
                 }
                 let span = match &stretch.own {
-                    Some(own) => Span::Own(own.clone()),
-                    None => Span::Of { base: *base, row, range: stretch.range.clone() },
+                    Some(own) => TextSpan::Own(own.clone()),
+                    None => TextSpan::Of { base: *base, row, range: stretch.range.clone() },
                 };
                 let payload = match &stretch.own {
                     Some(own) => own.as_bytes(),
@@ -185,7 +185,13 @@ impl<'a> MediaParts<'a> {
     }
 
     /// The stretches of a compact form: one a text, one a URL of a list.
-    fn compact(&self, number: usize, order: &[Option<usize>], values: &Batch, sources: &Sources) -> Result<Stretches> {
+    fn compact(
+        &self,
+        number: usize,
+        order: &[Option<usize>],
+        values: &Batch,
+        sources: &MediaSources,
+    ) -> Result<Stretches> {
         let media = &self.media[number];
         let mut out = Stretches { starts: vec![0], ..Stretches::default() };
         for row in 0..values.rows {
@@ -197,11 +203,11 @@ impl<'a> MediaParts<'a> {
                 };
                 let own = media.parts[part].as_ref().map_err(|e| e.clone().into_render().at_row(row))?;
                 let is_text = own.keys.iter().any(|(key, _)| &**key == Modality::Text.holder());
-                let payloads = if is_text { vec![Span::Own("".into())] } else { sources.payloads(own, row)? };
+                let payloads = if is_text { vec![TextSpan::Own("".into())] } else { sources.payloads(own, row)? };
                 for span in payloads {
                     let payload = match &span {
-                        Span::Own(text) => text.as_bytes(),
-                        Span::Of { base, row, range } => &sources.bases[*base].bytes(*row)[range.clone()],
+                        TextSpan::Own(text) => text.as_bytes(),
+                        TextSpan::Of { base, row, range } => &sources.bases[*base].bytes(*row)[range.clone()],
                     };
                     out.plans.push(self.plan(number, part, !is_text && has_scheme(payload)));
                     out.spans.push(span);
@@ -254,7 +260,7 @@ impl<'a> MediaParts<'a> {
                 let spans = rows.iter().map(|(row, tagged)| Self::other(place, name, *row, *tagged, values));
                 TextColumn::spans(base, spans.collect::<Result<_>>()?)
             } else {
-                TextColumn::spans(Arc::from([]), vec![Span::Own("".into()); total])
+                TextColumn::spans(Arc::from([]), vec![TextSpan::Own("".into()); total])
             });
         }
         let none = Columns::new([], None, Substitution::SinglePass)?;
@@ -268,11 +274,11 @@ impl<'a> MediaParts<'a> {
     }
 
     /// What a column other than the stretch's own gives for its placeholder.
-    fn other(place: usize, name: &str, row: usize, tagged: Option<usize>, values: &Batch) -> Result<Span> {
+    fn other(place: usize, name: &str, row: usize, tagged: Option<usize>, values: &Batch) -> Result<TextSpan> {
         if tagged == Some(place) {
-            return Ok(Span::Own(format!("{{{name}}}").into()));
+            return Ok(TextSpan::Own(format!("{{{name}}}").into()));
         }
-        Ok(Span::Of { base: 0, row, range: 0..values.texts(place)?.bytes(row).len() })
+        Ok(TextSpan::Of { base: 0, row, range: 0..values.texts(place)?.bytes(row).len() })
     }
 
     /// The parts that a row shows in the place of a `prompt_mm`, as JSON; `first` says whether a comma comes first.
@@ -331,9 +337,9 @@ impl<'a> MediaParts<'a> {
     pub fn traced(&self, row: usize, media: usize, values: &Batch) -> Result<Vec<Traced>> {
         let own = &self.stretches[media];
         let text = |bytes: &[u8]| -> Arc<str> { String::from_utf8_lossy(bytes).into() };
-        let shown = |span: &Span, bases: &[TextColumn]| match span {
-            Span::Own(own) => own.clone().into(),
-            Span::Of { base, row, range } => text(&bases[*base].bytes(*row)[range.clone()]),
+        let shown = |span: &TextSpan, bases: &[TextColumn]| match span {
+            TextSpan::Own(own) => own.clone().into(),
+            TextSpan::Of { base, row, range } => text(&bases[*base].bytes(*row)[range.clone()]),
         };
         let names = &values.columns.names;
         let mut out = Vec::new();
@@ -349,8 +355,8 @@ impl<'a> MediaParts<'a> {
                     Seg::Lit(s, origin) => (s.clone(), origin.clone()),
                     Seg::Field(0) => {
                         let of = match &own.spans[n] {
-                            Span::Of { base, .. } => names.get(*base),
-                            Span::Own(_) => own.tagged[n].and_then(|at| names.get(at)),
+                            TextSpan::Of { base, .. } => names.get(*base),
+                            TextSpan::Own(_) => own.tagged[n].and_then(|at| names.get(at)),
                         };
                         let of = of.or_else(|| names.iter().find(|name| **name == part.placeholder));
                         (shown(&own.spans[n], &self.bases), field(of))
@@ -429,9 +435,9 @@ impl<'a> MediaParts<'a> {
         let own = &self.stretches[media];
         let program = &self.plans[own.plans[n] as usize].programs[0];
         let escape = |bytes: &[u8], out: &mut String| json::escape(&String::from_utf8_lossy(bytes), out);
-        let show = |span: &Span, bases: &[TextColumn], out: &mut String| match span {
-            Span::Own(text) => json::escape(text, out),
-            Span::Of { base, row, range } => escape(&bases[*base].bytes(*row)[range.clone()], out),
+        let show = |span: &TextSpan, bases: &[TextColumn], out: &mut String| match span {
+            TextSpan::Own(text) => json::escape(text, out),
+            TextSpan::Of { base, row, range } => escape(&bases[*base].bytes(*row)[range.clone()], out),
         };
         out.push('"');
         for op in &program.ops {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use arrow_array::{Array, LargeListArray, RecordBatch};
 use arrow_schema::DataType;
 
-use super::tagged::{Content, cut, has_tag};
+use super::tagged::{TaggedContent, cut, has_tag};
 use crate::error::{Code, Error, Result, excerpt};
-use crate::pytext::{Span, TextColumn, list_of_strings};
+use crate::pytext::{TextColumn, TextSpan, list_of_strings};
 use crate::render::input::{Batch, element_type, is_list, large_lists};
-use crate::template::{END_TAG, Modality, Part};
+use crate::template::{END_TAG, Modality, Part, keys};
 
 /// The column that holds a sample's tagged text, where there is one.
-pub(super) const CONTENT: &str = "content";
+pub(super) const CONTENT: &str = keys::CONTENT;
 
 /// The modality that a sample's column `type` names.
 pub(super) fn of_type(values: &Batch, row: usize) -> Result<Modality> {
@@ -38,7 +38,7 @@ pub(super) fn of_type(values: &Batch, row: usize) -> Result<Modality> {
 }
 
 /// The columns that stretches come from.
-pub(super) struct Sources {
+pub(super) struct MediaSources {
     pub(super) names: Vec<Arc<str>>,
     pub(super) bases: Arc<[TextColumn]>,
     /// The columns that may hold a tagged text: `content`, or every string column.
@@ -48,7 +48,7 @@ pub(super) struct Sources {
     lists: Vec<Option<(usize, LargeListArray)>>,
 }
 
-impl Sources {
+impl MediaSources {
     pub(super) fn new(batch: &RecordBatch, values: &Batch, content: Option<usize>) -> Result<Self> {
         let names = values.columns.names.clone();
         let schema = batch.schema_ref();
@@ -97,7 +97,7 @@ impl Sources {
     }
 
     /// The tagged text of a row, cut: which column holds it.
-    pub(super) fn content(&self, row: usize) -> Result<(usize, Content)> {
+    pub(super) fn content(&self, row: usize) -> Result<(usize, TaggedContent)> {
         if self.content {
             let at = self.tagged[0];
             if self.bases[at].is_null(row) {
@@ -107,7 +107,7 @@ impl Sources {
             }
             return Ok((at, cut(self.bases[at].bytes(row))));
         }
-        let mut found: Option<(usize, Content)> = None;
+        let mut found: Option<(usize, TaggedContent)> = None;
         for at in &self.tagged {
             let bytes = self.bases[*at].bytes(row);
             if self.bases[*at].is_null(row) || !has_tag(bytes) {
@@ -138,8 +138,8 @@ impl Sources {
     }
 
     /// The payloads that a row gives for a part of a compact form.
-    pub(super) fn payloads(&self, part: &Part, row: usize) -> Result<Vec<Span>> {
-        let Some(at) = self.column(part) else { return Ok(vec![Span::Own("".into())]) };
+    pub(super) fn payloads(&self, part: &Part, row: usize) -> Result<Vec<TextSpan>> {
+        let Some(at) = self.column(part) else { return Ok(vec![TextSpan::Own("".into())]) };
         let fault = |code: Code, message: String| Error::render(code, message).at_row(row).in_column(&*self.names[at]);
         if let Some((base, lists)) = &self.lists[at] {
             let base = *base;
@@ -152,7 +152,7 @@ impl Sources {
                     if self.bases[base].is_null(n) {
                         return Err(fault(Code::NullValue, "a null stands among the media".into()));
                     }
-                    Ok(Span::Of { base, row: n, range: 0..self.bases[base].bytes(n).len() })
+                    Ok(TextSpan::Of { base, row: n, range: 0..self.bases[base].bytes(n).len() })
                 })
                 .collect();
         }
@@ -165,11 +165,11 @@ impl Sources {
         let text = String::from_utf8_lossy(self.bases[at].bytes(row));
         if text.starts_with('[') && text.ends_with(']') {
             return match list_of_strings(&text) {
-                Some(urls) => Ok(urls.into_iter().map(|url| Span::Own(url.into())).collect()),
+                Some(urls) => Ok(urls.into_iter().map(|url| TextSpan::Own(url.into())).collect()),
                 None => Err(fault(Code::InvalidMedia, format!("expected a list of strings, found {}", excerpt(&text)))),
             };
         }
-        Ok(vec![Span::Of { base: at, row, range: 0..text.len() }])
+        Ok(vec![TextSpan::Of { base: at, row, range: 0..text.len() }])
     }
 }
 

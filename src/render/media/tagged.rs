@@ -10,7 +10,7 @@ use crate::template::{END_TAG, Modality};
 
 /// A stretch that becomes a part.
 #[derive(Debug, PartialEq)]
-pub struct Stretch {
+pub struct TaggedStretch {
     /// What it shows.
     pub modality: Modality,
     /// Its bytes, without the tag.
@@ -21,19 +21,19 @@ pub struct Stretch {
 
 /// A tagged text, cut.
 #[derive(Debug, Default, PartialEq)]
-pub struct Content {
+pub struct TaggedContent {
     /// What becomes a part, in order.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<TaggedStretch>,
     /// What is noticed, with the beginning of what it is about.
     pub findings: Vec<(Finding, String)>,
 }
 
 /// What all tags begin with.
-const TAG: &[u8] = b"<AIS_";
+const TAG_PREFIX: &[u8] = b"<AIS_";
 
 /// Whether a tag stands in a text.
 pub fn has_tag(text: &[u8]) -> bool {
-    memmem::find_iter(text, TAG).any(|at| modality_at(&text[at..]).is_some())
+    memmem::find_iter(text, TAG_PREFIX).any(|at| modality_at(&text[at..]).is_some())
 }
 
 fn modality_at(text: &[u8]) -> Option<Modality> {
@@ -41,11 +41,11 @@ fn modality_at(text: &[u8]) -> Option<Modality> {
 }
 
 /// Cut a text as the harness does: at every end tag; what doesn't begin with a tag vanishes.
-pub fn cut(text: &[u8]) -> Content {
-    let mut out = Content::default();
+pub fn cut(text: &[u8]) -> TaggedContent {
+    let mut out = TaggedContent::default();
     let mut start = 0;
     let mut tags: Vec<(usize, Modality)> = Vec::new();
-    for at in memmem::find_iter(text, TAG) {
+    for at in memmem::find_iter(text, TAG_PREFIX) {
         if text[at..].starts_with(END_TAG.as_bytes()) {
             one(text, start..at, &tags, &mut out);
             start = at + END_TAG.len();
@@ -58,7 +58,7 @@ pub fn cut(text: &[u8]) -> Content {
     out
 }
 
-fn one(text: &[u8], range: Range<usize>, tags: &[(usize, Modality)], out: &mut Content) {
+fn one(text: &[u8], range: Range<usize>, tags: &[(usize, Modality)], out: &mut TaggedContent) {
     let shown = |at: usize| excerpt(&String::from_utf8_lossy(&text[at..range.end.min(at + 200)]));
     let Some((_, modality)) = tags.first().filter(|(at, _)| *at == range.start) else {
         if !text[range.clone()].trim_ascii().is_empty() {
@@ -75,7 +75,7 @@ fn one(text: &[u8], range: Range<usize>, tags: &[(usize, Modality)], out: &mut C
             own = Some(String::from_utf8_lossy(&text[inner.clone()]).replace(tag, "").into());
         }
     }
-    out.stretches.push(Stretch { modality: *modality, range: inner, own });
+    out.stretches.push(TaggedStretch { modality: *modality, range: inner, own });
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> Vec<(Modality, String)> {
-        let stretch = |s: Stretch| (s.modality, s.own.map_or_else(|| text[s.range].to_owned(), Into::into));
+        let stretch = |s: TaggedStretch| (s.modality, s.own.map_or_else(|| text[s.range].to_owned(), Into::into));
         cut(text.as_bytes()).stretches.into_iter().map(stretch).collect()
     }
 

@@ -19,13 +19,13 @@ pub enum Bytes {
 }
 
 /// From this size on a block is mapped by itself.
-const LARGE: usize = 1 << 20;
+const LARGE_BLOCK_BYTES: usize = 1 << 20;
 /// Sizes of mapped blocks are multiples of a huge page.
-const HUGE: usize = 2 << 20;
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
-const KEPT: usize = 228 << 20;
+const MAX_KEPT_BYTES: usize = 228 << 20;
 /// What of it may be scratch memory: the hard texts of a batch of 65,536, with the room that growing left beside them.
-const SCRATCH: usize = 80 << 20;
+const MAX_SCRATCH_BYTES: usize = 80 << 20;
 
 /// Dropped memory, to be used again; the oldest first.
 static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), scratch: Vec::new() });
@@ -54,7 +54,7 @@ impl Pool {
     /// Keep scratch memory.
     fn keep_scratch(&mut self, scratch: Vec<u8>) {
         let own = scratch.capacity();
-        if own > 0 && self.scratch_size() + own <= SCRATCH && self.make_room(own) {
+        if own > 0 && self.scratch_size() + own <= MAX_SCRATCH_BYTES && self.make_room(own) {
             self.scratch.push(scratch);
         }
     }
@@ -62,10 +62,12 @@ impl Pool {
     /// Give blocks back to the system until so many bytes more may be kept.
     fn make_room(&mut self, more: usize) -> bool {
         let others = self.scratch_size() + more;
-        while !self.blocks.is_empty() && others + self.blocks.iter().map(|map| map.len()).sum::<usize>() > KEPT {
+        while !self.blocks.is_empty()
+            && others + self.blocks.iter().map(|map| map.len()).sum::<usize>() > MAX_KEPT_BYTES
+        {
             self.blocks.remove(0);
         }
-        others <= KEPT
+        others <= MAX_KEPT_BYTES
     }
 
     fn scratch_size(&self) -> usize {
@@ -76,7 +78,7 @@ impl Pool {
 impl Bytes {
     /// A block of `len` bytes, which hold anything.
     pub fn new(len: usize) -> Self {
-        if len < LARGE {
+        if len < LARGE_BLOCK_BYTES {
             return Self::Small(vec![0; len]);
         }
         Pages::new(len).map_or_else(|| Self::Small(vec![0; len]), Self::Large)
@@ -145,7 +147,7 @@ pub struct Pages {
 
 impl Pages {
     fn new(len: usize) -> Option<Self> {
-        let size = len.checked_next_multiple_of(HUGE)?;
+        let size = len.checked_next_multiple_of(HUGE_PAGE_BYTES)?;
         // The pool may be in use by another thread, or, in a forked child, by one that is no more: then nothing is taken.
         if let Some(map) = POOL.try_lock().ok().and_then(|mut pool| pool.block(size)) {
             return Some(Self { map: Some(map), len });
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn blocks_have_the_size_asked_for_whatever_they_are_made_of() {
-        for len in [0, 1, LARGE - 1, LARGE, LARGE + 1, 3 * HUGE + 5] {
+        for len in [0, 1, LARGE_BLOCK_BYTES - 1, LARGE_BLOCK_BYTES, LARGE_BLOCK_BYTES + 1, 3 * HUGE_PAGE_BYTES + 5] {
             let mut bytes = Bytes::new(len);
             bytes.fill(7);
             assert_eq!(bytes.len(), len);

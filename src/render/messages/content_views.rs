@@ -13,7 +13,7 @@ use crate::render::memory::{TextBlock, views};
 
 /// Where the contents of one row's messages are.
 pub struct ContentViews<'a> {
-    contents: Vec<Content<'a>>,
+    contents: Vec<ContentSource<'a>>,
     /// What is shown in every row.
     constants: Buffer,
     /// Buffers of columns that are shown.
@@ -22,7 +22,7 @@ pub struct ContentViews<'a> {
     rendered: usize,
 }
 
-enum Content<'a> {
+enum ContentSource<'a> {
     /// Rendered, for each row.
     Rendered,
     /// This view of the constants.
@@ -32,7 +32,7 @@ enum Content<'a> {
 }
 
 /// Rendered texts are in the first buffer, constants in the second.
-const OWN: u32 = 2;
+const OWN_BUFFERS: u32 = 2;
 
 impl<'a> ContentViews<'a> {
     /// What can be shown where it lies; None if nothing can.
@@ -44,17 +44,17 @@ impl<'a> ContentViews<'a> {
         let mut constants = Vec::new();
         for program in plans.all.iter().flat_map(|plan| &plan.programs) {
             let content = match program.ops[..] {
-                [] => Content::Constant(make_view(b"", 1, 0)),
+                [] => ContentSource::Constant(make_view(b"", 1, 0)),
                 [Op::Lit(start, end)] => {
                     let text = &program.literals[start..end];
                     let at = constants.len();
                     constants.extend_from_slice(text);
-                    Content::Constant(make_view(text, 1, u32::try_from(at).ok()?))
+                    ContentSource::Constant(make_view(text, 1, u32::try_from(at).ok()?))
                 }
-                [Op::Field(column)] => out.column(program, column, batch).unwrap_or(Content::Rendered),
-                _ => Content::Rendered,
+                [Op::Field(column)] => out.column(program, column, batch).unwrap_or(ContentSource::Rendered),
+                _ => ContentSource::Rendered,
             };
-            out.rendered += usize::from(matches!(content, Content::Rendered));
+            out.rendered += usize::from(matches!(content, ContentSource::Rendered));
             out.contents.push(content);
         }
         i32::try_from(constants.len()).ok()?;
@@ -63,7 +63,7 @@ impl<'a> ContentViews<'a> {
     }
 
     /// A field alone, if nothing can form in any row of it.
-    fn column(&mut self, program: &Program, column: usize, batch: &'a Batch) -> Option<Content<'a>> {
+    fn column(&mut self, program: &Program, column: usize, batch: &'a Batch) -> Option<ContentSource<'a>> {
         if program.always_substituted || !program.guards.is_empty() {
             return None;
         }
@@ -72,16 +72,16 @@ impl<'a> ContentViews<'a> {
             return None;
         }
         let texts = batch.texts(column).ok()?;
-        let base = OWN + self.columns.len() as u32;
+        let base = OWN_BUFFERS + self.columns.len() as u32;
         self.columns.extend(texts.buffers()?);
-        Some(Content::Column(texts, base))
+        Some(ContentSource::Column(texts, base))
     }
 
     /// The plans without what isn't rendered.
     pub fn rest(&self, plans: &Plans) -> Plans {
         let mut contents = self.contents.iter();
         let mut rest = |plan: &Arc<Plan>| {
-            let rendered = |_: &&Arc<Program>| matches!(contents.next(), Some(Content::Rendered));
+            let rendered = |_: &&Arc<Program>| matches!(contents.next(), Some(ContentSource::Rendered));
             let programs = plan.programs.iter().filter(rendered).cloned().collect();
             Arc::new(Plan { request: plan.request.clone(), programs })
         };
@@ -95,9 +95,9 @@ impl<'a> ContentViews<'a> {
         for row in first..first + rows {
             for content in &self.contents {
                 out.push(match content {
-                    Content::Constant(view) => *view,
-                    Content::Column(texts, base) => texts.view(row, *base),
-                    Content::Rendered => {
+                    ContentSource::Constant(view) => *view,
+                    ContentSource::Column(texts, base) => texts.view(row, *base),
+                    ContentSource::Rendered => {
                         rendered += 1;
                         block.view(rendered - 1)
                     }

@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field};
 use crate::error::{Code, Error, Result};
 use crate::output::Parser;
 use crate::render::input::{cast, element_type};
+use crate::template::keys;
 
 /// A list column that messages are expanded from.
 pub struct Expansion {
@@ -46,7 +47,7 @@ impl Expansion {
         let target = DataType::LargeList(Arc::new(Field::new_list_field(element.clone(), true)));
         let lists = cast(plain, &target).map_err(fault)?.as_list::<i64>().clone();
         let complete = match &element {
-            DataType::Struct(fields) => fields.find("role").is_some() && fields.find("content").is_some(),
+            DataType::Struct(fields) => fields.find(keys::ROLE).is_some() && fields.find(keys::CONTENT).is_some(),
             DataType::Null => true,
             _ => false,
         };

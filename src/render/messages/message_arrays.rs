@@ -24,7 +24,7 @@ use crate::template::keys;
 use crate::value::Value;
 
 /// A batch's columns, for [`Message::Expand`].
-pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
+pub type ColumnLookup<'a> = &'a dyn Fn(&str) -> Option<(FieldRef, ArrayRef)>;
 
 /// Puts the messages of some requests together.
 pub struct MessageArrays<'a> {
@@ -56,7 +56,7 @@ impl<'a> MessageArrays<'a> {
         texts: Texts,
         shown: Option<(&'a MediaParts<'a>, &'a Batch<'a>)>,
         borrowed: Option<&'a ContentViews<'a>>,
-        column: Lookup,
+        column: ColumnLookup,
     ) -> Result<Self> {
         let mut out = Self {
             config,
@@ -91,7 +91,7 @@ impl<'a> MessageArrays<'a> {
                     }
                     Message::Bare(_) => {
                         out.consts.push(Vec::new());
-                        out.text_keys.push(Some("prompt".into()));
+                        out.text_keys.push(Some(keys::PROMPT.into()));
                         out.part_keys.push(None);
                     }
                     Message::Expand { column: name } | Message::Element(Element { column: name, .. }) => {
@@ -344,7 +344,7 @@ impl<'a> MessageArrays<'a> {
             let values = expansion.lists.values();
             let child = match values.as_struct_opt() {
                 Some(s) => s.column_by_name(name).cloned(),
-                None => (name == "prompt").then(|| values.clone()),
+                None => (name == keys::PROMPT).then(|| values.clone()),
             };
             arrays.push(match child {
                 Some(child) => typed(&child)?,

@@ -83,8 +83,8 @@ impl MessageType {
             for message in messages {
                 match message {
                     Message::Bare(_) => {
-                        text(&"prompt".into());
-                        add("prompt", string_type(layout))?;
+                        text(&keys::PROMPT.into());
+                        add(keys::PROMPT, string_type(layout))?;
                     }
                     Message::Dict(keys) => {
                         for (name, slot) in keys {
@@ -113,7 +113,7 @@ impl MessageType {
                                 }
                             }
                             Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
-                                add("prompt", unify(&DataType::Null, &strings, layout).unwrap_or(strings))?;
+                                add(keys::PROMPT, unify(&DataType::Null, &strings, layout).unwrap_or(strings))?;
                             }
                             _ => {}
                         }
@@ -124,7 +124,7 @@ impl MessageType {
         if expands && config.output.parser != Parser::None {
             for keys in meta {
                 for (name, value) in keys {
-                    if &**name == "content" && value.as_str().is_some() {
+                    if &**name == keys::CONTENT && value.as_str().is_some() {
                         text(name);
                     }
                     add(name, constant(value, name)?)?;
@@ -145,9 +145,11 @@ impl MessageType {
         for field in fields {
             let own = unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null);
             // Taken out of the table one by one, their contents are texts like the configuration's own.
-            if field.name() == "content" && own == string_type(layout) && !self.texts.iter().any(|t| &**t == "content")
+            if field.name() == keys::CONTENT
+                && own == string_type(layout)
+                && !self.texts.iter().any(|t| &**t == keys::CONTENT)
             {
-                self.texts.push("content".into());
+                self.texts.push(keys::CONTENT.into());
             }
             match self.fields.iter_mut().find(|(known, _)| &**known == field.name()) {
                 None => self.fields.push((field.name().as_str().into(), own)),
@@ -184,7 +186,7 @@ impl MessageType {
                         return Err(lacking(&format!("what {name:?} holds")));
                     }
                 }
-                Message::Bare(_) if !self.texts.iter().any(|name| &**name == "prompt") => {
+                Message::Bare(_) if !self.texts.iter().any(|name| &**name == keys::PROMPT) => {
                     return Err(lacking("a bare string"));
                 }
                 Message::Element(Element { content: Ok(_), .. })

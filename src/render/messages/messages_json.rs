@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::render::memory::{TextBlock, Texts, limit};
 use crate::render::values::{json, value_at};
 use crate::role::{Message, Slot};
+use crate::template::keys;
 use crate::value::Value;
 
 impl MessageArrays<'_> {
@@ -80,7 +81,7 @@ impl MessageArrays<'_> {
             MessageSource::Const(id) => {
                 // The configuration's own order of keys.
                 let key = &self.text_keys[id as usize];
-                let bare = self.consts[id as usize].is_empty() && key.as_deref() == Some("prompt");
+                let bare = self.consts[id as usize].is_empty() && key.as_deref() == Some(keys::PROMPT);
                 if let (true, Some(text)) = (bare, &text) {
                     json::string(text, out);
                     return Ok(());
@@ -105,7 +106,7 @@ impl MessageArrays<'_> {
             }
         };
         if let (MessageSource::Data(..), Some(text)) = (one.fields, text)
-            && let Some((_, content)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some("content"))
+            && let Some((_, content)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some(keys::CONTENT))
         {
             *content = Value::from(text.as_str());
         }

@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 
 use super::expansion::Expansion;
-use super::message_arrays::Lookup;
+use super::message_arrays::ColumnLookup;
 use crate::error::Result;
 use crate::output::Parser;
 use crate::pytext::TextColumn;
@@ -21,13 +21,13 @@ use crate::value::Value;
 /// The list columns that requests expand, opened for some rows.
 #[derive(Default)]
 pub struct Opened {
-    columns: Vec<Column>,
+    columns: Vec<OpenedColumn>,
     /// What the messages say: one fragment each, column by column.
     pub contents: FragmentStore,
 }
 
 /// A column, opened.
-struct Column {
+struct OpenedColumn {
     expansion: Expansion,
     /// The first of the lists' elements that is a message of a row, and its fragment.
     first: usize,
@@ -49,7 +49,7 @@ impl Opened {
     /// # Errors
     ///
     /// `RenderError` for a column that can't be read.
-    pub fn new<'n>(names: impl Iterator<Item = &'n str>, column: Lookup) -> Result<Self> {
+    pub fn new<'n>(names: impl Iterator<Item = &'n str>, column: ColumnLookup) -> Result<Self> {
         let mut out = Self::default();
         let mut contents = Vec::new();
         for name in names.map(Arc::from) {
@@ -57,7 +57,7 @@ impl Opened {
             let Some((field, array)) = column(name) else { continue };
             readable(&field, &array)?;
             let Some(expansion) = Expansion::new(name, &array)? else { continue };
-            let (one, said) = Column::new(expansion)?;
+            let (one, said) = OpenedColumn::new(expansion)?;
             out.columns.push(one);
             contents.push(said);
         }
@@ -128,7 +128,7 @@ impl Opened {
     }
 }
 
-impl Column {
+impl OpenedColumn {
     fn new(expansion: Expansion) -> Result<(Self, Option<TextColumn>)> {
         let offsets = expansion.lists.value_offsets();
         let (first, last) = (offsets[0] as usize, offsets[expansion.lists.len()] as usize);

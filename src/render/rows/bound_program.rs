@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::error::Result;
 use crate::plan::{Op, Program};
 use crate::pytext::TextColumn;
-use crate::render::copying::{Lookup, Sources, Writer};
+use crate::render::copying::{TextLookup, TextSources, Writer};
 use crate::render::fragments::{FragmentStores, LengthTables, Table};
 use crate::render::input::Batch;
 use crate::template::{FragmentRef, FragmentSet};
@@ -33,7 +33,7 @@ pub struct Lengths<'a> {
 
 impl<'a> Lengths<'a> {
     /// None where a row's text is more than the sum of its pieces.
-    fn new(program: &Program, texts: Lookup<'_, 'a>, tables: &LengthTables) -> Result<Option<Self>> {
+    fn new(program: &Program, texts: TextLookup<'_, 'a>, tables: &LengthTables) -> Result<Option<Self>> {
         let mut out = Self { literals: 0, fields: Vec::new(), fragments: Vec::new() };
         let mut shown: BTreeMap<(FragmentSet, u32), Vec<u32>> = BTreeMap::new();
         for op in &program.ops {
@@ -52,9 +52,9 @@ impl<'a> Lengths<'a> {
     }
 
     #[inline]
-    fn of(&self, row: usize, shots: &[u32]) -> usize {
+    fn of(&self, row: usize, shown: &[u32]) -> usize {
         let fields: usize = self.fields.iter().map(|texts| texts.length(row)).sum();
-        let fragments: usize = self.fragments.iter().map(|(slot, table)| table[shots[*slot as usize] as usize]).sum();
+        let fragments: usize = self.fragments.iter().map(|(slot, table)| table[shown[*slot as usize] as usize]).sum();
         self.literals + fields + fragments
     }
 }
@@ -68,7 +68,7 @@ impl<'a> BoundProgram<'a> {
     /// As `texts`.
     pub fn new(
         program: &'a Program,
-        sources: Sources<'_, 'a>,
+        sources: TextSources<'_, 'a>,
         may_hold_placeholder: Vec<&'a [bool]>,
         tables: &LengthTables,
     ) -> Result<Self> {
@@ -90,7 +90,7 @@ impl<'a> BoundProgram<'a> {
     pub fn of_batch(
         program: &'a Program,
         batch: &'a Batch,
-        sources: Sources<'_, 'a>,
+        sources: TextSources<'_, 'a>,
         tables: &LengthTables,
     ) -> Result<Self> {
         let mut may_hold_placeholder = Vec::new();
@@ -110,7 +110,7 @@ impl<'a> BoundProgram<'a> {
 
     /// Whether a row has to be filled column by column.
     #[inline]
-    pub fn needs_substitution(&self, row: usize, shots: &[u32], fragments: FragmentStores) -> bool {
+    pub fn needs_substitution(&self, row: usize, shown: &[u32], fragments: FragmentStores) -> bool {
         self.program.always_substituted
             || self.may_hold_placeholder.iter().any(|flags| flags[row])
             || self.guards.iter().any(|(texts, rests)| {
@@ -122,7 +122,7 @@ impl<'a> BoundProgram<'a> {
                     .program
                     .fragments
                     .iter()
-                    .any(|place| fragments.of(place.set).may_hold_placeholder(shots[place.slot as usize], place.part))
+                    .any(|place| fragments.of(place.set).may_hold_placeholder(shown[place.slot as usize], place.part))
     }
 
     /// What the lengths of all rows' texts are the sum of, where every row is a plain copy of literals and fields.
@@ -132,16 +132,16 @@ impl<'a> BoundProgram<'a> {
 
     /// Write a row's text to `own[at..]`; returns where the next one goes.
     #[inline]
-    pub fn write(&self, own: &mut [u8], at: usize, row: usize, shots: &[u32]) -> usize {
-        self.writer.write(own, at, row, shots)
+    pub fn write(&self, own: &mut [u8], at: usize, row: usize, shown: &[u32]) -> usize {
+        self.writer.write(own, at, row, shown)
     }
 
     /// The length of a row's text.
     #[inline]
-    pub fn length(&self, row: usize, shots: &[u32]) -> usize {
+    pub fn length(&self, row: usize, shown: &[u32]) -> usize {
         match &self.lengths {
-            Some(lengths) => lengths.of(row, shots),
-            None => self.writer.length(row, shots),
+            Some(lengths) => lengths.of(row, shown),
+            None => self.writer.length(row, shown),
         }
     }
 }

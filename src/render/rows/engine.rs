@@ -13,7 +13,7 @@ use super::plain;
 use super::plain::Attempt;
 use crate::error::Result;
 use crate::plan::{Plan, Plans};
-use crate::render::copying::{Sources, put};
+use crate::render::copying::{TextSources, put};
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use crate::render::input::Batch;
 use crate::render::memory::{Bytes, Scratch, Texts};
@@ -30,7 +30,7 @@ pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool
     let fragments = FragmentStores { renderer: &none, batch: &none };
     let (tables, runs) = (LengthTables::new(fragments, 0), Runs::default());
     let lookup = |column: usize| batch.texts(column);
-    let sources = Sources { texts: &lookup, fragments, runs: &runs };
+    let sources = TextSources { texts: &lookup, fragments, runs: &runs };
     let programs: Vec<BoundProgram> = plans
         .iter()
         .flat_map(|plan| &plan.programs)
@@ -40,7 +40,7 @@ pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool
         !rows.into_iter().any(|row| programs.iter().any(|p| p.needs_substitution(row, &[], fragments)))
     };
     Ok(!programs.iter().all(BoundProgram::never_needs_substitution)
-        && !threads::all(threads::chunks(0..batch.rows, CHUNK), easy))
+        && !threads::all(threads::chunks(0..batch.rows, CHUNK_REQUESTS), easy))
 }
 
 /// What one chunk of requests measures.
@@ -53,7 +53,7 @@ struct Measured {
 }
 
 /// Requests that one thread takes at a time: enough to forget the cost of taking them, few enough to share.
-const CHUNK: usize = 1024;
+const CHUNK_REQUESTS: usize = 1024;
 
 /// Render the texts of the requests of rows `rows`, or nothing if they pass `limit` bytes in all.
 ///
@@ -64,7 +64,7 @@ pub fn texts(
     batch: &Batch,
     plans: &Plans,
     rows: Range<usize>,
-    shots: &RowFragments,
+    shown: &RowFragments,
     fragments: FragmentStores,
     limit: usize,
 ) -> Result<Option<Texts>> {
@@ -84,7 +84,7 @@ pub fn texts(
     let programs = plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program);
     let runs = Runs::of(programs, fragments, |set| tables.pays(set));
     let lookup = |column: usize| batch.texts(column);
-    let sources = Sources { texts: &lookup, fragments, runs: &runs };
+    let sources = TextSources { texts: &lookup, fragments, runs: &runs };
     let bound: Vec<Vec<BoundProgram>> = plans
         .all
         .iter()
@@ -101,22 +101,22 @@ pub fn texts(
         let mut filler = Filler::new(batch, chunk.end / labels.max(1));
         for request in chunk.clone() {
             let row = request / labels;
-            let shots = shots.of(row);
+            let shown = shown.of(row);
             for one in &bound[plans.of(request)] {
-                if !never_needs_substitution && one.needs_substitution(row, shots, fragments) {
+                if !never_needs_substitution && one.needs_substitution(row, shown, fragments) {
                     let start = texts.0.len();
-                    filler.program(one.program, row, shots, fragments, &mut texts.0)?;
+                    filler.program(one.program, row, shown, fragments, &mut texts.0)?;
                     substituted.push(lengths.len());
                     lengths.push(texts.0.len() - start);
                 } else {
-                    lengths.push(one.length(row, shots));
+                    lengths.push(one.length(row, shown));
                 }
             }
         }
         Ok(Measured { requests: chunk, lengths, substituted, texts })
     };
     let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
-    let chunks = threads::chunks(rows, (CHUNK / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
+    let chunks = threads::chunks(rows, (CHUNK_REQUESTS / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
     let measured = threads::try_map(chunks, measure)?;
 
     let mut offsets = Vec::with_capacity(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1);
@@ -143,16 +143,16 @@ pub fn texts(
             let mut marks = SharedRanges::default();
             for request in chunk.requests.clone().step_by(labels) {
                 let row = request / labels;
-                at = label_groups[plans.of(request) / labels].write(own, at, row, shots.of(row), &mut marks);
+                at = label_groups[plans.of(request) / labels].write(own, at, row, shown.of(row), &mut marks);
             }
             return;
         }
         if chunk.substituted.is_empty() {
             for request in chunk.requests.clone() {
                 let row = request / labels;
-                let shots = shots.of(row);
+                let shown = shown.of(row);
                 for one in &bound[plans.of(request)] {
-                    at = one.write(own, at, row, shots);
+                    at = one.write(own, at, row, shown);
                 }
             }
             return;
@@ -166,14 +166,14 @@ pub fn texts(
         let mut from = 0;
         for request in chunk.requests.clone() {
             let row = request / labels;
-            let shots = shots.of(row);
+            let shown = shown.of(row);
             for one in &bound[plans.of(request)] {
                 if substituted.next_if_eq(&&number).is_some() {
                     let length = chunk.lengths[number];
                     at = put(own, at, &chunk.texts.0, from, from + length);
                     from += length;
                 } else {
-                    at = one.write(own, at, row, shots);
+                    at = one.write(own, at, row, shown);
                 }
                 number += 1;
             }

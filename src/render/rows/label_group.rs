@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::plan::{CommonAffixes, Op, Plan, Plans, Program};
-use crate::render::copying::{Sources, Writer, put};
+use crate::render::copying::{TextSources, Writer, put};
 
 /// The texts of a row's requests, bound to one batch.
 pub struct LabelGroup<'a> {
@@ -15,22 +15,22 @@ pub struct LabelGroup<'a> {
 
 /// The text in one place of every request.
 struct GroupText<'a> {
-    first: Stretch<'a>,
+    prefix: GroupStretch<'a>,
     /// By label.
-    own: Vec<Stretch<'a>>,
-    last: Stretch<'a>,
+    own: Vec<GroupStretch<'a>>,
+    suffix: GroupStretch<'a>,
 }
 
 /// A stretch of a text.
-enum Stretch<'a> {
+enum GroupStretch<'a> {
     /// The same bytes in every row: an answer, mostly.
     Literal(&'a [u8], usize, usize),
     /// What differs from row to row.
     Written(Writer<'a>),
 }
 
-impl<'a> Stretch<'a> {
-    fn new(ops: &[Op], literals: &'a [u8], sources: Sources<'_, 'a>) -> Result<Self> {
+impl<'a> GroupStretch<'a> {
+    fn new(ops: &[Op], literals: &'a [u8], sources: TextSources<'_, 'a>) -> Result<Self> {
         Ok(match *ops {
             [] => Self::Literal(literals, 0, 0),
             [Op::Lit(start, end)] => Self::Literal(literals, start, end),
@@ -39,10 +39,10 @@ impl<'a> Stretch<'a> {
     }
 
     #[inline]
-    fn write(&self, to: &mut [u8], at: usize, row: usize, shots: &[u32]) -> usize {
+    fn write(&self, to: &mut [u8], at: usize, row: usize, shown: &[u32]) -> usize {
         match self {
             Self::Literal(from, start, end) => put(to, at, from, *start, *end),
-            Self::Written(writer) => writer.write(to, at, row, shots),
+            Self::Written(writer) => writer.write(to, at, row, shown),
         }
     }
 }
@@ -57,7 +57,7 @@ impl<'a> LabelGroup<'a> {
     /// # Errors
     ///
     /// As the lookup of columns.
-    pub fn new(requests: &[Vec<&'a Program>], sources: Sources<'_, 'a>) -> Result<Option<Self>> {
+    pub fn new(requests: &[Vec<&'a Program>], sources: TextSources<'_, 'a>) -> Result<Option<Self>> {
         let each = requests.first().map_or(0, Vec::len);
         if requests.len() < 2 || requests.iter().any(|programs| programs.len() != each) {
             return Ok(None);
@@ -66,36 +66,38 @@ impl<'a> LabelGroup<'a> {
         let mut any = false;
         for place in 0..each {
             let programs: Vec<&'a Program> = requests.iter().map(|programs| programs[place]).collect();
-            let alike = CommonAffixes::new(&programs);
-            any |= alike.any();
+            let affixes = CommonAffixes::new(&programs);
+            any |= affixes.any();
             let literals = &programs[0].literals;
-            let own =
-                programs.iter().zip(&alike.own).map(|(program, ops)| Stretch::new(ops, &program.literals, sources));
+            let own = programs
+                .iter()
+                .zip(&affixes.own)
+                .map(|(program, ops)| GroupStretch::new(ops, &program.literals, sources));
             texts.push(GroupText {
-                first: Stretch::new(&alike.first, literals, sources)?,
+                prefix: GroupStretch::new(&affixes.prefix, literals, sources)?,
                 own: own.collect::<Result<_>>()?,
-                last: Stretch::new(&alike.last, literals, sources)?,
+                suffix: GroupStretch::new(&affixes.suffix, literals, sources)?,
             });
         }
         Ok(any.then_some(Self { labels: requests.len(), texts }))
     }
 
     /// Write a row's requests to `own[at..]`; returns where the next row's go.
-    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shots: &[u32], marks: &mut SharedRanges) -> usize {
+    pub fn write(&self, own: &mut [u8], mut at: usize, row: usize, shown: &[u32], marks: &mut SharedRanges) -> usize {
         marks.0.clear();
         for text in &self.texts {
             let start = at;
-            at = text.first.write(own, at, row, shots);
+            at = text.prefix.write(own, at, row, shown);
             let first = start..at;
-            at = text.own[0].write(own, at, row, shots);
+            at = text.own[0].write(own, at, row, shown);
             let start = at;
-            at = text.last.write(own, at, row, shots);
+            at = text.suffix.write(own, at, row, shown);
             marks.0.push((first, start..at));
         }
         for label in 1..self.labels {
             for (text, (first, last)) in self.texts.iter().zip(&marks.0) {
                 at = again(own, at, first);
-                at = text.own[label].write(own, at, row, shots);
+                at = text.own[label].write(own, at, row, shown);
                 at = again(own, at, last);
             }
         }
@@ -109,7 +111,7 @@ impl<'a> LabelGroup<'a> {
 /// # Errors
 ///
 /// As the lookup of columns.
-pub fn label_groups<'a>(plans: &'a Plans, sources: Sources<'_, 'a>) -> Result<Vec<LabelGroup<'a>>> {
+pub fn label_groups<'a>(plans: &'a Plans, sources: TextSources<'_, 'a>) -> Result<Vec<LabelGroup<'a>>> {
     if plans.labels < 2 {
         return Ok(Vec::new());
     }

@@ -14,18 +14,18 @@ use super::label_group::{SharedRanges, label_groups};
 use crate::error::Result;
 use crate::plan::{Op, Plans, Program, Tokens};
 use crate::pytext::TextColumn;
-use crate::render::copying::Sources;
+use crate::render::copying::TextSources;
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, Runs};
 use crate::render::input::Batch;
 use crate::render::memory::{Bytes, Texts};
 use crate::threads;
 
 /// Rows that one thread takes at a time.
-const CHUNK: usize = 1024;
+const CHUNK_ROWS: usize = 1024;
 /// Bytes that stay near while they are looked at twice.
-const NEAR: usize = 24 << 10;
+const CACHED_BYTES: usize = 24 << 10;
 /// Rows at most whose bytes are looked at together, though they are short.
-const BLOCK: usize = 64;
+const MAX_BLOCK_ROWS: usize = 64;
 
 /// What comes of an attempt.
 pub enum Attempt {
@@ -38,7 +38,7 @@ pub enum Attempt {
 }
 
 /// A column whose bytes are looked at only when they are copied.
-struct Column {
+struct UnreadColumn {
     texts: TextColumn,
     /// Whether placeholders are looked for in it.
     scanned: bool,
@@ -62,7 +62,7 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let (tables, runs) = (LengthTables::new(fragments, 0), Runs::default());
     // A column that is read already was looked through too, and nothing was found.
     let lookup = |column: usize| unread.columns.get(&column).map_or_else(|| batch.texts(column), |own| Ok(&own.texts));
-    let sources = Sources { texts: &lookup, fragments, runs: &runs };
+    let sources = TextSources { texts: &lookup, fragments, runs: &runs };
     let ready: Vec<BoundProgram> =
         programs.iter().map(|p| BoundProgram::new(p, sources, Vec::new(), &tables)).collect::<Result<_>>()?;
     let Some(lengths) = ready.iter().map(BoundProgram::plain).collect::<Option<Vec<&Lengths>>>() else {
@@ -77,8 +77,8 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     }
     let mut bytes = Bytes::new(total);
     let mut rest = &mut bytes[..];
-    let mut slices = Vec::with_capacity(rows.len() / CHUNK + 1);
-    for chunk in threads::chunks(rows.clone(), CHUNK) {
+    let mut slices = Vec::with_capacity(rows.len() / CHUNK_ROWS + 1);
+    for chunk in threads::chunks(rows.clone(), CHUNK_ROWS) {
         let place = |row: usize| offsets[(row - rows.start) * each];
         let (own, after) = rest.split_at_mut(place(chunk.end) - place(chunk.start));
         slices.push((chunk, own));
@@ -89,7 +89,7 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.find(&p.literals, 0).is_none());
     let apart = programs.iter().all(|program| fields_are_apart(program));
     let label_groups = label_groups(plans, sources)?;
-    let block = (NEAR * rows.len() / total.max(1)).clamp(1, BLOCK);
+    let block = (CACHED_BYTES * rows.len() / total.max(1)).clamp(1, MAX_BLOCK_ROWS);
     let stop = AtomicBool::new(false);
     let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
         batch.host.check()?;
@@ -120,7 +120,7 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
 
 /// The columns that are read while they are copied.
 struct Unread<'a> {
-    columns: HashMap<usize, Column>,
+    columns: HashMap<usize, UnreadColumn>,
     tokens: &'a Tokens,
 }
 
@@ -135,7 +135,7 @@ impl<'a> Unread<'a> {
         for (column, texts) in threads::map(asked, |column| (column, batch.unread(column))) {
             let scanned = programs.iter().any(|program| program.scanned.contains(&column));
             if let Some(texts) = texts {
-                columns.insert(column, Column { texts, scanned });
+                columns.insert(column, UnreadColumn { texts, scanned });
             } else if batch.texts(column).is_err() || scanned && !matches!(batch.may_hold_placeholder(column), Ok(None))
             {
                 return None;
@@ -171,8 +171,8 @@ fn fields_are_apart(program: &Program) -> bool {
 fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
     let each = lengths.len();
     let mut offsets = vec![0_usize; rows.len() * each + 1];
-    let chunk = |n: usize| rows.start + n * CHUNK..(rows.start + (n + 1) * CHUNK).min(rows.end);
-    let totals = threads::map(offsets[1..].chunks_mut(CHUNK * each).enumerate().collect(), |(n, own)| {
+    let chunk = |n: usize| rows.start + n * CHUNK_ROWS..(rows.start + (n + 1) * CHUNK_ROWS).min(rows.end);
+    let totals = threads::map(offsets[1..].chunks_mut(CHUNK_ROWS * each).enumerate().collect(), |(n, own)| {
         if let [lengths] = lengths {
             lengths.add(chunk(n), own);
         } else {
@@ -193,7 +193,7 @@ fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
         total
     });
     let mut before = 0;
-    for (own, total) in offsets[1..].chunks_mut(CHUNK * each).zip(totals) {
+    for (own, total) in offsets[1..].chunks_mut(CHUNK_ROWS * each).zip(totals) {
         for offset in own {
             *offset += before;
         }

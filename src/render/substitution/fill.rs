@@ -11,7 +11,7 @@ use crate::role::Join;
 use crate::template::{Atom, Text};
 
 /// Bytes of a text that takes long enough to be looked through for a look at signals before.
-const LONG: usize = 1 << 20;
+const LONG_TEXT_BYTES: usize = 1 << 20;
 
 /// Fills texts one after the other, in memory that it keeps.
 pub struct Filler<'a> {
@@ -38,7 +38,7 @@ impl<'a> Filler<'a> {
         &mut self,
         program: &Program,
         row: usize,
-        shots: &[u32],
+        shown: &[u32],
         fragments: FragmentStores,
         out: &mut Vec<u8>,
     ) -> Result<()> {
@@ -54,11 +54,11 @@ impl<'a> Filler<'a> {
                     out.extend_from_slice(match seg {
                         Seg::Lit(s, _) => s.as_bytes(),
                         Seg::Field(column) => batch.field(*column, row)?,
-                        Seg::Fragment(place) => fragments.bytes(*place, shots),
+                        Seg::Fragment(place) => fragments.bytes(*place, shown),
                     });
                 }
-            } else if !self.nest.unit(one, row, shots, fragments, out)? {
-                self.by_columns(one, row, shots, fragments)?;
+            } else if !self.nest.unit(one, row, shown, fragments, out)? {
+                self.by_columns(one, row, shown, fragments)?;
                 out.extend_from_slice(&self.text);
             }
             if out.len() == text {
@@ -69,13 +69,13 @@ impl<'a> Filler<'a> {
     }
 
     /// The text of a unit into `self.text`, one column after the other.
-    fn by_columns(&mut self, unit: &Unit, row: usize, shots: &[u32], fragments: FragmentStores) -> Result<()> {
+    fn by_columns(&mut self, unit: &Unit, row: usize, shown: &[u32], fragments: FragmentStores) -> Result<()> {
         let (batch, text) = (self.batch, &mut self.text);
         text.clear();
         for atom in unit.text.atoms.iter() {
             text.extend_from_slice(match atom {
                 Atom::Lit(s, _) => s.as_bytes(),
-                Atom::Fragment(place) => fragments.bytes(*place, shots),
+                Atom::Fragment(place) => fragments.bytes(*place, shown),
                 Atom::Field(name) => batch.named(name, row)?,
             });
         }
@@ -83,7 +83,7 @@ impl<'a> Filler<'a> {
             if batch.columns.tokens.none_in(&self.text) {
                 break;
             }
-            if self.text.len() > LONG {
+            if self.text.len() > LONG_TEXT_BYTES {
                 batch.host.check()?;
             }
             self.replace(column, &unit.text, row)?;

@@ -7,7 +7,7 @@ use crate::plan::Tokens;
 use crate::render::copying::Step;
 
 /// Rows at most that are looked through at once.
-const AHEAD: usize = 64;
+const MAX_ROWS_AHEAD: usize = 64;
 
 /// A placeholder in a value.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl PlaceholderIndex {
     /// Rows that follow each other are looked through together, more and more at a time, up to row `end`.
     pub fn of(&mut self, row: usize, end: usize, own: usize, values: &Step, tokens: &Tokens) -> Range<usize> {
         if !self.rows.contains(&row) {
-            let ahead = if row == self.rows.end { (self.rows.len() * 2).clamp(1, AHEAD) } else { 1 };
+            let ahead = if row == self.rows.end { (self.rows.len() * 2).clamp(1, MAX_ROWS_AHEAD) } else { 1 };
             self.rows = row..(row + ahead).min(end.max(row + 1));
             self.found.clear();
             self.ends.clear();

@@ -16,10 +16,10 @@ use crate::render::fragments::FragmentStores;
 use crate::render::input::Batch;
 
 /// Placeholders that are filled in between two looks at signals.
-pub const MANY: usize = 4096;
+pub const PLACEHOLDERS_PER_SIGNAL_CHECK: usize = 4096;
 
 /// Values within values within values, and so on, that are followed; as many calls lie on the stack.
-const DEPTH: usize = 64;
+const MAX_FILL_DEPTH: usize = 64;
 
 /// Fills rows, one after the other, and knows where the values of the last one stand among what was written.
 pub struct RecursiveFill<'a> {
@@ -29,11 +29,11 @@ pub struct RecursiveFill<'a> {
     row: Option<usize>,
     /// Counts rows, and attempts that came to nothing: what was written before is no more.
     turn: usize,
-    columns: Vec<Option<Box<Column<'a>>>>,
+    columns: Vec<Option<Box<FilledColumn<'a>>>>,
 }
 
 /// A column that some text or value brought in.
-struct Column<'a> {
+struct FilledColumn<'a> {
     values: Step<'a>,
     sites: PlaceholderIndex,
     /// The turn in which its value was written last, filled.
@@ -59,7 +59,7 @@ impl<'a> RecursiveFill<'a> {
         &mut self,
         unit: &Unit,
         row: usize,
-        shots: &[u32],
+        shown: &[u32],
         fragments: FragmentStores,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
@@ -75,8 +75,8 @@ impl<'a> RecursiveFill<'a> {
         for seg in &unit.segs {
             match seg {
                 Seg::Lit(s, _) => out.extend_from_slice(s.as_bytes()),
-                Seg::Fragment(place) => out.extend_from_slice(fragments.bytes(*place, shots)),
-                Seg::Field(column) => fine = self.fill(*column, row, DEPTH, out)?,
+                Seg::Fragment(place) => out.extend_from_slice(fragments.bytes(*place, shown)),
+                Seg::Field(column) => fine = self.fill(*column, row, MAX_FILL_DEPTH, out)?,
             }
             if !fine {
                 break;
@@ -99,12 +99,12 @@ impl<'a> RecursiveFill<'a> {
             return Ok(true);
         }
         let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
-        let mut column = known.map_or_else(|| Column::new(self.batch, number), Ok)?;
+        let mut column = known.map_or_else(|| FilledColumn::new(self.batch, number), Ok)?;
         let tokens = &self.batch.columns.tokens;
         let start = out.len();
         let (bytes, mut copied, end) = column.values.place(row, &[]);
         for (n, site) in column.sites.of(row, self.end, number, &column.values, tokens).enumerate() {
-            if n % MANY == MANY - 1 {
+            if n % PLACEHOLDERS_PER_SIGNAL_CHECK == PLACEHOLDERS_PER_SIGNAL_CHECK - 1 {
                 self.batch.host.check()?;
             }
             let site = column.sites.get(site);
@@ -122,7 +122,7 @@ impl<'a> RecursiveFill<'a> {
     }
 }
 
-impl<'a> Column<'a> {
+impl<'a> FilledColumn<'a> {
     fn new(batch: &'a Batch<'a>, number: usize) -> Result<Box<Self>> {
         let values = match batch.columns.mask(number) {
             Some(by) => Step::Lit(by.as_bytes(), 0, by.len()),

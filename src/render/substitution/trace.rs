@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::recursive_fill::MANY;
+use super::recursive_fill::PLACEHOLDERS_PER_SIGNAL_CHECK;
 use crate::error::Result;
 use crate::plan::Substitution;
 use crate::render::input::Batch;
@@ -124,7 +124,7 @@ fn put(
     // One value may stand in thousands of places.
     let mut values: HashMap<usize, (Arc<str>, Origin)> = HashMap::new();
     for (n, &(at, column)) in found.iter().enumerate() {
-        if n % MANY == MANY - 1 {
+        if n % PLACEHOLDERS_PER_SIGNAL_CHECK == PLACEHOLDERS_PER_SIGNAL_CHECK - 1 {
             batch.host.check()?;
         }
         along.to(at, |s, origin, range| copy(s, origin, range, out));

@@ -59,7 +59,7 @@ fn number(value: Value, data_type: &DataType) -> Value {
 /// The int that a decimal's text stands for, or the float that is exactly as much.
 fn decimal(text: &str) -> Option<Value> {
     // The longest float has as many digits behind the point.
-    const EXACT: usize = 1074;
+    const MAX_FLOAT_FRACTION_DIGITS: usize = 1074;
     if text.contains('E') {
         let float: f64 = text.parse().ok()?;
         return (float.fract() == 0.0 && float.abs() < 2_f64.powi(53)).then_some(Value::Int(float as i64));
@@ -70,7 +70,8 @@ fn decimal(text: &str) -> Option<Value> {
         return Some(whole.parse().map_or_else(|_| Value::Big(whole.into()), Value::Int));
     }
     let float: f64 = text.parse().ok()?;
-    (format!("{float:.EXACT$}").trim_end_matches('0') == format!("{whole}.{fraction}")).then_some(Value::Float(float))
+    (format!("{float:.MAX_FLOAT_FRACTION_DIGITS$}").trim_end_matches('0') == format!("{whole}.{fraction}"))
+        .then_some(Value::Float(float))
 }
 
 /// The value of a cell of a column that is [`readable`], as Python sees it; what is no string, number, list or dict is

@@ -1,0 +1,24 @@
+//! What text and messages have in common of a dialogue.
+
+use super::form::ModelSide;
+use crate::error::{Code, Error, Result};
+use crate::role::{Piece, concatenated, joined_by_lines};
+use crate::template::Item;
+
+/// The text of a dialogue that meets no meta template.
+///
+/// # Errors
+///
+/// `TemplateError` for an item that can't be rendered.
+pub(super) fn without_meta(side: ModelSide, items: &[Item]) -> Result<Vec<Piece>> {
+    if side.dialect.turns_stand_alone() { concatenated(items) } else { joined_by_lines(items) }
+}
+
+/// A meta template in the list form, where a dialogue meets it.
+pub(super) fn wrong_meta_form() -> Error {
+    Error::template(
+        Code::WrongMetaTemplateForm,
+        "meta_template",
+        "the list form is for raw messages; a dialogue needs a dict with a round",
+    )
+}
