@@ -4,95 +4,29 @@ use std::sync::Arc;
 
 use super::meta::{RoundItem, Rounds};
 use super::request::{Message, Piece, Slot};
-use super::rounds::{Mark, RoundPlace, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
+use super::rounds::{RoundPlace, generates, overlay, role_of, string, unknown_role};
+use super::sections::{Parser, walk};
 use super::text::prompt;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result};
-use crate::template::{Entry, Item, Source, Turn, keys};
+use crate::template::{Entry, Item, Source, Text, Turn, keys};
 use crate::value::Value;
 
 /// The messages of a dialogue for an API.
 ///
 /// Follows OpenCompass's `APITemplateParser.parse_template`, and its documentation where the code crashes (`end`
-/// together with a meta template). AISBench's parts of a turn without a prompt become the message's `parts`. Strings vanish, and so does a reserved role's text inside `round`.
+/// together with a meta template). AISBench's parts of a turn without a prompt become the message's `parts`. Strings
+/// vanish, and so does a reserved role's text inside `round`.
 ///
 /// # Errors
 ///
 /// `TemplateError` for a role that nobody knows or that has no `api_role`, for examples spliced into `round`, for a
 /// string in the meta template's round, for a generating role in `begin` or `end`, and for a dialogue without messages.
 pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dialect) -> Result<Vec<Message>> {
-    let mut spoken: Vec<(Value, Slot)> = Vec::new();
-    let mut sections: Vec<(&str, usize)> = Vec::new();
-    let mut going = true;
-    for (n, item) in items.iter().enumerate() {
-        if !going {
-            break;
-        }
-        match mark(item)? {
-            Some(Mark::Opens(section)) => sections.push((section, n + 1)),
-            Some(Mark::Closes(section)) => {
-                let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
-                    return Err(Error::template(
-                        Code::InvalidSection,
-                        "prompt_template",
-                        format!("section {section:?} ends but never began"),
-                    ));
-                };
-                if meta.has_no_round && (name == "round" || name == "ice") {
-                    for item in &items[start..n] {
-                        let Item::Turn(turn) = item else { continue };
-                        let role = meta.turn_as_role(turn);
-                        if generation && name == "round" && generates(&role) {
-                            going = false;
-                            break;
-                        }
-                        spoken.push(speak(&role, dialect)?);
-                    }
-                } else if name == "round" || name == "ice" {
-                    let rounds = split(&items[start..n], |turn| place(turn, meta))?;
-                    let last = rounds.len() - 1;
-                    for (r, round) in rounds.into_iter().enumerate() {
-                        let stop = generation && r == last && name == "round";
-                        going = one_round(round, meta, stop, dialect, &mut spoken)?;
-                    }
-                }
-            }
-            None => match item {
-                Item::Turn(turn) => match sections.last() {
-                    Some(("begin" | "end", _)) => {
-                        let role = if meta.has_no_round {
-                            meta.turn_as_role(turn)
-                        } else {
-                            let mut role = meta.roles[speaker(turn, meta)?].1.clone();
-                            role.update(turn);
-                            role
-                        };
-                        if generation && generates(&role) {
-                            return Err(Error::template(
-                                Code::GenerationOutsideRound,
-                                &*turn.place,
-                                "a role that generates can't speak outside the rounds of messages; \
-                                 move the turn into round",
-                            ));
-                        }
-                        spoken.push(speak(&role, dialect)?);
-                    }
-                    Some(_) => {}
-                    None => {
-                        return Err(Error::template(
-                            Code::InvalidSection,
-                            &*turn.place,
-                            "the turn stands outside every section",
-                        ));
-                    }
-                },
-                Item::Bad(error) => return Err(error.clone()),
-                Item::Str(_) | Item::Marker { .. } => {}
-            },
-        }
-    }
+    let mut parser = MessageParser { meta, generation, dialect, spoken: Vec::new() };
+    walk(items, meta, generation, &mut parser)?;
     let mut out: Vec<(Value, Slot)> = Vec::new();
-    for (role, said) in spoken {
+    for (role, said) in parser.spoken {
         match out.last_mut() {
             Some((last, before)) if last.equals(&role) => match (before, said) {
                 (Slot::Text(text), Slot::Text(pieces)) => {
@@ -125,6 +59,67 @@ pub fn to_messages(items: &[Item], meta: &Rounds, generation: bool, dialect: Dia
     Ok(messages)
 }
 
+/// What was said so far: by whom, and what.
+struct MessageParser<'m> {
+    meta: &'m Rounds,
+    generation: bool,
+    dialect: Dialect,
+    spoken: Vec<(Value, Slot)>,
+}
+
+impl Parser for MessageParser<'_> {
+    fn place(&self, turn: &Turn) -> Result<RoundPlace> {
+        let role = role_of(turn)?;
+        let fallback = || turn.constant(keys::FALLBACK_ROLE).and_then(|f| self.meta.place(f));
+        self.meta.place(role).or_else(fallback).map(RoundPlace::At).ok_or_else(|| unknown_role(turn, self.meta))
+    }
+
+    fn round(&mut self, items: &[Item], stop: bool) -> Result<bool> {
+        let roles = overlay(items, self.meta)?;
+        for item in &self.meta.round {
+            let RoundItem::Role(role) = item else {
+                return Err(Error::template(
+                    Code::StringWithoutRole,
+                    "meta_template.round",
+                    "a str without a role can't stand among messages; give it a role",
+                ));
+            };
+            let role = &roles[*role];
+            if stop && generates(role) {
+                return Ok(false);
+            }
+            self.spoken.push(speak(role, self.dialect)?);
+        }
+        Ok(true)
+    }
+
+    fn without_round(&mut self, items: &[Item], stop: bool) -> Result<bool> {
+        for item in items {
+            let Item::Turn(turn) = item else { continue };
+            let role = self.meta.turn_as_role(turn);
+            if stop && generates(&role) {
+                return Ok(false);
+            }
+            self.spoken.push(speak(&role, self.dialect)?);
+        }
+        Ok(true)
+    }
+
+    fn turn_outside_round(&mut self, turn: &Turn, role: &Turn) -> Result<()> {
+        if self.generation && generates(role) {
+            return Err(Error::template(
+                Code::GenerationOutsideRound,
+                &*turn.place,
+                "a role that generates can't speak outside the rounds of messages; move the turn into round",
+            ));
+        }
+        self.spoken.push(speak(role, self.dialect)?);
+        Ok(())
+    }
+
+    fn string(&mut self, _: &Text, _: bool) {}
+}
+
 /// The meta template's `begin` goes in as it is.
 fn verbatim(begin: &Value) -> Result<Message> {
     let text = |s: &Arc<str>| vec![Piece::literal(s.clone(), Source::MetaBegin, None)];
@@ -148,41 +143,6 @@ fn verbatim(begin: &Value) -> Result<Message> {
             format!("expected a str or a turn among messages, found {}", other.type_name()),
         )),
     }
-}
-
-fn place(turn: &Turn, meta: &Rounds) -> Result<RoundPlace> {
-    let role = role_of(turn)?;
-    let fallback = || turn.constant(keys::FALLBACK_ROLE).and_then(|f| meta.place(f));
-    meta.place(role).or_else(fallback).map(RoundPlace::At).ok_or_else(|| unknown_role(turn, meta))
-}
-
-fn one_round(
-    items: &[Item],
-    meta: &Rounds,
-    stop: bool,
-    dialect: Dialect,
-    out: &mut Vec<(Value, Slot)>,
-) -> Result<bool> {
-    let roles = overlay(items, meta)?;
-    for item in &meta.round {
-        match item {
-            RoundItem::Str(_) => {
-                return Err(Error::template(
-                    Code::StringWithoutRole,
-                    "meta_template.round",
-                    "a str without a role can't stand among messages; give it a role",
-                ));
-            }
-            RoundItem::Role(role) => {
-                let role = &roles[*role];
-                if stop && generates(role) {
-                    return Ok(false);
-                }
-                out.push(speak(role, dialect)?);
-            }
-        }
-    }
-    Ok(true)
 }
 
 fn speak(role: &Turn, dialect: Dialect) -> Result<(Value, Slot)> {

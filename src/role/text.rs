@@ -2,7 +2,8 @@
 
 use super::meta::{RoundItem, Rounds};
 use super::request::Piece;
-use super::rounds::{Mark, RoundPlace, generates, mark, overlay, role_of, speaker, split, string, unknown_role};
+use super::rounds::{RoundPlace, generates, overlay, role_of, speaker, string, unknown_role};
+use super::sections::{Parser, walk};
 use crate::error::{Code, Error, Result};
 use crate::template::{Entry, Item, Source, Text, Turn, keys};
 use crate::value::Value;
@@ -17,65 +18,43 @@ use crate::value::Value;
 /// `TemplateError` for a role that nobody knows, for examples spliced into `round`, and for a value that is no string
 /// where a string has to be.
 pub fn to_text(items: &[Item], meta: &Rounds, generation: bool) -> Result<Vec<Piece>> {
-    let mut out = vec![section_string(meta.begin.as_ref(), "begin", Source::MetaBegin)?];
-    let mut sections: Vec<(&str, usize)> = Vec::new();
-    let mut going = true;
-    for (n, item) in items.iter().enumerate() {
-        if !going {
-            break;
-        }
-        match mark(item)? {
-            Some(Mark::Opens(section)) => sections.push((section, n + 1)),
-            Some(Mark::Closes(section)) => {
-                let Some((name, start)) = sections.pop().filter(|(name, _)| *name == section) else {
-                    return Err(Error::template(
-                        Code::InvalidSection,
-                        "prompt_template",
-                        format!("section {section:?} ends but never began"),
-                    ));
-                };
-                if meta.has_no_round && (name == "round" || name == "ice") {
-                    going = turns_themselves(&items[start..n], meta, generation && name == "round", &mut out)?;
-                } else if name == "round" || name == "ice" {
-                    let rounds = split(&items[start..n], |turn| place(turn, meta))?;
-                    let last = rounds.len() - 1;
-                    for (r, round) in rounds.into_iter().enumerate() {
-                        let stop = generation && r == last && name == "round";
-                        going = one_round(round, meta, stop, &mut out)?;
-                    }
-                }
-            }
-            None => match item {
-                // Without a round of its own the meta template leaves strings where they stand.
-                Item::Str(_) if meta.has_no_round && matches!(sections.last(), Some(("round" | "ice", _))) => {}
-                Item::Str(text) => out.push(Piece::new(text.clone())),
-                Item::Turn(turn) => match sections.last() {
-                    Some(("begin" | "end", _)) if meta.has_no_round => {
-                        speak(&meta.turn_as_role(turn), false, &mut out)?;
-                    }
-                    Some(("begin" | "end", _)) => {
-                        let mut role = meta.roles[speaker(turn, meta)?].1.clone();
-                        role.update(turn);
-                        speak(&role, false, &mut out)?;
-                    }
-                    Some(_) => {}
-                    None => {
-                        return Err(Error::template(
-                            Code::InvalidSection,
-                            &*turn.place,
-                            "the turn stands outside every section",
-                        ));
-                    }
-                },
-                Item::Bad(error) => return Err(error.clone()),
-                Item::Marker { .. } => {}
-            },
+    let mut parser =
+        TextParser { meta, out: vec![section_string(meta.begin.as_ref(), keys::BEGIN, Source::MetaBegin)?] };
+    if walk(items, meta, generation, &mut parser)? {
+        parser.out.push(section_string(meta.end.as_ref(), keys::END, Source::MetaEnd)?);
+    }
+    Ok(parser.out)
+}
+
+/// The text so far.
+struct TextParser<'m> {
+    meta: &'m Rounds,
+    out: Vec<Piece>,
+}
+
+impl Parser for TextParser<'_> {
+    fn place(&self, turn: &Turn) -> Result<RoundPlace> {
+        place(turn, self.meta)
+    }
+
+    fn round(&mut self, items: &[Item], stop: bool) -> Result<bool> {
+        one_round(items, self.meta, stop, &mut self.out)
+    }
+
+    fn without_round(&mut self, items: &[Item], stop: bool) -> Result<bool> {
+        turns_themselves(items, self.meta, stop, &mut self.out)
+    }
+
+    fn turn_outside_round(&mut self, _: &Turn, role: &Turn) -> Result<()> {
+        speak(role, false, &mut self.out).map(|_| ())
+    }
+
+    fn string(&mut self, text: &Text, in_round: bool) {
+        // Without a round of its own the meta template leaves strings where they stand.
+        if !(self.meta.has_no_round && in_round) {
+            self.out.push(Piece::new(text.clone()));
         }
     }
-    if going {
-        out.push(section_string(meta.end.as_ref(), "end", Source::MetaEnd)?);
-    }
-    Ok(out)
 }
 
 fn section_string(value: Option<&Value>, key: &str, source: Source) -> Result<Piece> {
