@@ -68,7 +68,7 @@ fuzz-valgrind: $(BUILT) ## a sample of the broken Arrow input under valgrind, wh
 conformance: $(BUILT) ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
 	$(BIN)/python -m pytest -s tests/test_recorded_cases.py tests/test_dropin_cases.py
 
-lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, and the stub against the binary
+lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, the stub against the binary, and who uses whom in src/
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked --all-targets --features python -- -D warnings
@@ -76,6 +76,7 @@ lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, and the stub against the binary
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml promptpress._core
+	$(BIN)/python tools/use_graph --check docs/design.md
 
 house: $(REQUIREMENTS) ## who uses whom in src/: no circle between folders, nothing uses what is above it
 	$(BIN)/python tools/use_graph

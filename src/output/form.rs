@@ -70,6 +70,9 @@ pub struct OutputForm {
     pub parser: Parser,
     /// Whether each request is written as a JSON string.
     pub json: bool,
+    /// Whether it changes messages by who speaks, or by what they hold: then those of a column are opened before they come
+    /// here, one by one.
+    pub changes_messages: bool,
     /// What a prompt becomes.
     pub(super) request: for<'a> fn(ModelSide<'a>, Prompt<'a>) -> Result<Request>,
 }
@@ -87,8 +90,19 @@ impl OutputForm {
         {
             return Err(error.clone());
         }
-        (self.request)(side, prompt)
+        match prompt {
+            // Not opened yet: they come again, and whole requests can't be changed twice.
+            Prompt::Messages { messages, .. } if self.changes_messages && has_columns(&messages) => {
+                Ok(Request::List(messages))
+            }
+            prompt => (self.request)(side, prompt),
+        }
     }
+}
+
+/// Whether some messages are a column's, which a row brings.
+pub(super) fn has_columns(messages: &[Message]) -> bool {
+    messages.iter().any(|message| matches!(message, Message::Expand { .. }))
 }
 
 impl PartialEq for OutputForm {

@@ -3,5 +3,10 @@
 use super::form::{OutputForm, Parser};
 use super::messages;
 
-pub(super) static FORM: OutputForm =
-    OutputForm { name: "messages_json", parser: Parser::Messages, json: true, request: messages::request };
+pub(super) static FORM: OutputForm = OutputForm {
+    name: "messages_json",
+    parser: Parser::Messages,
+    json: true,
+    changes_messages: false,
+    request: messages::request,
+};

@@ -1,6 +1,6 @@
 //! Raw messages on their way to a model.
 
-use super::form::ModelSide;
+use super::form::{ModelSide, has_columns};
 use super::meta_messages::merge_meta;
 use crate::error::{Code, Error, Result};
 use crate::role::{Message, Request};
@@ -28,7 +28,7 @@ pub(super) fn raw_messages(side: ModelSide, messages: Vec<Message>, has_sections
         }
     }
     // Messages of a column are opened first where they have to be known (`crate::render`).
-    if messages.iter().any(|m| matches!(m, Message::Expand { .. })) {
+    if has_columns(&messages) {
         return Ok(Request::List(messages));
     }
     Ok(Request::List(merge_meta(side.meta, messages)?))

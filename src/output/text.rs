@@ -7,7 +7,8 @@ use crate::error::{Code, Error, Result};
 use crate::role::{Message, MetaTemplate, Piece, Request, chat_text, to_text};
 use crate::template::Item;
 
-pub(super) static FORM: OutputForm = OutputForm { name: "text", parser: Parser::Text, json: false, request };
+pub(super) static FORM: OutputForm =
+    OutputForm { name: "text", parser: Parser::Text, json: false, changes_messages: false, request };
 
 fn request(side: ModelSide, prompt: Prompt) -> Result<Request> {
     match prompt {

@@ -33,8 +33,8 @@ pub fn leave_opened(config: &Config, messages: Vec<Message>) -> Result<Request> 
 
 /// Whether messages that a column brings have to be opened on their way out: what becomes of them goes by who speaks.
 pub fn opens_columns(config: &Config) -> bool {
-    config.output.parser == Parser::Messages
-        && matches!(&config.meta, Some(MetaTemplate::Messages(items)) if !items.is_empty())
+    let merges = matches!(&config.meta, Some(MetaTemplate::Messages(items)) if !items.is_empty());
+    config.output.changes_messages || config.output.parser == Parser::Messages && merges
 }
 
 /// The model's side of a configuration.

@@ -10,8 +10,8 @@ use super::input::element_type;
 use super::messages::MessageType;
 use super::values::string_type;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Labels, Mode, build_request, turn_request_shapes};
-use crate::role::Request;
+use crate::plan::{Labels, Mode, build_request, leave_opened, turn_request_shapes};
+use crate::role::{Element, Message, Request};
 use crate::template::Template;
 use crate::value::Value;
 
@@ -64,6 +64,9 @@ impl BoundConfig<'_> {
             if let Template::Turns(turns) = self.compiled.config.main() {
                 requests.extend(turn_request_shapes(turns, &self.compiled.config));
             }
+            if self.compiled.config.output.changes_messages {
+                requests = requests.into_iter().filter_map(|request| self.opened_shape(request).ok()).collect();
+            }
             let lists = requests.iter().filter(|r| !matches!(r, Request::Text(_))).count();
             if lists == 0 {
                 return Ok(None);
@@ -90,6 +93,21 @@ impl BoundConfig<'_> {
             }
         });
         made.clone()
+    }
+
+    /// A request with one message in the place of each column of messages, for the type of what becomes of them.
+    fn opened_shape(&self, request: Request) -> Result<Request> {
+        let Request::List(messages) = request else { return Ok(request) };
+        if !messages.iter().any(|message| matches!(message, Message::Expand { .. })) {
+            return Ok(Request::List(messages));
+        }
+        let open = |message| match message {
+            Message::Expand { column } => {
+                Message::Element(Element { column, number: 0, role: Value::from(""), content: Ok(Vec::new()) })
+            }
+            other => other,
+        };
+        leave_opened(&self.compiled.config, messages.into_iter().map(open).collect())
     }
 
     /// Fields that messages of examples' list columns add.
