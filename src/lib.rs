@@ -1,22 +1,25 @@
 //! promptpress: whole Arrow tables of samples into prompts, byte for byte what an evaluation harness would have built
 //! one sample at a time.
 //!
-//! A sample travels one way: configuration → template and role → plan → render → Arrow. Each module uses only modules
+//! A sample travels one way: configuration → template and role → output → plan → render → Arrow. Each module uses only modules
 //! named to its left: `error · near · value · threads · dialect · template · role · output · plan · pytext · render · notes · python`.
+//!
+//! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
+//! [`render::render`] batches with it. The Python package is a thin layer over these.
 
-pub mod dialect;
+mod dialect;
 pub mod error;
-pub mod near;
+mod near;
 pub mod notes;
-pub mod output;
+mod output;
 pub mod plan;
 pub mod pytext;
 #[cfg(feature = "python")]
 mod python;
 pub mod render;
-pub mod role;
-pub mod template;
-pub mod threads;
+mod role;
+mod template;
+mod threads;
 pub mod value;
 
 #[cfg(feature = "python")]

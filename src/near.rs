@@ -5,13 +5,6 @@
 /// Case, spaces, hyphens and underscores don't count. Otherwise a name of three to five characters may differ in one edit
 /// (an insertion, a deletion, a substitution, or two neighbours exchanged) and a longer one in two; shorter names are all
 /// near to each other. The word itself is no misspelling of itself.
-///
-/// ```
-/// use promptpress::near::near;
-/// assert_eq!(near("promt", ["role", "prompt"]), Some("prompt"));
-/// assert_eq!(near("Human", ["HUMAN", "BOT"]), Some("HUMAN"));
-/// assert_eq!(near("b", ["a"]), None);
-/// ```
 pub fn near<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = fold(word);
     let mut best: Option<(usize, &str)> = None;
@@ -51,6 +44,13 @@ fn fold(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn near_names_are_meant() {
+        assert_eq!(near("promt", ["role", "prompt"]), Some("prompt"));
+        assert_eq!(near("Human", ["HUMAN", "BOT"]), Some("HUMAN"));
+        assert_eq!(near("b", ["a"]), None);
+    }
 
     #[test]
     fn short_names_are_not_near_and_the_nearest_wins() {

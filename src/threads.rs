@@ -13,12 +13,6 @@ pub fn several() -> bool {
 }
 
 /// What `work` makes of each item, in their order.
-///
-/// ```
-/// use promptpress::threads;
-///
-/// assert_eq!(threads::map(vec![1, 2, 3], |n| n * n), [1, 4, 9]);
-/// ```
 pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
     if items.len() > 1 && several() {
         items.into_par_iter().map(work).collect()
@@ -51,4 +45,16 @@ pub fn all<T: Send>(items: Vec<T>, what: impl Fn(T) -> bool + Send + Sync) -> bo
 /// A range in ranges of `size`, the last one maybe shorter.
 pub fn chunks(all: Range<usize>, size: usize) -> Vec<Range<usize>> {
     all.clone().step_by(size).map(|start| start..(start + size).min(all.end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_keep_the_order_of_items() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let all: Vec<usize> = (0..1000).collect();
+        assert_eq!(pool.install(|| map(all.clone(), |n| n * 2)), map(all, |n| n * 2));
+    }
 }

@@ -52,3 +52,5 @@ pub use media::Found;
 pub use outcomes::Outcome;
 pub use output_schema::output_fields;
 pub use substitution::replaced;
+
+pub use crate::template::{Origin, Source};

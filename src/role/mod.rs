@@ -16,6 +16,6 @@ mod text;
 pub use chat::{ChatMessage, chat_messages, chat_text, check_chat, roles_for_type};
 pub use joined::{concatenated, joined_by_lines, joined_parts};
 pub use messages::to_messages;
-pub use meta::{META_KEYS, MetaTemplate, ROLE_KEYS, RoundItem, Rounds, TokenTexts};
+pub use meta::{META_KEYS, MetaTemplate, ROLE_KEYS, Rounds, TokenTexts};
 pub use request::{Element, Join, Message, Piece, Request, Slot, prompt_list};
 pub use text::to_text;

@@ -32,7 +32,7 @@ mod turn;
 mod turns;
 
 pub use chat::{Chat, DIALOGUE, Line};
-pub use column_tokens::{ColumnTokens, Selected};
+pub use column_tokens::ColumnTokens;
 pub use media::{Form, MEDIA_KEY, Media, Part, PartKey};
 pub use media_template::MediaTemplate;
 pub use modality::{END_TAG, Modality, has_scheme};
