@@ -21,7 +21,7 @@ from workloads import Workload
 from peers import Peer
 from peers.opencompass_import import OPENCOMPASS
 
-BATCH = 16
+BATCH_ROWS = 16
 
 
 @cache
@@ -102,6 +102,6 @@ def generation_prompts(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -
 def parsed(parser: Any, prompts: list[Any], mode: str) -> list[Any]:
     """What the model receives, in batches as its configuration has them."""
     done: list[Any] = []
-    for start in range(0, len(prompts), BATCH):
-        done += parser.parse_template(tuple(prompts[start : start + BATCH]), mode=mode)
+    for start in range(0, len(prompts), BATCH_ROWS):
+        done += parser.parse_template(tuple(prompts[start : start + BATCH_ROWS]), mode=mode)
     return done

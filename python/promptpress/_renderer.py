@@ -18,8 +18,8 @@ from promptpress._ipc_bytes import bytes_table, table_bytes
 from promptpress._kept_columns import kept_schema, names_of, repeated
 from promptpress._label_values import are_plain, column_labels, label_or_text
 from promptpress._model_classes import meta_template_of
-from promptpress._notes import Watch, found, table_of
-from promptpress._process import install_printable, introduce
+from promptpress._notes import SchemaWarnings, find_notes, table_of
+from promptpress._process import install_printable, warm_up
 from promptpress._remedies import known_arguments, led_on, of_examples
 from promptpress._settings import canonical, plain_settings
 from promptpress._table_equality import same_texts
@@ -88,15 +88,24 @@ class Renderer:
 
     """
 
-    __slots__ = ("__weakref__", "_compiled", "_examples", "_output", "_settings", "_tokens", "_watch", "_watched")
+    __slots__ = (
+        "__weakref__",
+        "_checked_schema",
+        "_compiled",
+        "_examples",
+        "_output",
+        "_schema_warnings",
+        "_settings",
+        "_tokens",
+    )
 
     _compiled: _core.Renderer | None
     _output: tuple[pa.Schema, Sequence[str], pa.Schema] | None
     _examples: pa.Table | None
     _settings: dict[str, Any]
     _tokens: Tokens | None
-    _watch: Watch
-    _watched: pa.Schema | None
+    _schema_warnings: SchemaWarnings
+    _checked_schema: pa.Schema | None
 
     @known_arguments
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
@@ -151,8 +160,8 @@ class Renderer:
         object.__setattr__(self, "_tokens", tokens)
         object.__setattr__(self, "_compiled", None)
         object.__setattr__(self, "_output", None)
-        object.__setattr__(self, "_watch", Watch())
-        object.__setattr__(self, "_watched", None)
+        object.__setattr__(self, "_schema_warnings", SchemaWarnings())
+        object.__setattr__(self, "_checked_schema", None)
 
     @property
     def _core(self) -> _core.Renderer:
@@ -438,9 +447,9 @@ class Renderer:
 
     def _warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
         # Batch after batch has the schema of the one before, and so the same object as its output's.
-        if self._watched is not output:
-            self._watch.warn(self, schema, samples)
-            object.__setattr__(self, "_watched", output)
+        if self._checked_schema is not output:
+            self._schema_warnings.warn(self, schema, samples)
+            object.__setattr__(self, "_checked_schema", output)
 
     def notes(self, samples_or_schema: TableLike | pa.Schema) -> pa.Table:
         """Find what is probably a mistake, from the configuration and the schema alone.
@@ -465,9 +474,9 @@ class Renderer:
 
         """
         if isinstance(samples_or_schema, pa.Schema):
-            return table_of(found(self, samples_or_schema, None))
+            return table_of(find_notes(self, samples_or_schema, None))
         table = as_table(samples_or_schema)
-        return table_of(found(self, table.schema, table))
+        return table_of(find_notes(self, table.schema, table))
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
@@ -702,4 +711,4 @@ def _examples_table(examples: TableLike) -> pa.Table:
         raise of_examples(error) from None
 
 
-introduce()
+warm_up()

@@ -14,7 +14,7 @@ from .places import missing
 from .python_config import read_python
 from .samples import FORMATS
 
-_MAX_FILE = 1 << 28
+_MAX_FILE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ def read_config(path: str) -> Config:
         raise UsageError(f"{path}: a configuration is a {', '.join(_READERS)} or .py file{hint}")
     try:
         with open(path, "rb") as file:
-            source = file.read(_MAX_FILE + 1)
+            source = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{path}: {missing(path, error)}") from None
-    if len(source) > _MAX_FILE:
-        raise ConfigError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
+    if len(source) > _MAX_FILE_BYTES:
+        raise ConfigError(f"{path}: larger than {_MAX_FILE_BYTES >> 20} MiB")
     try:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:

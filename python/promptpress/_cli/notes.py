@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 import promptpress
-from promptpress._notes import found, silent
+from promptpress._notes import find_notes, silent
 
 from .errors import ConfigError
 
@@ -74,7 +74,7 @@ def tell_notes(
     """
     silent(renderer)
     files = [{os.path.realpath(path) for path in paths or ()} for paths in (arguments.examples, arguments.data)]
-    notes = found(renderer, schema, None, same=files[0] == files[1])
+    notes = find_notes(renderer, schema, None, same=files[0] == files[1])
     told = [(severity, f"{place}: {message}; {remedy}") for _, severity, place, message, remedy in notes]
     if not arguments.strict:
         for _, text in told:

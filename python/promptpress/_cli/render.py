@@ -28,11 +28,11 @@ from .notes import held_back, tell_notes
 from .output_file import STDOUT, STDOUT_DEVICES, Writer, check_compression, open_writer, output_file, standard_output
 from .progress import Progress
 from .samples import Samples, format_of
-from .selection import Chosen, choose_dataset, choose_model
+from .selection import Selection, choose_dataset, choose_model
 
 _OVERRIDES = ("output", "mode", "labels", "substitution", "dialect", "strings")
 _NUMBER = re.compile(r"\+?[0-9]{1,9}")
-_MOST_THREADS = 1024
+_MAX_THREADS = 1024
 _INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 
 
@@ -90,7 +90,7 @@ def render(arguments: Namespace) -> None:
         renderer = make_renderer(arguments)
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
-    keep = _kept(arguments.keep, samples.schema)
+    keep = _keep_columns(arguments.keep, samples.schema)
     _refuse_clash(renderer, samples.schema, keep, arguments.config)
     schema = renderer.output_schema(samples.schema, keep=keep)
     tell_notes(renderer, samples.schema, arguments, held)
@@ -138,9 +138,9 @@ def _set_threads(asked: int | None) -> None:
         return
     given = os.environ.get("PROMPTPRESS_THREADS", "").strip()
     number = int(given) if _NUMBER.fullmatch(given) else 0
-    if given and not 1 <= number <= _MOST_THREADS:
+    if given and not 1 <= number <= _MAX_THREADS:
         used = f"{_core.threads()} may be used"
-        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MOST_THREADS}; {used}"
+        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MAX_THREADS}; {used}"
         warnings.warn(text, UserWarning, stacklevel=2)
 
 
@@ -175,7 +175,7 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
         raise
 
 
-def _made(chosen: Chosen, model: Mapping[str, Any] | None, options: Mapping[str, Any]) -> promptpress.Renderer:
+def _made(chosen: Selection, model: Mapping[str, Any] | None, options: Mapping[str, Any]) -> promptpress.Renderer:
     if chosen.dataset is not None:
         return promptpress.Renderer.from_config(chosen.dataset, model, **options)
     given = dict(chosen.arguments or {})
@@ -190,9 +190,9 @@ def configuration(
     arguments: Namespace,
     read: Callable[[str], Config] = read_config,
     *,
-    dataset: Chosen | None = None,
+    dataset: Selection | None = None,
     model: Mapping[str, Any] | None = None,
-) -> tuple[Chosen, Mapping[str, Any] | None]:
+) -> tuple[Selection, Mapping[str, Any] | None]:
     """Read the dataset and the model that the command line means.
 
     Args:
@@ -214,7 +214,7 @@ def configuration(
 
 
 def _model(
-    arguments: Namespace, config: Config, chosen: Chosen, read: Callable[[str], Config]
+    arguments: Namespace, config: Config, chosen: Selection, read: Callable[[str], Config]
 ) -> Mapping[str, Any] | None:
     own = chosen.arguments is not None and chosen.arguments.get("meta_template") is not None
     if arguments.model is None:
@@ -241,7 +241,7 @@ def _refuse_overwriting(arguments: Namespace) -> None:
             raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
 
 
-def _kept(names: list[str] | None, schema: pa.Schema) -> list[str]:
+def _keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     if names == ["all"] and "all" not in schema.names:
         return list(schema.names)
     for name in names or ():
