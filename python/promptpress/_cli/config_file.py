@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .bounded_file import read_bytes
 from .errors import ConfigError, UsageError, reason
-from .places import missing
 from .python_config import read_python
 from .samples import FORMATS
 
@@ -52,13 +52,7 @@ def read_config(path: str) -> Config:
     if suffix not in _READERS:
         hint = "; samples come with --data" if suffix in FORMATS else ""
         raise UsageError(f"{path}: a configuration is a {', '.join(_READERS)} or .py file{hint}")
-    try:
-        with open(path, "rb") as file:
-            source = file.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: {missing(path, error)}") from None
-    if len(source) > _MAX_FILE_BYTES:
-        raise ConfigError(f"{path}: larger than {_MAX_FILE_BYTES >> 20} MiB")
+    source = read_bytes(path, _MAX_FILE_BYTES)
     try:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:

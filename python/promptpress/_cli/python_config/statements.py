@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..bounded_file import read_bytes
 from ..errors import ConfigError, reason
-from ..places import missing
 from .calls import deepcopy_call
 from .expressions import Expressions
 from .limits import SLOT_CHARS, Budget, TooMuchError
@@ -73,13 +73,7 @@ class _Files:
 
 
 def _parse(path: str) -> ast.Module:
-    try:
-        with open(path, "rb") as file:
-            source = file.read(_MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: {missing(path, error)}") from None
-    if len(source) > _MAX_FILE_BYTES:
-        raise ConfigError(f"{path}: larger than {_MAX_FILE_BYTES >> 20} MiB")
+    source = read_bytes(path, _MAX_FILE_BYTES)
     try:
         return ast.parse(source, filename=path)
     except SyntaxError as error:
