@@ -75,9 +75,9 @@ def test_a_pickle_brings_the_same(name: str, protocol: int) -> None:
 
 def test_unpickling_compiles_nothing() -> None:
     again = pickle.loads(pickle.dumps(renderer_of("five-shot text")))
-    assert again._compiled is None
+    assert again._configuration.compiled is None
     again.render(samples_for("five-shot text", one_chunk(pa.string())))
-    assert again._compiled is not None
+    assert again._configuration.compiled is not None
 
 
 def test_a_renderer_goes_to_a_process_of_its_own(tmp_path: Path) -> None:

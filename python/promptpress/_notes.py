@@ -89,7 +89,7 @@ def find_notes(
         The notes, in the order of the configuration's parts.
 
     """
-    settings, examples = renderer._settings, renderer._examples
+    settings, examples = renderer._configuration.settings, renderer._configuration.examples
     shared: list[int] = []
     if examples is not None and samples is not None and settings["ice_template"] is not None and len(samples):
         samples = pa.Table.from_batches([samples]) if isinstance(samples, pa.RecordBatch) else samples

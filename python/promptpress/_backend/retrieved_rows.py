@@ -21,7 +21,7 @@ def materialized(chosen: Any, *, is_read_once: bool) -> Any:
         The same, as a list where it can only be read once or is no sequence.
 
     Example:
-        >>> listed(iter([[0], [1]]), is_read_once=True)
+        >>> materialized(iter([[0], [1]]), is_read_once=True)
         [[0], [1]]
     """
     return list(chosen) if is_read_once and type(chosen) is not list else chosen
@@ -41,7 +41,7 @@ def row_lists(chosen: Any, *, is_written: bool) -> list[Sequence[int]]:
         NotCoveredError: If it is made of other things.
 
     Example:
-        >>> numbered([(0, 1), range(2)], is_written=False)
+        >>> row_lists([(0, 1), range(2)], is_written=False)
         [[0, 1], [0, 1]]
     """
     if type(chosen) is list and all(type(rows) is list for rows in chosen):

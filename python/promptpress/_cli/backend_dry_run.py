@@ -32,7 +32,7 @@ class DryRun:
     """What the backend's record says of one run.
 
     Example:
-        >>> Watched(rows=2, in_bulk=2).verdict("GenInferencer").word
+        >>> DryRun(rows=2, in_bulk=2).verdict("GenInferencer").word
         'equal'
 
     """

@@ -255,7 +255,7 @@ def _keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
 def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
     """Refuse two columns of one name; what the renderer says of it is an argument's name in Python."""
     own = renderer.output_schema(schema).names
-    asked = {name: usual for usual, name in (renderer._settings["names"] or {}).items()}
+    asked = {name: usual for usual, name in (renderer._configuration.settings["names"] or {}).items()}
     for name in keep:
         if name in own:
             raise ConfigError(
