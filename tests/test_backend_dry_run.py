@@ -8,7 +8,7 @@ from promptpress._cli.errors import ExitCode
 
 
 @pytest.mark.parametrize(
-    ("watched", "code", "said"),
+    ("dry_run", "code", "found"),
     [
         (DryRun(4, in_bulk=4), ExitCode.OK, "4 prompts of 4 rows"),
         (DryRun(4, in_bulk=8), ExitCode.OK, "8 prompts of 4 rows"),
@@ -31,6 +31,6 @@ from promptpress._cli.errors import ExitCode
         (DryRun(0), ExitCode.CONFIGURATION, "there are no rows to tell by"),
     ],
 )
-def test_only_what_was_seen_in_bulk_is_told_so(watched, code, said):
-    verdict = watched.verdict("MyInferencer")
-    assert (verdict.code, verdict.found[: len(said)]) == (code, said)
+def test_only_what_was_seen_in_bulk_is_told_so(dry_run, code, found):
+    verdict = dry_run.verdict("MyInferencer")
+    assert (verdict.code, verdict.found[: len(found)]) == (code, found)

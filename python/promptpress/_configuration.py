@@ -11,7 +11,7 @@ from promptpress import _core
 from promptpress._errors import template_error
 from promptpress._ipc_bytes import bytes_table, table_bytes
 from promptpress._process import install_printable
-from promptpress._remedies import led_on
+from promptpress._remedies import with_remedy
 from promptpress._settings import canonical
 from promptpress._table_equality import same_texts
 from promptpress._tables import for_core
@@ -66,7 +66,7 @@ class Configuration:
             try:
                 compiled = _core.Renderer(self.settings, examples, text, lower)
             except _core.TemplateError as error:
-                raise led_on(error, self.settings, has_examples=examples is not None) from None
+                raise with_remedy(error, self.settings, has_examples=examples is not None) from None
             self.compiled = compiled
         assert self.compiled is not None
         return self.compiled

@@ -281,7 +281,7 @@ class Renderer:
         first = 0
         batches = iter(reader)
         while (batch := next(batches, None)) is not None:
-            rendered = self._batch(batch, schema, keep, position, first, whole=False)
+            rendered = self._batch(batch, schema, keep, position, first, single_chunk=False)
             first += batch.num_rows
             # What was read is let go before more is: a batch may be most of the memory there is.
             del batch
@@ -296,14 +296,14 @@ class Renderer:
         position: Position,
         first: int,
         *,
-        whole: bool,
+        single_chunk: bool,
     ) -> Iterator[pa.RecordBatch]:
         core_table, lower = for_core(pa.Table.from_batches([batch]), first)
         labels = self._core.labels
         times = 1 if labels is None else len(labels)
         kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
         kept_rows = batch.num_rows
-        outcomes = self._core.render(core_table, labels, position, whole, lower)
+        outcomes = self._core.render(core_table, labels, position, single_chunk, lower)
         del batch, core_table, lower
         outcomes.reverse()
         while outcomes:
@@ -314,7 +314,7 @@ class Renderer:
             if all(len(chunks) == 1 for chunks in columns):
                 yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
                 continue
-            if whole:
+            if single_chunk:
                 name = next(name for name, chunks in zip(keep, columns, strict=True) if len(chunks) > 1)
                 message = (
                     "kept for every request it passes what one array of "
@@ -360,7 +360,7 @@ class Renderer:
             return self.render(table, table.column_names)
         schema = self._output_schema(batch.schema, column_names(batch.schema))
         self._warn(schema, batch.schema, batch)
-        (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, whole=True)
+        (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, single_chunk=True)
         return out
 
     def converse(self, samples: TableLike) -> Conversation:

@@ -174,9 +174,9 @@ class Channel:
                 text = file.read()
         except OSError:
             return []
-        whole = text[: text.rfind(b"\n") + 1]
-        self._read += len(whole)
-        return [json.loads(line) for line in whole.splitlines()]
+        complete = text[: text.rfind(b"\n") + 1]
+        self._read += len(complete)
+        return [json.loads(line) for line in complete.splitlines()]
 
 
 class Report:

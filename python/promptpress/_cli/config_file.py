@@ -121,8 +121,8 @@ def _is_empty(node: Any) -> bool:
 def _quoting(text: str, line: int) -> str:
     """Say that a text has to be quoted, where a line has what YAML takes for something else."""
     lines = text.splitlines()
-    shown = lines[line - 1].strip() if line <= len(lines) else ""
-    value = shown.partition(": ")[2].strip() or shown.removeprefix("- ")
+    excerpt = lines[line - 1].strip() if line <= len(lines) else ""
+    value = excerpt.partition(": ")[2].strip() or excerpt.removeprefix("- ")
     if "\t" in (lines[line - 1] if line <= len(lines) else ""):
         return "; YAML indents by spaces, not by tabs"
     if value[:1] in {"{", "[", "<", "%", "@", "`", "*", "&", "!"} or ": " in value:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .config_file import Config, read_config
-from .render import configuration
+from .configured_renderer import configuration
 from .selection import Selection, all_datasets, all_models
 
 ALL = "all"

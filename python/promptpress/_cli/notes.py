@@ -68,8 +68,8 @@ def tell_notes(
         ConfigError: when there is a warning, and `--strict`.
 
     Example:
-        >>> asked = Namespace(strict=True, data=["test.jsonl"], examples=None)
-        >>> tell_notes(promptpress.Renderer("{q}"), pa.schema([("q", pa.string())]), asked)
+        >>> arguments = Namespace(strict=True, data=["test.jsonl"], examples=None)
+        >>> tell_notes(promptpress.Renderer("{q}"), pa.schema([("q", pa.string())]), arguments)
 
     """
     silent(renderer)

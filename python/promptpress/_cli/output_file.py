@@ -118,7 +118,7 @@ def standard_output() -> Iterator[TextIO]:
     """
     try:
         with _told("standard output"):
-            yield _whole(sys.stdout)
+            yield _unbuffered(sys.stdout)
             sys.stdout.flush()
     except OutputError:
         with contextlib.suppress(OSError, ValueError):
@@ -128,13 +128,13 @@ def standard_output() -> Iterator[TextIO]:
         raise
 
 
-def _whole(stream: TextIO) -> TextIO:
+def _unbuffered(stream: TextIO) -> TextIO:
     """Write text whole where no buffer does it."""
     raw = getattr(stream, "buffer", None)
     if not isinstance(raw, io.RawIOBase):
         return stream
-    whole = cast("IO[bytes]", WholeWrites(cast("BinaryIO", raw)))
-    return io.TextIOWrapper(whole, stream.encoding, stream.errors, write_through=True)
+    raw_writes = cast("IO[bytes]", WholeWrites(cast("BinaryIO", raw)))
+    return io.TextIOWrapper(raw_writes, stream.encoding, stream.errors, write_through=True)
 
 
 @contextlib.contextmanager

@@ -19,14 +19,14 @@ class Progress:
         stream: where; standard error by default.
 
     Example:
-        >>> with Progress(10, shown=False) as progress:
+        >>> with Progress(10, is_shown=False) as progress:
         ...     progress.advance(10)
 
     """
 
-    def __init__(self, total: int | None, *, shown: bool, stream: TextIO | None = None) -> None:
+    def __init__(self, total: int | None, *, is_shown: bool, stream: TextIO | None = None) -> None:
         self._bar: Any = None
-        if not shown:
+        if not is_shown:
             return
         stream = stream or sys.stderr
         try:

@@ -231,8 +231,8 @@ def _label(entry: Mapping[str, Any], variable: str, position: int) -> str:
 
 
 def _listed(names: Sequence[str], limit: int = 12) -> str:
-    shown = ", ".join(map(repr, names[:limit]))
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    text = ", ".join(map(repr, names[:limit]))
+    return text if len(names) <= limit else f"{text} and {len(names) - limit} more"
 
 
 def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -339,7 +339,7 @@ def _as_passed_on(request: Any) -> Any:
 
 def _print_line(line: str) -> None:
     # What an exception quotes may steer the terminal.
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     with standard_output() as stream:
         encoding = stream.encoding or "utf-8"
-        print(shown.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+        print(printable.encode(encoding, "backslashreplace").decode(encoding), file=stream)
