@@ -346,7 +346,7 @@ def test_codes_that_python_gives_are_in_the_catalogue() -> None:
 def test_errors_are_made_in_one_place_in_python() -> None:
     made = re.compile(r"\b(?:TemplateError|RenderError)\(")
     makers = {source.name for source in SOURCES if made.search(source.read_text(encoding="utf-8"))}
-    assert makers == {"errors.py"}
+    assert makers == {"_errors.py"}
 
 
 @UNWARNED
