@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from promptpress._backend.bulk_call import BulkCall, bulk_call_of
+from promptpress._backend.bulk_call import BulkCall
 from promptpress._backend.retriever import BulkRetriever, CachedRetriever
-from promptpress.opencompass._bulk_call import OpenCompassBulkCall
-from promptpress.opencompass._bulk_labels import is_covered
+from promptpress.opencompass._bulk_labels import is_covered, labels_of
 
 INFERENCER = "opencompass.openicl.icl_inferencer.icl_clp_inferencer"
+_MAX_CACHED_TEXTS = 1024
 
 
 class ClpRetriever(BulkRetriever):
@@ -27,7 +27,7 @@ class ClpRetriever(BulkRetriever):
         found = self._texts.get(key)
         if found is None:
             found = self._bulk_call.ice(idx_list)
-            if isinstance(found, str) and len(self._texts) < 1024:
+            if isinstance(found, str) and len(self._texts) < _MAX_CACHED_TEXTS:
                 self._texts[key] = found
         return found
 
@@ -57,14 +57,4 @@ def bulk_choices(harness: Callable[..., Any]) -> Callable[..., Any]:
 
 def choices_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> BulkCall | None:
     """What bulk rendering needs for a call of an inferencer of choices; None, after a word in the log, without it."""
-    is_written = inferencer.max_seq_len is not None
-    return bulk_call_of(
-        OpenCompassBulkCall,
-        inferencer.model,
-        (),
-        retriever,
-        shots,
-        ice_template,
-        prompt_template,
-        is_written=is_written,
-    )
+    return labels_of(inferencer, retriever, shots, ice_template, prompt_template, model_methods=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from promptpress._backend.bulk_call import BulkCall, bulk_call_of, check_inferencer, loaded
@@ -55,16 +55,22 @@ def is_covered(inferencer: Any, module: str, name: str, *, is_normalized: bool) 
     return True
 
 
-def labels_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> BulkCall | None:
+def labels_of(  # noqa: PLR0917 - a call, as the harness makes it
+    inferencer: Any,
+    retriever: Any,
+    shots: Any,
+    ice_template: Any,
+    prompt_template: Any,
+    model_methods: Sequence[str] = _MODEL_METHODS,
+) -> BulkCall | None:
     """What bulk rendering needs for a call of an inferencer of labels; None, after a word in the log, without it."""
-    is_written = inferencer.max_seq_len is not None
     return bulk_call_of(
         OpenCompassBulkCall,
         inferencer.model,
-        _MODEL_METHODS,
+        model_methods,
         retriever,
         shots,
         ice_template,
         prompt_template,
-        is_written=is_written,
+        is_written=inferencer.max_seq_len is not None,
     )
