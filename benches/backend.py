@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from peers.opencompass import generation_prompts
 
 STAGES = ("gen-text", "gen-messages", "ppl")
-BATCH = 16
+BATCH_ROWS = 16
 
 
 def peak() -> int:
@@ -70,7 +70,7 @@ def prepared(stage: str, count: int) -> Any:
         for label in "ABCD"
     }
     prompt = harness.PromptTemplate(labels, ice_token="</E>")
-    inferencer = harness.PPLInferencer(model, batch_size=BATCH, output_json_filepath=folder)
+    inferencer = harness.PPLInferencer(model, batch_size=BATCH_ROWS, output_json_filepath=folder)
     inferencer.is_main_process = False  # no progress bars, and no files
     return lambda: labelled(inferencer, retriever, ice, prompt)
 
@@ -80,8 +80,8 @@ def generation(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -> int:
     prompts = generation_prompts(inferencer, retriever, ice, prompt)
     prompts = list(zip(prompts, retriever.dataset_reader.dataset["test"]["target"], strict=True))
     size = 0
-    for start in range(0, len(prompts), BATCH):
-        entry, _ = zip(*prompts[start : start + BATCH], strict=True)
+    for start in range(0, len(prompts), BATCH_ROWS):
+        entry, _ = zip(*prompts[start : start + BATCH_ROWS], strict=True)
         for request in inferencer.model.parse_template(entry, mode="gen"):
             size += len(request if isinstance(request, str) else request[-1]["prompt"])
     return size

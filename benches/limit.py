@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from peers import Peer, cores
 
-SOURCE = 1 << 30  # bytes; far beyond any cache. Longer copies start again at its beginning.
+SOURCE_BYTES = 1 << 30  # bytes; far beyond any cache. Longer copies start again at its beginning.
 
 
 @lru_cache(maxsize=1)
@@ -42,7 +42,7 @@ class CopyLimit(Peer):
     def prepare_bytes(self, size: int, batch: int) -> Callable[[], Any]:
         """The copy of `size` bytes, where reused in pieces of `batch`."""
         pool = ThreadPoolExecutor(self.threads)
-        block = source(min(size, SOURCE))
+        block = source(min(size, SOURCE_BYTES))
         if self.setting == "fresh":
 
             def fresh() -> np.ndarray:

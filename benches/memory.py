@@ -87,7 +87,7 @@ def kept(workload_id: str, count: int) -> dict[str, int]:
 
 
 def growth(workload_id: str, count: int) -> dict[str, int]:
-    from peers.promptpress_peer import BATCH, prompt_of, renderer_of
+    from peers.promptpress_peer import BATCH_ROWS, prompt_of, renderer_of
     from texts import endless
     from workloads import BY_ID
 
@@ -95,7 +95,7 @@ def growth(workload_id: str, count: int) -> dict[str, int]:
     renderer = renderer_of(workload)
     rows = size = 0
     # Made before the first look at memory: the block that all batches are cut from.
-    batches = list(endless(workload.samples(3_018), 1, BATCH)), endless(workload.samples(3_018), count, BATCH)
+    batches = list(endless(workload.samples(3_018), 1, BATCH_ROWS)), endless(workload.samples(3_018), count, BATCH_ROWS)
     schema = batches[0][0].schema
     before = peak = resident()
     for batch in renderer.stream(pa.RecordBatchReader.from_batches(schema, batches[1])):

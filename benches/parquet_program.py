@@ -13,7 +13,7 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-BATCH = 65_536
+BATCH_ROWS = 65_536
 
 
 def main(samples: str, finished: str, like: str, out: str) -> None:
@@ -21,7 +21,7 @@ def main(samples: str, finished: str, like: str, out: str) -> None:
     column = layout.row_group(0).column(layout.num_columns - 1)
     dictionary = any("DICTIONARY" in encoding for encoding in column.encodings)
     prompts = pa.ipc.open_file(pa.memory_map(finished)).read_all()
-    batches = pq.ParquetFile(samples).iter_batches(BATCH)
+    batches = pq.ParquetFile(samples).iter_batches(BATCH_ROWS)
     read = written = 0
     with pq.ParquetWriter(
         out, prompts.schema, compression=column.compression.lower(), use_dictionary=dictionary

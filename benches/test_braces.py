@@ -10,11 +10,11 @@ from typing import Any
 
 import promptpress
 import pytest
-from course import Replay, Sizes, assert_equal, output_bytes
 from memory import air
 from peers import cores, samples_of
 from peers.everyone import OURS
-from peers.promptpress_peer import BATCH, renderer_of
+from peers.promptpress_peer import BATCH_ROWS, renderer_of
+from rounds import Replay, Sizes, assert_equal, output_bytes
 from workloads import BY_ID
 
 WORKLOADS = ["zero", "latex"]
@@ -32,7 +32,7 @@ def seconds(way: str, workload_id: str, count: int) -> float:
         taken = time.perf_counter() - start
         assert answer.num_rows == count
         return taken
-    rows = sum(batch.num_rows for batch in renderer.stream(samples.to_reader(BATCH)))
+    rows = sum(batch.num_rows for batch in renderer.stream(samples.to_reader(BATCH_ROWS)))
     taken = time.perf_counter() - start
     assert rows == count
     return taken

@@ -16,12 +16,12 @@ import parquet_program
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from course import ROUNDS, Replay
 from memory import air
 from peers.promptpress_peer import renderer_of
+from rounds import ROUNDS, Replay
 from workloads import BY_ID
 
-MEMORY = 1 << 30  # bytes, more than either program has at any time
+MEMORY_LIMIT_BYTES = 1 << 30  # bytes, more than either program has at any time
 PROGRAMS = ("command", "pyarrow")
 CASES = [(workload, program, Replay()) for workload in ("zero", "five-text") for program in PROGRAMS]
 measured: dict[str, dict[str, list[float]]] = {}
@@ -54,7 +54,7 @@ def measure(workload_id: str, folder: Path, count: int) -> dict[str, list[float]
     for number in range(ROUNDS + 1):  # the first brings files into the cache
         for program in PROGRAMS:
             (folder / f"{program}.parquet").unlink(missing_ok=True)
-            air(MEMORY)
+            air(MEMORY_LIMIT_BYTES)
             start = time.perf_counter()
             subprocess.run(lines[program], check=True)
             if number:

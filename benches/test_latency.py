@@ -6,13 +6,13 @@ from typing import Any
 
 import promptpress
 import pytest
-from course import assert_equal
 from peers import cores, samples_of
 from peers.everyone import OURS
 from peers.promptpress_peer import renderer_of
+from rounds import assert_equal
 from workloads import BY_ID
 
-ROWS = 10
+CALL_ROWS = 10
 
 
 def calls(quick: bool) -> int:
@@ -29,9 +29,9 @@ def told(benchmark: Any, record_property: Any, kind: str, workload_id: str) -> N
 @pytest.mark.parametrize("workload_id", ["zero", "five-text", "five-messages"])
 def test_small(workload_id: str, quick: bool, benchmark: Any, record_property: Any) -> None:
     workload = BY_ID[workload_id]
-    assert_equal(OURS[0], workload, ROWS)
+    assert_equal(OURS[0], workload, CALL_ROWS)
     promptpress.set_threads(cores())
-    renderer, samples = renderer_of(workload), samples_of(workload_id, ROWS)
+    renderer, samples = renderer_of(workload), samples_of(workload_id, CALL_ROWS)
     benchmark.pedantic(renderer.render, args=(samples,), rounds=calls(quick), warmup_rounds=20)
     told(benchmark, record_property, "small", workload_id)
 
@@ -40,7 +40,7 @@ def test_small(workload_id: str, quick: bool, benchmark: Any, record_property: A
 @pytest.mark.parametrize("workload_id", ["five-text"])
 def test_compile(workload_id: str, quick: bool, benchmark: Any, record_property: Any) -> None:
     workload = BY_ID[workload_id]
-    assert_equal(OURS[0], workload, ROWS)
+    assert_equal(OURS[0], workload, CALL_ROWS)
     examples = workload.examples()
     benchmark.pedantic(
         lambda: promptpress.Renderer(**workload.config, examples=examples), rounds=calls(quick), warmup_rounds=20

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from course import ROUNDS, Measured, Replay, Sizes, measure
 from limit import CopyLimit
 from peers import Peer
 from peers.everyone import LIMITS, OURS, peers_of
+from rounds import ROUNDS, Measured, Replay, Sizes, measure
 from workloads import WORKLOADS, Workload
 
 

@@ -9,20 +9,20 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 import pytest
-from course import ROUNDS, Replay
 from peers import cores
-from peers.promptpress_peer import BATCH, prompt_of, renderer_of
+from peers.promptpress_peer import BATCH_ROWS, prompt_of, renderer_of
+from rounds import ROUNDS, Replay
 from texts import endless
 from workloads import BY_ID
 
 WORKLOAD = "zero"
-LENGTHS = {"short": 1, "long": 10}  # in millions
-replays = {length: Replay() for length in LENGTHS}
+STREAM_MILLIONS = {"short": 1, "long": 10}  # in millions
+replays = {length: Replay() for length in STREAM_MILLIONS}
 measured: dict[str, tuple[list[float], int]] = {}  # seconds of the rounds, bytes
 
 
 def batches(count: int) -> Iterator[pa.RecordBatch]:
-    return endless(BY_ID[WORKLOAD].samples(3_018), count, BATCH)
+    return endless(BY_ID[WORKLOAD].samples(3_018), count, BATCH_ROWS)
 
 
 def stream(renderer: Any, count: int) -> tuple[float, int]:
@@ -42,7 +42,7 @@ def measure(million: int) -> None:
     renderer = renderer_of(BY_ID[WORKLOAD])
     stream(renderer, million)
     for _ in range(ROUNDS):
-        for length, factor in LENGTHS.items():
+        for length, factor in STREAM_MILLIONS.items():
             seconds, size = stream(renderer, factor * million)
             measured.setdefault(length, ([], size))[0].append(seconds)
 
@@ -61,9 +61,16 @@ def test_cost_of_a_byte(length: str, quick: bool, benchmark: Any, record_propert
     seconds, size = measured[length]
     replays[length].seconds = list(seconds)
     benchmark.pedantic(replays[length].play, rounds=ROUNDS)
-    count = LENGTHS[length] * million
+    count = STREAM_MILLIONS[length] * million
     benchmark.extra_info.update(
-        {"kind": "streaming", "workload": WORKLOAD, "length": length, "samples": count, "bytes": size, "batch": BATCH}
+        {
+            "kind": "streaming",
+            "workload": WORKLOAD,
+            "length": length,
+            "samples": count,
+            "bytes": size,
+            "batch": BATCH_ROWS,
+        }
     )
     median = benchmark.stats.stats.median
     record_property(

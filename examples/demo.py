@@ -23,7 +23,7 @@ from promptpress._cli.selection import choose_dataset, choose_model
 
 HERE = Path(__file__).resolve().parent
 DATASET, MODEL, TRAIN, TEST = (HERE / name for name in ("sums.py", "chat_model.py", "train.jsonl", "test.jsonl"))
-BATCH = 65_536
+BATCH_ROWS = 65_536
 
 
 def main(rows: int = 1_000_000, out: Path = HERE / "out") -> int:
@@ -55,7 +55,7 @@ def rendering_alone(samples: pa.Table) -> str:
     assert dataset is not None
     renderer = pp.Renderer.from_config(dataset, model, examples=pyarrow.json.read_json(TRAIN))
     size, seconds = 0, 0.0
-    for batch in samples.to_batches(BATCH):
+    for batch in samples.to_batches(BATCH_ROWS):
         start = time.perf_counter()
         prompts = renderer.render(batch)["prompt"]
         seconds += time.perf_counter() - start

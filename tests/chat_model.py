@@ -51,10 +51,10 @@ def chat_of(config: dict[str, Any], sample: dict[str, Any]) -> list[Message]:
     columns, answer = reader["input_columns"], reader.get("output_column") or None  # an empty name is none
     row = {name: value for name, value in sample.items() if name in columns or name == answer}
     if all(isinstance(value, str) for value in row.values()):
-        return entry_said(config, row)
+        return round_messages(config, row)
     if all(all_are(value, str) for value in row.values()):
         entries = [dict(zip(row, values, strict=True)) for values in zip(*row.values(), strict=False)]
-        return [message for entry in entries for message in entry_said(config, entry)]
+        return [message for entry in entries for message in round_messages(config, entry)]
     if len(columns) == 1 and all_are(row.get(columns[0]), dict):
         return row[columns[0]]
     need("dialogue" in columns and all_are(row.get("dialogue"), dict), "no chat can be made of these columns")
@@ -70,7 +70,7 @@ def check_template(config: dict[str, Any]) -> None:
     need(prompt is not None, "without a template one column asks")
     if isinstance(prompt, dict):
         items = [item for section in prompt.values() for item in section]
-        speaks = [bool(isinstance(item, (str, Pieces)) or item_said(item)) for item in items]
+        speaks = [bool(isinstance(item, (str, Pieces)) or item_messages(item)) for item in items]
         need(any(speaks), "the template says nothing")
 
 
@@ -88,7 +88,7 @@ def template_of(config: dict[str, Any]) -> Any:
     return prompt
 
 
-def entry_said(config: dict[str, Any], row: dict[str, str]) -> list[Message]:
+def round_messages(config: dict[str, Any], row: dict[str, str]) -> list[Message]:
     """A round of the chat: what the template says of the row, or its question and its answer."""
     reader = config["reader"]
     columns, answer = reader["input_columns"], row.get(reader.get("output_column") or None, "")
@@ -100,12 +100,12 @@ def entry_said(config: dict[str, Any], row: dict[str, str]) -> list[Message]:
     if isinstance(prompt, str):
         messages = [{"role": "user", "content": prompt}]
     else:
-        messages = [message for items in prompt.values() for item in items for message in item_said(item)]
+        messages = [message for items in prompt.values() for item in items for message in item_messages(item)]
     need(messages, "the template says nothing")
     return messages if messages[-1]["role"] == "assistant" else [*messages, {"role": "assistant", "content": answer}]
 
 
-def item_said(item: Any) -> list[Message]:
+def item_messages(item: Any) -> list[Message]:
     if isinstance(item, str):
         return [{"role": "user", "content": item}] if item and "section" not in item else []
     if "section" in item:
@@ -133,7 +133,7 @@ def parser(config: dict[str, Any]) -> Any:
     else:
         for section in ("round", "reserved_roles"):
             need(all(isinstance(role, dict) for role in meta.config.get(section, [])), "a string has no role")
-        roles = {NAMES.get(name, name): voice for name, voice in meta.voices.items()}
+        roles = {NAMES.get(name, name): role for name, role in meta.roles.items()}
         need(api or not roles or "assistant" in roles, "nobody speaks as the assistant")
     return (lambda history: in_messages(history, roles)) if api else (lambda history: in_text(history, roles))
 
@@ -143,10 +143,10 @@ def in_text(history: list[Message], roles: dict[str, Any]) -> str:
     contents = [message["content"] or "" for message in history]
     if not roles:
         return "\n".join(contents)
-    voices = [roles.get(message["role"], {}) for message in history]
+    speakers = [roles.get(message["role"], {}) for message in history]
     words = [
-        (voice.get("begin") or "") + content + (voice.get("end") or "")
-        for voice, content in zip(voices, contents, strict=True)
+        (role.get("begin") or "") + content + (role.get("end") or "")
+        for role, content in zip(speakers, contents, strict=True)
     ]
     return "".join([*words, roles["assistant"].get("begin") or ""])
 

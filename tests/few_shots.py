@@ -12,7 +12,12 @@ SAMPLES = pa.table({"q": ["1+1?", "2+2?", "3+3?"], "a": ["2", "4", "6"], "id": [
 SHOT = {"type": "PromptTemplate", "template": "{q}={a}"}
 PROMPT = {"type": "PromptTemplate", "template": "</E>{q}={a}", "ice_token": "</E>"}
 READER = {"input_columns": ["q"], "output_column": "a"}
-FEW: dict[str, Any] = {"prompt_template": PROMPT, "ice_template": SHOT, "reader": READER, "examples": pa.table(SAMPLES)}
+FEW_SHOT: dict[str, Any] = {
+    "prompt_template": PROMPT,
+    "ice_template": SHOT,
+    "reader": READER,
+    "examples": pa.table(SAMPLES),
+}
 RAW = [{"role": "system", "content": "{a}"}, {"role": "user", "content": "{q}"}]
 
 
@@ -31,6 +36,6 @@ def rendered_or_refused(renderer: pp.Renderer, samples: pa.Table) -> tuple[pa.Ta
         return None, str(error)
 
 
-def few(retriever: dict[str, Any], rows: int) -> pp.Renderer:
+def few_shot_renderer(retriever: dict[str, Any], rows: int) -> pp.Renderer:
     examples = pa.table({"q": [f"q{n}" for n in range(rows)], "a": [f"a{n}" for n in range(rows)]})
-    return pp.Renderer(**{**FEW, "examples": examples}, retriever=retriever)
+    return pp.Renderer(**{**FEW_SHOT, "examples": examples}, retriever=retriever)

@@ -139,13 +139,13 @@ def request(config: dict[str, Any], sample: Sample) -> Any:
             return spoken_text(filled_in, meta)
         case _, None:
             # A text if there is any; the parts of all turns otherwise.
-            told = [part for item in items if not isinstance(item, str) for part in shown(item)]
-            return joined(items) or told
+            parts = [part for item in items if not isinstance(item, str) for part in media_parts(item)]
+            return joined(items) or parts
         case _:
             return messages(filled_in, meta)
 
 
-def shown(turn: dict[str, Any]) -> list[Any]:
+def media_parts(turn: dict[str, Any]) -> list[Any]:
     return [] if turn.get("prompt") else turn.get("prompt_mm", [])
 
 
@@ -154,17 +154,17 @@ def joined(items: list[Any]) -> str:
     return "".join(("\n" if n else "") + text for n, text in enumerate(texts) if text)
 
 
-def voices_of(meta: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def roles_of(meta: dict[str, Any]) -> dict[str, dict[str, Any]]:
     roles = [item for key in ("round", "reserved_roles") for item in meta.get(key, [])]
     return {role["role"]: role for role in roles}
 
 
-def voiced(voices: dict[str, Any], turns: list[Any]) -> dict[str, Any]:
+def merged_roles(roles: dict[str, Any], turns: list[Any]) -> dict[str, Any]:
     """The roles of the meta template, each with what a turn of the dialogue says over its own."""
-    out = copy.deepcopy(voices)
+    out = copy.deepcopy(roles)
     for turn in turns:
-        role = turn["role"] if turn["role"] in voices else turn.get("fallback_role")
-        if role not in voices:
+        role = turn["role"] if turn["role"] in roles else turn.get("fallback_role")
+        if role not in roles:
             raise RefusedError(f"nobody speaks {turn['role']}")
         out[role].update(turn)
     return out
@@ -188,7 +188,7 @@ def rounds(turns: list[Any], meta: dict[str, Any]) -> list[list[Any]]:
 
 def speakers(filled_in: Sections, meta: dict[str, Any]) -> list[tuple[str, Any]]:
     """Who speaks, in order: bare strings as they are, and a generating role as the last, with nothing after it."""
-    voices = voices_of(meta)
+    roles = roles_of(meta)
     out: list[tuple[str, Any]] = []
     for section, items in filled_in:
         if section != "round":
@@ -196,13 +196,13 @@ def speakers(filled_in: Sections, meta: dict[str, Any]) -> list[tuple[str, Any]]
                 if isinstance(item, str):
                     out.append(("str", item))
                     continue
-                own = voiced(voices, [item])
+                own = merged_roles(roles, [item])
                 role = item["role"] if item["role"] in own else item["fallback_role"]
                 out.append(("outside", own[role]))
             continue
         all_rounds = rounds(items, meta)
         for n, turns in enumerate(all_rounds):
-            own = voiced(voices, turns)
+            own = merged_roles(roles, turns)
             for role in meta["round"]:
                 voice = own[role["role"]]
                 if n == len(all_rounds) - 1 and voice.get("generate"):

@@ -361,23 +361,23 @@ def raw_messages(raw: Template, row: dict[str, Any], shots: Shots | None = None)
 
 @dataclass
 class Meta:
-    """A model's side: `voices` are its roles by name, `places` the order of those in its round."""
+    """A model's side: `roles` are its roles by name, `places` the order of those in its round."""
 
     config: dict[str, Any]
     api: bool
-    voices: dict[str, dict[str, Any]] = field(default_factory=dict)
+    roles: dict[str, dict[str, Any]] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     empty_messages: bool = True  # whether a role without a prompt says an empty message
 
-    def voice_of(self, turn: dict[str, Any]) -> str:
+    def role_of(self, turn: dict[str, Any]) -> str:
         need("role" in turn and "section" not in turn, "a turn needs a role and is no section marker")
-        name = turn["role"] if turn["role"] in self.voices else turn.get("fallback_role")
-        need(name in self.voices, f"nobody speaks for the role {turn['role']!r}")
+        name = turn["role"] if turn["role"] in self.roles else turn.get("fallback_role")
+        need(name in self.roles, f"nobody speaks for the role {turn['role']!r}")
         return name
 
     def place_of(self, turn: dict[str, Any]) -> int | None:
         """Where a turn stands in a round; None for a reserved role, which text lets speak in passing."""
-        name = self.voice_of(turn)
+        name = self.role_of(turn)
         if name not in self.places and not (name == turn["role"] and self.api):
             need(name == turn["role"], f"the fallback {name!r} has no place in the round")
             return None
@@ -400,8 +400,8 @@ def read_meta(config: Any, api: bool, tokens: Any) -> Meta | list[Any] | None:
     for position, item in enumerate([*config["round"], *reserved]):
         need(isinstance(item, (str, dict)), "a meta template is made of strings and roles")
         if isinstance(item, dict):
-            need("role" in item and item["role"] not in meta.voices, "roles have different names")
-            meta.voices[item["role"]] = {**item, **encoded(item, tokens)}
+            need("role" in item and item["role"] not in meta.roles, "roles have different names")
+            meta.roles[item["role"]] = {**item, **encoded(item, tokens)}
             if position < len(config["round"]):
                 meta.places[item["role"]] = position
     return meta
@@ -434,70 +434,70 @@ def rounds_of(meta: Meta, items: list[Any]) -> list[list[dict[str, Any]]]:
     return rounds
 
 
-def said(meta: Meta, voice: dict[str, Any], generating: bool) -> tuple[list[Any], bool]:
+def render_role(meta: Meta, role: dict[str, Any], generating: bool) -> tuple[list[Any], bool]:
     """What one role says, as a list of texts or of messages, and whether the model's own words start there."""
-    stop = generating and bool(voice.get("generate", False))
+    stop = generating and bool(role.get("generate", False))
     if stop and meta.api:
         return [], True
-    words = [voice.get(key, "") for key in (("begin",) if stop else ("begin", "prompt", "end"))]
+    words = [role.get(key, "") for key in (("begin",) if stop else ("begin", "prompt", "end"))]
     need(all(isinstance(word, str) for word in words), "begin, prompt and end of a role are strings")
-    need(not meta.api or "api_role" in voice, f"the role {voice['role']!r} has no api_role")
-    need(not meta.api or meta.empty_messages or "prompt" in voice, "a message without a prompt")
+    need(not meta.api or "api_role" in role, f"the role {role['role']!r} has no api_role")
+    need(not meta.api or meta.empty_messages or "prompt" in role, "a message without a prompt")
     text = "".join(words)
-    return [{"role": voice["api_role"], "prompt": text} if meta.api else text], stop
+    return [{"role": role["api_role"], "prompt": text} if meta.api else text], stop
 
 
-def round_said(meta: Meta, turns: list[dict[str, Any]], generating: bool) -> tuple[list[Any], bool]:
+def render_round(meta: Meta, turns: list[dict[str, Any]], generating: bool) -> tuple[list[Any], bool]:
     """The meta template's round, with what the turns say instead of its defaults."""
-    voices = dict(meta.voices)
+    roles = dict(meta.roles)
     asides: dict[int, list[dict[str, Any]]] = {}  # the reserved roles that speak, by the place after which they do
     last = -1
     for turn in turns:
-        name, place = meta.voice_of(turn), meta.place_of(turn)
+        name, place = meta.role_of(turn), meta.place_of(turn)
         if place is None:
-            asides.setdefault(last, []).append({**meta.voices[name], **turn})
+            asides.setdefault(last, []).append({**meta.roles[name], **turn})
         else:
-            voices[name] = {**voices[name], **turn}
+            roles[name] = {**roles[name], **turn}
             last = place
     speakers = list(asides.get(-1, []))
     for place, item in enumerate(meta.config["round"]):
-        speakers += [voices[item["role"]] if isinstance(item, dict) else item, *asides.get(place, [])]
+        speakers += [roles[item["role"]] if isinstance(item, dict) else item, *asides.get(place, [])]
     result: list[Any] = []
     for speaker in speakers:
         need(isinstance(speaker, dict) or not meta.api, "a string in the round has no role to speak it")
-        more, stopped = said(meta, speaker, generating) if isinstance(speaker, dict) else ([speaker], False)
+        more, stopped = render_role(meta, speaker, generating) if isinstance(speaker, dict) else ([speaker], False)
         result += more
         if stopped:
             return result, True
     return result, False
 
 
-def rounds_said(meta: Meta, items: list[Any], generating: bool) -> tuple[list[Any], bool]:
+def render_rounds(meta: Meta, items: list[Any], generating: bool) -> tuple[list[Any], bool]:
     """A round or an example: for text the strings among its items first, then its rounds."""
     need(not any(isinstance(item, Shot) for item in items), "dialogue examples can't stand inside a round")
     result, stopped = [item for item in items if isinstance(item, str) and not meta.api], False
     rounds = rounds_of(meta, items)
     for position, turns in enumerate(rounds):
-        more, stopped = round_said(meta, turns, generating and position == len(rounds) - 1)
+        more, stopped = render_round(meta, turns, generating and position == len(rounds) - 1)
         result += more
     return result, stopped
 
 
-def dialogue_said(meta: Meta, dialogue: Dialogue, mode: str) -> tuple[list[Any], bool]:
+def render_dialogue(meta: Meta, dialogue: Dialogue, mode: str) -> tuple[list[Any], bool]:
     result: list[Any] = []
     for name, items in dialogue.items():
         if name == "round":
-            more, stopped = rounds_said(meta, items, mode == "gen")
+            more, stopped = render_rounds(meta, items, mode == "gen")
             result += more
             if stopped:
                 return result, True
             continue
         for item in items:
             if isinstance(item, Shot):
-                result += rounds_said(meta, item, generating=False)[0]
+                result += render_rounds(meta, item, generating=False)[0]
             elif isinstance(item, dict):
-                voice = {**meta.voices[meta.voice_of(item)], **item}
-                more, stopped = said(meta, voice, meta.api and mode == "gen")
+                role = {**meta.roles[meta.role_of(item)], **item}
+                more, stopped = render_role(meta, role, meta.api and mode == "gen")
                 need(not stopped, "the generating role speaks outside the rounds")
                 result += more
             elif not meta.api:
@@ -507,7 +507,7 @@ def dialogue_said(meta: Meta, dialogue: Dialogue, mode: str) -> tuple[list[Any],
 
 def in_text(meta: Meta, dialogue: Dialogue, mode: str) -> str:
     """A dialogue in the words of a language model."""
-    texts, stopped = dialogue_said(meta, dialogue, mode)
+    texts, stopped = render_dialogue(meta, dialogue, mode)
     begin, end = meta.config.get("begin", ""), "" if stopped else meta.config.get("end", "")
     need(isinstance(begin, str) and isinstance(end, str), "for text, begin and end of a meta template are strings")
     return begin + "".join(texts) + end
@@ -515,7 +515,7 @@ def in_text(meta: Meta, dialogue: Dialogue, mode: str) -> str:
 
 def in_messages(meta: Meta, dialogue: Dialogue, mode: str) -> list[Any]:
     """A dialogue as messages; its strings have no role and are left out."""
-    messages, _ = dialogue_said(meta, dialogue, mode)
+    messages, _ = render_dialogue(meta, dialogue, mode)
     need(messages, "no message is left")
     begin = meta.config.get("begin")
     return ([begin] if begin else []) + merged(messages)

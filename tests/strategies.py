@@ -199,12 +199,12 @@ def meta_templates(draw: st.DrawFn, world: World, *, raw: bool) -> Any:
     keeps_api = draw(st.integers(0, 7)) > 0
 
     def role(name: str) -> dict[str, Any]:
-        voice = draw(st.fixed_dictionaries({"role": st.just(name)}, optional=extra))
+        role = draw(st.fixed_dictionaries({"role": st.just(name)}, optional=extra))
         if keeps_api:
-            voice["api_role"] = draw(st.sampled_from([name, name, "HUMAN"]))
+            role["api_role"] = draw(st.sampled_from([name, name, "HUMAN"]))
         if name == "BOT" and draw(st.integers(0, 3)):
-            voice["generate"] = draw(st.sampled_from([True, True, False]))
-        return voice
+            role["generate"] = draw(st.sampled_from([True, True, False]))
+        return role
 
     in_round = draw(
         st.sampled_from([("HUMAN", "BOT")] * 4 + [("HUMAN", "THINK", "BOT"), ("SYSTEM", "HUMAN", "BOT"), ("BOT",)])

@@ -367,7 +367,7 @@ def test_bad_input_of_the_command(folder: Path, capsys: pytest.CaptureFixture[st
 def test_mixed_types_far_apart(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(jsonl_input, "_CHUNK", chunk)
+    monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
     lines = ['{"answer": "a"}', *['{"answer": null}'] * 50, '{"answer": 1}']
     text("in.jsonl", "\n".join(lines))(folder)
     assert main(["render", "config.json", "--data", "in.jsonl", "--out", "out.jsonl"]) == 4

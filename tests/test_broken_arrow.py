@@ -119,16 +119,16 @@ for _name, _ends in ENDS.items():
 TURNS = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
 SHOTS = {"type": "PromptTemplate", "template": "</E>{question}", "ice_token": "</E>"}
 READER = {"input_columns": ["question"], "output_column": "label"}
-FEW = pa.table({"question": ["1", "2", "3"], "answer": ["a", "b", "c"], "label": ["l", "m", "n"]})
+FEW_SHOT = pa.table({"question": ["1", "2", "3"], "answer": ["a", "b", "c"], "label": ["l", "m", "n"]})
 
 
 def few_shot(table: pa.Table, retriever: dict[str, Any]) -> object:
-    return pp.Renderer(SHOTS, "{question}{answer}", retriever, examples=table, reader=READER).render(FEW)
+    return pp.Renderer(SHOTS, "{question}{answer}", retriever, examples=table, reader=READER).render(FEW_SHOT)
 
 
 def by_column(table: pa.Table) -> object:
     retriever = {"type": "IndexColumn", "column": "answer"}
-    return pp.Renderer(SHOTS, "{question}", retriever, examples=FEW, reader=READER).render(table)
+    return pp.Renderer(SHOTS, "{question}", retriever, examples=FEW_SHOT, reader=READER).render(table)
 
 
 def multi_turn(table: pa.Table) -> object:
@@ -261,7 +261,7 @@ def test_values_that_take_no_room(empty: pa.Array) -> None:
     values = [str(value) for value in empty.to_pylist()]
     assert pp.Renderer("{answer}").render(train)["prompt"].to_pylist() == values
     retriever = {"type": "FixKRetriever", "fix_id_list": [2, 1]}
-    table = pp.Renderer(SHOTS, "{question}{answer}", retriever, examples=train, reader=READER).render(FEW)
+    table = pp.Renderer(SHOTS, "{question}{answer}", retriever, examples=train, reader=READER).render(FEW_SHOT)
     assert table["prompt"][0].as_py() == f"s{values[2]}\nr{values[1]}\n1"
 
 

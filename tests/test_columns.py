@@ -8,7 +8,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from few_shots import FEW, RAW, READER, SAMPLES, texts
+from few_shots import FEW_SHOT, RAW, READER, SAMPLES, texts
 from marks import UNWARNED
 from test_layouts import CONFIGS, one_chunk, samples_for, train
 
@@ -108,7 +108,7 @@ def test_keep_names_columns_that_exist() -> None:
     assert renderer.render(SAMPLES, keep=("id",)).column_names == ["id", "prompt"]
 
 
-KEPT: dict[str, Callable[[], pa.Array]] = {
+KEPT_COLUMNS: dict[str, Callable[[], pa.Array]] = {
     "string": lambda: pa.array(["x", None]),
     "large_string": lambda: pa.array(["x", None], pa.large_string()),
     "string_view": lambda: pa.array(["x" * 30, None], pa.string_view()),
@@ -128,9 +128,9 @@ KEPT: dict[str, Callable[[], pa.Array]] = {
 
 
 @pytest.mark.parametrize("mode", ["gen", "ppl"])
-@pytest.mark.parametrize("kind", KEPT)
+@pytest.mark.parametrize("kind", KEPT_COLUMNS)
 def test_columns_of_every_type_can_be_kept(kind: str, mode: Any) -> None:
-    samples = pa.table({"q": ["1", "2"], "kept": KEPT[kind]()})
+    samples = pa.table({"q": ["1", "2"], "kept": KEPT_COLUMNS[kind]()})
     renderer = pp.Renderer("{q}", mode=mode, labels=["A", "B"])
     times = 2 if mode == "ppl" else 1
     want = [value for value in samples["kept"].to_pylist() for _ in range(times)]
@@ -189,9 +189,12 @@ def test_a_column_is_kept_once() -> None:
             {"prompt_template": "{q}{a}", "reader": READER, "inferencer": {"gen_field_replace_token": "{z}"}},
             {"q", "z"},
         ),
-        ({**FEW, "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1], "ice_separator": "{s}"}}, {"q", "s"}),
-        ({**FEW, "retriever": {"type": "FixKRetriever", "fix_id_list": [0], "ice_eos_token": "{e}"}}, {"q", "e"}),
-        ({**FEW, "retriever": {"type": "IndexColumn", "column": "shots"}}, {"q", "shots"}),
+        (
+            {**FEW_SHOT, "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1], "ice_separator": "{s}"}},
+            {"q", "s"},
+        ),
+        ({**FEW_SHOT, "retriever": {"type": "FixKRetriever", "fix_id_list": [0], "ice_eos_token": "{e}"}}, {"q", "e"}),
+        ({**FEW_SHOT, "retriever": {"type": "IndexColumn", "column": "shots"}}, {"q", "shots"}),
     ],
     ids=repr,
 )  # fmt: skip

@@ -245,11 +245,11 @@ TALK = [
     {"role": "HUMAN", "prompt": "{question}"},
     {"role": "BOT", "prompt": "{answer}"},
 ]
-VOICES = [
+ROLES = [
     {"role": "HUMAN", "begin": "<human> ", "end": "</human>\n"},
     {"role": "BOT", "begin": "<bot> ", "end": "</bot>\n"},
 ]
-GENERATING = [VOICES[0], {**VOICES[1], "generate": True}]
+GENERATING_ROLES = [ROLES[0], {**ROLES[1], "generate": True}]
 SYSTEM = {"role": "SYSTEM", "begin": "<system> ", "end": "</system>\n"}
 
 
@@ -261,14 +261,14 @@ def in_text(meta: dict[str, Any], body: dict[str, Any], inferencer: dict[str, An
 
 
 def test_the_meta_round_wraps_every_role() -> None:
-    assert in_text({"round": VOICES}, {"round": TALK}) == (
+    assert in_text({"round": ROLES}, {"round": TALK}) == (
         "<human> Two ears?</human>\n<bot> Two.</bot>\n"
         "<human> What has keys but opens no door?</human>\n<bot> A piano</bot>\n"
     )
 
 
 def test_a_reserved_role_speaks_before_the_rounds() -> None:
-    assert in_text({"round": VOICES, "reserved_roles": [SYSTEM]}, {"begin": [HINT], "round": TALK}) == (
+    assert in_text({"round": ROLES, "reserved_roles": [SYSTEM]}, {"begin": [HINT], "round": TALK}) == (
         "<system> Answer the riddles.</system>\n"
         "<human> Two ears?</human>\n<bot> Two.</bot>\n"
         "<human> What has keys but opens no door?</human>\n<bot> A piano</bot>\n"
@@ -277,7 +277,7 @@ def test_a_reserved_role_speaks_before_the_rounds() -> None:
 
 def test_a_reserved_role_speaks_after_the_rounds() -> None:
     """The code trips over its own section markers here; the page says that `end` may call it."""
-    meta = {"round": VOICES, "reserved_roles": [SYSTEM], "end": "<eot>"}
+    meta = {"round": ROLES, "reserved_roles": [SYSTEM], "end": "<eot>"}
     assert in_text(meta, {"round": TALK[2:], "end": [{"role": "SYSTEM", "prompt": "Now {question}"}, "!"]}) == (
         "<human> What has keys but opens no door?</human>\n<bot> A piano</bot>\n"
         "<system> Now What has keys but opens no door?</system>\n!<eot>"
@@ -285,7 +285,7 @@ def test_a_reserved_role_speaks_after_the_rounds() -> None:
 
 
 def test_without_the_reserved_role_its_fallback_speaks() -> None:
-    assert in_text({"round": VOICES}, {"begin": [HINT], "round": TALK}) == (
+    assert in_text({"round": ROLES}, {"begin": [HINT], "round": TALK}) == (
         "<human> Answer the riddles.</human>\n"
         "<human> Two ears?</human>\n<bot> Two.</bot>\n"
         "<human> What has keys but opens no door?</human>\n<bot> A piano</bot>\n"
@@ -294,14 +294,14 @@ def test_without_the_reserved_role_its_fallback_speaks() -> None:
 
 def test_a_fallback_speaks_inside_a_round() -> None:
     """The code knows fallback roles in `begin` only; the page sets no such limit."""
-    assert in_text({"round": VOICES}, {"round": [HINT, *TALK[2:]]}) == (
+    assert in_text({"round": ROLES}, {"round": [HINT, *TALK[2:]]}) == (
         "<human> Answer the riddles.</human>\n<bot> </bot>\n"
         "<human> What has keys but opens no door?</human>\n<bot> A piano</bot>\n"
     )
 
 
 def test_a_reserved_role_speaks_inside_a_round_at_its_place() -> None:
-    meta = {"round": VOICES, "reserved_roles": [SYSTEM]}
+    meta = {"round": ROLES, "reserved_roles": [SYSTEM]}
     assert in_text(meta, {"round": [TALK[0], TALK[1], HINT, TALK[2], TALK[3]]}) == (
         "<human> Two ears?</human>\n<bot> Two.</bot>\n"
         "<system> Answer the riddles.</system>\n"
@@ -312,11 +312,11 @@ def test_a_reserved_role_speaks_inside_a_round_at_its_place() -> None:
 def test_without_role_and_fallback_nobody_speaks() -> None:
     body = {"begin": [{"role": "SYSTEM", "prompt": "Answer the riddles."}], "round": TALK}
     with pytest.raises(pp.TemplateError, match="SYSTEM"):
-        in_text({"round": VOICES}, body)
+        in_text({"round": ROLES}, body)
 
 
 def test_begin_and_end_go_around_the_conversation() -> None:
-    meta = {"begin": "You solve riddles.\n", "round": VOICES, "reserved_roles": [SYSTEM], "end": "over"}
+    meta = {"begin": "You solve riddles.\n", "round": ROLES, "reserved_roles": [SYSTEM], "end": "over"}
     assert in_text(meta, {"begin": [HINT], "round": TALK}) == (
         "You solve riddles.\n"
         "<system> Answer the riddles.</system>\n"
@@ -327,7 +327,7 @@ def test_begin_and_end_go_around_the_conversation() -> None:
 
 
 def test_generation_stops_where_the_model_begins() -> None:
-    meta = {"begin": "You solve riddles.\n", "round": GENERATING, "reserved_roles": [SYSTEM], "end": "over"}
+    meta = {"begin": "You solve riddles.\n", "round": GENERATING_ROLES, "reserved_roles": [SYSTEM], "end": "over"}
     body = {"begin": [HINT], "round": TALK}
     assert in_text(meta, body, GEN) == (
         "You solve riddles.\n"
@@ -384,12 +384,12 @@ def test_begin_and_end_may_be_lists_of_strings_and_tokens(tokens: Any) -> None:
 
 # ------------------------------------------------------------ models behind APIs
 
-API_VOICES = [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]
+API_ROLES = [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]
 
 
 def test_messages_for_a_model_without_a_system_role() -> None:
     body = template({"begin": [HINT], "round": TALK})
-    assert rendered(prompt_template=body, meta_template={"round": API_VOICES}) == [
+    assert rendered(prompt_template=body, meta_template={"round": API_ROLES}) == [
         [
             {"role": "HUMAN", "prompt": "Answer the riddles.\nTwo ears?"},
             {"role": "BOT", "prompt": "Two."},
@@ -400,7 +400,7 @@ def test_messages_for_a_model_without_a_system_role() -> None:
 
 def test_messages_for_a_model_with_a_system_role() -> None:
     body = template({"begin": [HINT], "round": TALK})
-    meta = {"round": API_VOICES, "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}]}
+    meta = {"round": API_ROLES, "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}]}
     spoken = [
         {"role": "SYSTEM", "prompt": "Answer the riddles."},
         {"role": "HUMAN", "prompt": "Two ears?"},
@@ -413,7 +413,7 @@ def test_messages_for_a_model_with_a_system_role() -> None:
 
 
 def test_a_string_goes_to_an_api_as_it_is() -> None:
-    config = {"prompt_template": template("R: {question}"), "meta_template": {"round": API_VOICES}}
+    config = {"prompt_template": template("R: {question}"), "meta_template": {"round": API_ROLES}}
     assert rendered(**config) == ["R: What has keys but opens no door?"]
 
 
@@ -422,7 +422,7 @@ def test_examples_reach_an_api_as_rounds_of_their_own() -> None:
         ice_template=template({"round": ASKED}),
         prompt_template=template({"begin": [HINT, "</E>"], "round": ASKED}, ice_token="</E>"),
         retriever=FIRST_TWO,
-        meta_template={"round": API_VOICES},
+        meta_template={"round": API_ROLES},
     ) == [
         [
             {"role": "HUMAN", "prompt": "Answer the riddles.\nRiddle: What gets wet while it dries?"},

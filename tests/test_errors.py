@@ -8,7 +8,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from few_shots import FEW, READER, SAMPLES
+from few_shots import FEW_SHOT, READER, SAMPLES
 
 
 def test_every_error_has_the_places_that_the_stub_promises() -> None:
@@ -74,9 +74,9 @@ def test_odd_values_are_refused_with_their_path(value: Any) -> None:
 def test_numpys_values_are_pythons() -> None:
     numpy = pytest.importorskip("numpy")
     retriever = {"type": "FixKRetriever", "fix_id_list": numpy.arange(2)}
-    plain = pp.Renderer(**FEW, retriever={**retriever, "fix_id_list": [0, 1]})
-    assert pp.Renderer(**FEW, retriever=retriever) == plain
-    assert pp.Renderer(**FEW, retriever={**retriever, "fix_id_list": [numpy.int32(0), numpy.uint8(1)]}) == plain
+    plain = pp.Renderer(**FEW_SHOT, retriever={**retriever, "fix_id_list": [0, 1]})
+    assert pp.Renderer(**FEW_SHOT, retriever=retriever) == plain
+    assert pp.Renderer(**FEW_SHOT, retriever={**retriever, "fix_id_list": [numpy.int32(0), numpy.uint8(1)]}) == plain
 
 
 @pytest.mark.parametrize("name", ODD)

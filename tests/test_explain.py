@@ -35,7 +35,7 @@ META = {
     "end": "</s>",
 }
 TURNS = [{"role": "HUMAN", "prompt": "{q}?"}, {"role": "BOT", "prompt": "{a}"}]
-FEW: dict[str, Any] = {
+FEW_SHOT: dict[str, Any] = {
     "prompt_template": {
         "type": "PromptTemplate",
         "template": {"begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Sys"}, "</E>"], "round": TURNS},
@@ -80,7 +80,7 @@ def check_spans(spans: list[dict[str, Any]], request: Any) -> None:
     assert ends == lengths
 
 
-def said(spans: list[dict[str, Any]], request: Any) -> list[tuple[Any, ...]]:
+def traced(spans: list[dict[str, Any]], request: Any) -> list[tuple[Any, ...]]:
     """(text, source, column, example, role) of every span; messages are told apart by their number in front."""
     texts = [text.encode() for text in messages_of(request)]
     result = []
@@ -92,13 +92,13 @@ def said(spans: list[dict[str, Any]], request: Any) -> list[tuple[Any, ...]]:
 
 
 def explained(renderer: pp.Renderer, samples: pa.Table = SAMPLES, row: int = 0, label: Any = None) -> list[Any]:
-    """What `said` says of one row's request, once the spans are seen to cover it."""
+    """What `traced` says of one row's request, once the spans are seen to cover it."""
     labels = renderer.labels or [None]
     at = row * len(labels) + (labels.index(label) if label is not None else 0)
     request = renderer.render(samples)["prompt"][at].as_py()
     spans = spans_of(renderer, samples, row, label)
     check_spans(spans, request)
-    return said(spans, request)
+    return traced(spans, request)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def shot(number: int, q: str, a: str) -> list[tuple[Any, ...]]:
 
 
 def test_a_meta_template_as_text() -> None:
-    assert explained(pp.Renderer(**FEW, output="text"), row=1) == [
+    assert explained(pp.Renderer(**FEW_SHOT, output="text"), row=1) == [
         ("<s>", "meta_template.begin", None, None, None),
         ("<H>", "role.begin", None, None, "SYSTEM"),
         ("Sys", "prompt_template", None, None, "SYSTEM"),
@@ -188,7 +188,7 @@ def test_a_meta_template_as_text() -> None:
 
 
 def test_a_meta_template_as_messages() -> None:
-    rows = explained(pp.Renderer(**FEW), row=1)
+    rows = explained(pp.Renderer(**FEW_SHOT), row=1)
     assert [row[0] for row in rows] == [0, *[1] * 8, *[2] * 3, *[3] * 4, *[4] * 3, *[5] * 4]
     assert rows[0] == (0, "<s>", "meta_template.begin", None, None, None)
     assert rows[4][1:4] == ("\n", "separator", None)  # two messages of one role
@@ -257,7 +257,7 @@ def test_each_label_has_its_own_request() -> None:
     "retriever", [{"type": "RandomRetriever", "ice_num": 1}, {"type": "SlidingWindowRetriever", "k": 2}]
 )
 def test_a_position_counts(retriever: dict[str, Any]) -> None:
-    renderer = pp.Renderer(**{**FEW, "retriever": retriever, "output": "text"})
+    renderer = pp.Renderer(**{**FEW_SHOT, "retriever": retriever, "output": "text"})
     for row, prompt in enumerate(renderer.render(SAMPLES)["prompt"].to_pylist()):
         assert "".join(part[0] for part in explained(renderer, row=row)) == prompt
 

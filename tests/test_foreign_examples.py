@@ -59,7 +59,7 @@ def train(kind: str, base: int = 0, name: str = "x") -> pa.Table:
     return pa.table({"q": ["q0", None, "q2", "q3"], "a": ["a0", "a1", "a2", "a3"], name: foreign(base)[kind]})
 
 
-def shown(table: pa.Table, rows: list[int], column: str = "x") -> str:
+def example_texts(table: pa.Table, rows: list[int], column: str = "x") -> str:
     values = table.column(column).to_pylist()
     questions = table.column("q").to_pylist()
     return "".join(f"{questions[row]}={values[row]}\n" for row in rows)
@@ -77,7 +77,7 @@ def test_fixed_examples_show_their_own_rows(kind: str, ids: list[int], count: in
     renderer = pp.Renderer(
         TOKEN, "{q}={x}", {"type": "FixKRetriever", "fix_id_list": ids}, examples=table, reader=READER
     )
-    expected = [shown(table, ids) + f"s{n}" for n in range(count)]
+    expected = [example_texts(table, ids) + f"s{n}" for n in range(count)]
     assert renderer.render(samples_of(count))["prompt"].to_pylist() == expected
 
 
@@ -109,7 +109,7 @@ def test_rows_of_the_examples_are_never_read_from_the_samples(
         samples = samples.append_column("x", pa.array([f"sample {n}" for n in range(count)]))
     renderer = pp.Renderer(TOKEN, "{q}={x}", retriever, examples=table, reader=READER)
     chosen = samples.column("shots").to_pylist() if "column" in retriever else renderer.retrieve(count).to_pylist()
-    expected = [shown(table, rows) + f"s{n}" for n, rows in enumerate(chosen)]
+    expected = [example_texts(table, rows) + f"s{n}" for n, rows in enumerate(chosen)]
     assert renderer.render(samples)["prompt"].to_pylist() == expected
     for row in range(min(count, 2)):
         spans = renderer.explain(samples, row).to_pylist()
@@ -149,7 +149,7 @@ def test_examples_survive_pickling_and_chunks() -> None:
     renderer = pp.Renderer(
         TOKEN, "{q}={x}", {"type": "FixKRetriever", "fix_id_list": [6, 3]}, examples=table, reader=READER
     )
-    expected = [shown(table, [6, 3]) + "s0"]
+    expected = [example_texts(table, [6, 3]) + "s0"]
     assert renderer.render(samples_of(1))["prompt"].to_pylist() == expected
     assert pickle.loads(pickle.dumps(renderer)).render(samples_of(1))["prompt"].to_pylist() == expected
 

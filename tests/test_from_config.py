@@ -235,7 +235,7 @@ def test_refusals(given, model, message):
         renderer_arguments(given, model)
 
 
-def said(*args, **kwargs):
+def warnings_of(*args, **kwargs):
     messages = []
     renderer_arguments(*args, warn=messages.append, **kwargs)
     return messages
@@ -244,31 +244,31 @@ def said(*args, **kwargs):
 def test_max_seq_len_is_said():
     with pytest.warns(UserWarning, match=r"^max_seq_len isn't applied"):
         renderer_arguments(dataset(), {"type": "VLLM", "max_seq_len": 2048})
-    assert len(said(dataset(inferencer={"type": "GenInferencer", "max_seq_len": 9}), {"type": "VLLM"})) == 1
-    assert len(said(dataset(), {"type": "LagentAgent", "llm": {"type": "VLLM", "max_seq_len": 9}})) == 1
-    assert said(dataset(), {"type": "VLLM", "max_seq_len": None}) == []
+    assert len(warnings_of(dataset(inferencer={"type": "GenInferencer", "max_seq_len": 9}), {"type": "VLLM"})) == 1
+    assert len(warnings_of(dataset(), {"type": "LagentAgent", "llm": {"type": "VLLM", "max_seq_len": 9}})) == 1
+    assert warnings_of(dataset(), {"type": "VLLM", "max_seq_len": None}) == []
 
 
 def test_unknown_model_classes_are_said():
     with pytest.warns(UserWarning, match="'VLLMwithChatTemplates' is no model class.*mean 'VLLMwithChatTemplate'"):
         arguments = renderer_arguments(dataset(), {"type": "mine.VLLMwithChatTemplates", "meta_template": API_META})
     assert (arguments["meta_template"], arguments["output"]) == (API_META, None)
-    assert len(said(dataset(), {"type": "Zebra"}, output="text")) == 1  # its meta template isn't known
-    assert said(dataset(), {"type": "Zebra"}, output="text", meta_template=None) == []
-    assert said(dataset(), {"type": "Zebra", "meta_template": META}, output="text") == []
+    assert len(warnings_of(dataset(), {"type": "Zebra"}, output="text")) == 1  # its meta template isn't known
+    assert warnings_of(dataset(), {"type": "Zebra"}, output="text", meta_template=None) == []
+    assert warnings_of(dataset(), {"type": "Zebra", "meta_template": META}, output="text") == []
 
 
 def test_an_ignored_meta_template_is_said():
-    (message,) = said(dataset(), {"type": "HuggingFaceBaseModel", "meta_template": META})
+    (message,) = warnings_of(dataset(), {"type": "HuggingFaceBaseModel", "meta_template": META})
     assert message.startswith("model_cfg.meta_template: HuggingFaceBaseModel ignores it")
 
 
 def test_train_range_is_said_where_there_are_examples():
     given = dataset(retriever={"type": "FixKRetriever", "fix_id_list": [0]})
     given["reader_cfg"]["train_range"] = "[5:]"
-    (message,) = said(given)
+    (message,) = warnings_of(given)
     assert message.startswith("reader_cfg.train_range isn't applied")
-    assert said(given, retriever={"type": "ZeroRetriever"}) == []
+    assert warnings_of(given, retriever={"type": "ZeroRetriever"}) == []
 
 
 def test_warnings_can_be_errors_and_never_are_without_cause():

@@ -14,7 +14,7 @@ import pytest
 from promptpress._from_config import renderer_arguments
 from promptpress._model_classes import did_you_mean
 from promptpress._remedies import known_arguments, not_a_table
-from test_leading_errors import DATASET, ICE, READER, SAMPLES, SHOTS, TEMPLATE, infer, said, without
+from test_leading_errors import DATASET, ICE, READER, SAMPLES, SHOTS, TEMPLATE, has_words, infer, without
 
 
 def a_class(module: str, name: str, **members: Any) -> Any:
@@ -77,8 +77,8 @@ def test_what_is_no_table(name: str, use: str) -> None:
     }
     with pytest.raises(TypeError) as raised:
         uses[use](make())
-    assert said(str(raised.value), "expected a table (anything with the Arrow PyCapsule interface),")
-    assert said(str(raised.value), words), raised.value
+    assert has_words(str(raised.value), "expected a table (anything with the Arrow PyCapsule interface),")
+    assert has_words(str(raised.value), words), raised.value
 
 
 def test_what_was_taken_of_an_iterator() -> None:
@@ -170,7 +170,7 @@ def test_calls(name: str) -> None:
     call, words = CALLS[name]
     with pytest.raises(pp.TemplateError) as raised:
         call()
-    assert said(str(raised.value), words), raised.value
+    assert has_words(str(raised.value), words), raised.value
     assert "''" not in str(raised.value)
 
 
@@ -186,7 +186,7 @@ def test_calls(name: str) -> None:
 def test_misspelt_arguments(call: Callable[[], Any], words: str) -> None:
     with pytest.raises(TypeError) as raised:
         call()
-    assert said(str(raised.value), words), raised.value
+    assert has_words(str(raised.value), words), raised.value
 
 
 def test_what_the_harness_ignores_is_warned_of() -> None:

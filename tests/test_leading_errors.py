@@ -229,7 +229,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def said(text: str, words: str) -> bool:
+def has_words(text: str, words: str) -> bool:
     """Whether all words stand in a text, in this order."""
     return re.search(".*".join(map(re.escape, words.split())), text, re.DOTALL) is not None
 
@@ -239,7 +239,7 @@ def test_commands(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -
     arguments, words = COMMANDS[name]
     assert main(arguments) in {2, 3, 4, 5}
     error = capsys.readouterr().err
-    assert said(error, words), error
+    assert has_words(error, words), error
     assert error.count("\n") == 1
     assert not (folder / "out.jsonl").exists()
 
@@ -265,7 +265,9 @@ def test_remote_samples(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     monkeypatch.setattr(pq, "ParquetFile", unreachable)
     assert main(["render", "config.json", "--data", path, "--out", "o.jsonl"]) == 4
     error = capsys.readouterr().err
-    assert said(error, f"{path}: can't be read from there ConnectError Name or service not known download it"), error
+    assert has_words(error, f"{path}: can't be read from there ConnectError Name or service not known download it"), (
+        error
+    )
 
 
 @pytest.mark.usefixtures("folder")
@@ -291,9 +293,9 @@ def test_help_of_the_other_command() -> None:
         done = subprocess.run(
             [sys.executable, "-m", "promptpress.run", option], capture_output=True, text=True, check=True
         )
-        assert said(
+        assert has_words(
             done.stdout, "usage: promptpress-run COMMAND PROMPTPRESS_BACKEND=opencompass,aisbench .pth enable()"
         )
     done = subprocess.run([sys.executable, "-m", "promptpress.run", "-x"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert said(done.stderr, "-x: no such option usage:")
+    assert has_words(done.stderr, "-x: no such option usage:")

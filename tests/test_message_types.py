@@ -34,15 +34,15 @@ def without_nulls(message: dict[str, Any]) -> dict[str, Any]:
 def test_turns_that_the_first_request_lacks_have_their_place(turns: list[dict[str, Any]], infer_mode: str) -> None:
     lists = multi_turn(turns, "prompt_list", infer_mode).render(CHATS)["prompt"].to_pylist()
 
-    def said(turn: dict[str, Any], question: str, answer: str) -> dict[str, Any]:
+    def filled_turn(turn: dict[str, Any], question: str, answer: str) -> dict[str, Any]:
         return {**turn, "prompt": turn["prompt"].format(question=question, answer=answer)}
 
     bot = [turn["role"] for turn in turns].index("BOT")
     expected = []
     for pairs in ([("a", "1"), ("b", "2")], [("c", "3")]):
         for last in range(len(pairs)) if infer_mode == "every_with_gt" else [len(pairs) - 1]:
-            history = [said(turn, *pair) for pair in pairs[:last] for turn in turns]
-            expected.append(history + [said(turn, *pairs[last]) for turn in turns[:bot]])
+            history = [filled_turn(turn, *pair) for pair in pairs[:last] for turn in turns]
+            expected.append(history + [filled_turn(turn, *pairs[last]) for turn in turns[:bot]])
     assert [[without_nulls(message) for message in messages] for messages in lists] == expected
 
 

@@ -62,7 +62,7 @@ def compact(**parts):
     return {"prompt_template": template, "dialect": "aisbench"}
 
 
-def few(ice="{question}", **rest):
+def few_shot(ice="{question}", **rest):
     """Examples are given, and a place for them."""
     template = {"type": "PromptTemplate", "template": "</E>{question}", "ice_token": "</E>"}
     train = pa.table({"question": ["x"], "answer": ["y"]})
@@ -293,7 +293,7 @@ WRONG = {
         "round_without_list", "prompt_template.A.round", "[{",
     ),
     "an example's round without its list": (
-        few({"round": ASK}, **SHOTS) | {
+        few_shot({"round": ASK}, **SHOTS) | {
             "prompt_template": {"type": "PromptTemplate", "template": {"begin": ["</E>"], "round": [ASK]},
                                 "ice_token": "</E>"}},
         COLUMNS,
@@ -333,7 +333,7 @@ WRONG = {
     "a label map whose first says nothing": (
         {"prompt_template": {"A": "Hello.", "B": "{question}"}}, COLUMNS, "no_column", "prompt_template", "'question'",
     ),
-    "examples that nothing chooses": (few(), COLUMNS, "no_retriever", "retriever", "FixKRetriever"),
+    "examples that nothing chooses": (few_shot(), COLUMNS, "no_retriever", "retriever", "FixKRetriever"),
     **{
         f"a form: {text}": (
             {"prompt_template": "{answer} " + text}, COLUMNS, "placeholder_format", "prompt_template", "'{question}'",
@@ -439,12 +439,13 @@ RIGHT = {
     ),
     "a role among labels": ({"prompt_template": {"human": "{question}", "machine": "{question}"}}, COLUMNS),
     "examples' answers that are roles": (
-        few({"human": "{question} human", "bot": "{question} bot"}, **SHOTS,
+        few_shot({"human": "{question} human", "bot": "{question} bot"}, **SHOTS,
             examples=pa.table({"question": ["x"], "answer": ["bot"]})),
         COLUMNS,
     ),
     "examples' one answer that is a word of a turn": (
-        few({"text": "{question} text"}, **SHOTS, examples=pa.table({"question": ["x"], "answer": ["text"]})), COLUMNS,
+        few_shot({"text": "{question} text"}, **SHOTS, examples=pa.table({"question": ["x"], "answer": ["text"]})),
+        COLUMNS,
     ),
     "labels that are sections' names": (
         {"prompt_template": {"begin": "{question} b", "middle": "{question} m", "end": "{question} e"}, "mode": "ppl"},
@@ -457,8 +458,8 @@ RIGHT = {
     "labels of which one has a column in ppl": (
         {"prompt_template": {"A": "Hello.", "B": "{question}"}, "mode": "ppl"}, COLUMNS,
     ),
-    "examples and ZeroRetriever": (few(retriever={"type": "ZeroRetriever"}), COLUMNS),
-    "an ICE template without examples": (few(examples=None), COLUMNS),
+    "examples and ZeroRetriever": (few_shot(retriever={"type": "ZeroRetriever"}), COLUMNS),
+    "an ICE template without examples": (few_shot(examples=None), COLUMNS),
     "what looks like a form": (
         {"prompt_template": r"{question} {question: x} {question:red} {question, y} {question(0)} {other!r}"
                             r" \text{question.upper}"},

@@ -12,7 +12,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from few_shots import FEW, READER, SAMPLES, renderer_of, texts
+from few_shots import FEW_SHOT, READER, SAMPLES, renderer_of, texts
 from marks import UNWARNED
 from test_layouts import CONFIGS, one_chunk, samples_for, train
 
@@ -75,9 +75,9 @@ def test_a_pickle_brings_the_same(name: str, protocol: int) -> None:
 
 def test_unpickling_compiles_nothing() -> None:
     again = pickle.loads(pickle.dumps(renderer_of("five-shot text")))
-    assert again._compiled is None
+    assert again._configuration.compiled is None
     again.render(samples_for("five-shot text", one_chunk(pa.string())))
-    assert again._compiled is not None
+    assert again._configuration.compiled is not None
 
 
 def test_a_renderer_goes_to_a_process_of_its_own(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_equal_renderers_have_one_hash() -> None:
 
 def test_examples_are_equal_by_their_texts() -> None:
     def make(number: float) -> pp.Renderer:
-        return pp.Renderer(**{**FEW, "examples": pa.table({"q": [number], "a": ["x"]})})
+        return pp.Renderer(**{**FEW_SHOT, "examples": pa.table({"q": [number], "a": ["x"]})})
 
     assert pickle.loads(pickle.dumps(make(float("nan")))) == make(float("nan"))
     assert make(0.0) != make(-0.0)
@@ -162,7 +162,9 @@ def test_renderers_that_give_different_tables_are_different(one: dict[str, Any],
 
 
 def test_repr_shows_the_configuration() -> None:
-    shown = repr(pp.Renderer(**FEW, retriever={"type": "FixKRetriever", "fix_id_list": [0]}, strings="large_string"))
+    shown = repr(
+        pp.Renderer(**FEW_SHOT, retriever={"type": "FixKRetriever", "fix_id_list": [0]}, strings="large_string")
+    )
     assert shown.startswith("Renderer(prompt_template={'type': 'PromptTemplate', 'template': '</E>{q}={a}'")
     for part in ("fix_id_list", "3 rows", "q, a, id", "strings='large_string'", "'output_column': 'a'"):
         assert part in shown

@@ -7,7 +7,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from few_shots import FEW, PROMPT, READER, SHOT, few, texts
+from few_shots import FEW_SHOT, PROMPT, READER, SHOT, few_shot_renderer, texts
 from marks import UNWARNED
 from plain_model import render as render_plain
 
@@ -20,7 +20,7 @@ def test_random_draws_are_numpys(rows: int, count: int, seed: int | None) -> Non
     retriever = {"type": "RandomRetriever", "ice_num": count} | ({} if seed is None else {"seed": seed})
     generator = numpy.random.RandomState(43 if seed is None else seed)
     want = [generator.choice(rows, count, replace=False).tolist() for _ in range(40)]
-    chosen = few(retriever, rows).retrieve(40)
+    chosen = few_shot_renderer(retriever, rows).retrieve(40)
     assert chosen.type == pa.list_(pa.int64())
     assert chosen.to_pylist() == want
 
@@ -39,19 +39,19 @@ def test_random_draws_are_numpys(rows: int, count: int, seed: int | None) -> Non
 )
 def test_a_retrievers_choice_as_a_column_gives_the_same(retriever: dict[str, Any]) -> None:
     samples = pa.table({"q": [f"s{n}" for n in range(6)], "a": ["?"] * 6})
-    renderer = few(retriever, 6)
+    renderer = few_shot_renderer(retriever, 6)
     chosen = renderer.retrieve(samples.num_rows)
     assert chosen.null_count == 0
     ends = {key: value for key, value in retriever.items() if key.startswith("ice_") and key != "ice_num"}
     if retriever["type"] == "ZeroRetriever":
         ends = {"ice_separator": "", "ice_eos_token": ""}
-    by_column = few({"type": "IndexColumn", "column": "shots", **ends}, 6)
+    by_column = few_shot_renderer({"type": "IndexColumn", "column": "shots", **ends}, 6)
     for kind in (pa.list_(pa.int64()), pa.large_list(pa.int32()), pa.list_view(pa.int16()), pa.list_(pa.int8())):
         column = pa.array(chosen.to_pylist(), kind)
         shots = samples.append_column("shots", column)
         assert by_column.render(shots).equals(renderer.render(samples))
         assert texts(by_column(shots)) == texts(renderer.render(samples))
-    config = {key: value for key, value in FEW.items() if key != "examples"} | {"retriever": retriever}
+    config = {key: value for key, value in FEW_SHOT.items() if key != "examples"} | {"retriever": retriever}
     want = render_plain(config, samples.to_pylist(), [{"q": f"q{n}", "a": f"a{n}"} for n in range(6)])
     assert texts(renderer.render(samples)) == want
 
@@ -81,7 +81,7 @@ def test_the_index_column_is_no_field_of_the_sample() -> None:
     ids=lambda value: str(value)[:40],
 )
 def test_indices_that_choose_nothing_are_refused(shots: pa.Array, words: list[str]) -> None:
-    renderer = pp.Renderer(**FEW, retriever={"type": "IndexColumn", "column": "shots"})
+    renderer = pp.Renderer(**FEW_SHOT, retriever={"type": "IndexColumn", "column": "shots"})
     samples = pa.table({"q": ["1", "2"], "shots": shots})
     for call in (renderer.render, renderer, lambda given: renderer.stream(given).read_all()):
         with pytest.raises(pp.RenderError) as raised:
@@ -90,7 +90,7 @@ def test_indices_that_choose_nothing_are_refused(shots: pa.Array, words: list[st
 
 
 def test_a_column_that_holds_the_choice_cant_be_retrieved() -> None:
-    renderer = pp.Renderer(**FEW, retriever={"type": "IndexColumn", "column": "shots"})
+    renderer = pp.Renderer(**FEW_SHOT, retriever={"type": "IndexColumn", "column": "shots"})
     with pytest.raises(pp.TemplateError, match="shots"):
         renderer.retrieve(3)
 

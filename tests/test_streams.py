@@ -7,14 +7,14 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from few_shots import FEW, READER, SAMPLES, few
+from few_shots import FEW_SHOT, READER, SAMPLES, few_shot_renderer
 
 
 @pytest.mark.parametrize(
     "retriever", [{"type": "RandomRetriever", "ice_num": 2}, {"type": "SlidingWindowRetriever", "k": 2}], ids=repr
 )
 def test_a_batch_alone_knows_no_position(retriever: dict[str, Any]) -> None:
-    renderer = pp.Renderer(**FEW, retriever=retriever)
+    renderer = pp.Renderer(**FEW_SHOT, retriever=retriever)
     for given in (SAMPLES, SAMPLES.to_batches()[0]):
         with pytest.raises(pp.TemplateError, match=r"retrieve\(.*IndexColumn"):
             renderer(given)
@@ -35,7 +35,9 @@ def test_a_batch_alone_knows_no_values_of_a_column() -> None:
 def test_positions_count_over_all_batches_of_a_stream(retriever: dict[str, Any], labels: Any) -> None:
     samples = pa.table({"q": [str(n) for n in range(11)], "a": ["x"] * 11})
     renderer = (
-        few(retriever, 11) if labels is None else pp.Renderer(**FEW, retriever=retriever, mode="ppl", labels=labels)
+        few_shot_renderer(retriever, 11)
+        if labels is None
+        else pp.Renderer(**FEW_SHOT, retriever=retriever, mode="ppl", labels=labels)
     )
     if labels is not None:
         samples = samples.slice(0, 3)

@@ -13,7 +13,7 @@ import pytest
 from promptpress._cli import main
 from promptpress._cli.config_file import read_config
 from promptpress._cli.errors import ConfigError, ExitCode
-from promptpress._cli.harness_course import Harness
+from promptpress._cli.harness_pipeline import Harness
 from promptpress._cli.outcome import Outcome, Refusal, first_difference
 from promptpress._cli.refusals import same_fault
 from promptpress._cli.verdict import Verdict, judged, worst

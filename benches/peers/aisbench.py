@@ -11,39 +11,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 from workloads import Workload
 
-from peers import Peer
 from peers.aisbench_import import AISBENCH
+from peers.harness_peer import HarnessPeer, plain
 
 
-@cache
-def harness() -> SimpleNamespace:
-    found = AISBENCH.load()
-    logger = AISBENCH.module("utils.logging.logger").AISLogger
-    logger(level="WARNING")  # it tells of every retriever it makes
-    return found
-
-
-class AISBench(Peer):
+class AISBench(HarnessPeer):
     id = "aisbench"
     name = "AISBench"
+    layout = AISBENCH
 
-    def missing(self) -> str | None:
-        return AISBENCH.missing()
-
-    def version(self) -> str:
-        return AISBENCH.version(harness())
+    @classmethod
+    def load(cls) -> SimpleNamespace:
+        found = super().load()
+        logger = AISBENCH.module("utils.logging.logger").AISLogger
+        logger(level="WARNING")  # it tells of every retriever it makes
+        return found
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         config = workload.config
         retriever = self._retriever(workload, samples)
-        inferencer = object.__new__(getattr(harness(), config["inferencer"]["type"]))
+        inferencer = object.__new__(getattr(self.harness(), config["inferencer"]["type"]))
         inferencer.logger = retriever.logger
         inferencer.gen_field_replace_token = ""
         inferencer.labels = config.get("labels")
@@ -61,32 +54,20 @@ class AISBench(Peer):
         return [plain(data["prompt"]) for data in answer]
 
     def _retriever(self, workload: Workload, samples: pa.Table) -> Any:
-        from datasets import Dataset, DatasetDict
-
-        examples = workload.examples() if workload.examples else samples.slice(0, 1)
-        splits = DatasetDict(train=Dataset(examples), test=Dataset(samples))
-        reader = harness().DatasetReader(splits, **workload.config["reader"])
-        dataset = SimpleNamespace(
-            reader=reader, train=reader.dataset["train"], test=reader.dataset["test"], abbr=workload.id
-        )
         templates = {
-            name: {**workload.config[name], "type": getattr(harness(), workload.config[name]["type"])}
+            name: {**workload.config[name], "type": getattr(self.harness(), workload.config[name]["type"])}
             for name in ("ice_template", "prompt_template")
             if name in workload.config
         }
         options = dict(workload.config["retriever"])
-        return getattr(harness(), options.pop("type"))(dataset, **options, **templates)
-
-
-def plain(request: Any) -> Any:
-    return list(request) if isinstance(request, list) else request
+        return getattr(self.harness(), options.pop("type"))(self.dataset(workload, samples), **options, **templates)
 
 
 def model(config: dict[str, Any]) -> Any:
     """AISBench's model without a model behind it."""
     to_messages = config.get("output") == "messages"
-    parser = harness().APITemplateParser if to_messages else harness().LMTemplateParser
-    made = harness().BaseModel("none")
+    parser = AISBench.harness().APITemplateParser if to_messages else AISBench.harness().LMTemplateParser
+    made = AISBench.harness().BaseModel("none")
     made.template_parser = parser(config.get("meta_template"))
     made.max_out_len = 1
     made.get_token_len_from_template = lambda *_, **__: 0
@@ -95,11 +76,11 @@ def model(config: dict[str, Any]) -> Any:
 
 def with_true_answers(inferencer: Any, retriever: Any) -> list[Any]:
     """`infer_every_with_gt` of each conversation, as far as the model."""
-    prompts = harness().PromptList
+    prompts = AISBench.harness().PromptList
     requests = []
     for data in inferencer.get_data_list(retriever):
         chat = deepcopy(data)["prompt"]
-        left_end, right_start = harness().get_round_index(chat)
+        left_end, right_start = AISBench.harness().get_round_index(chat)
         left, turns, right = chat[:left_end], chat[left_end:right_start], chat[right_start:]
         for place, turn in enumerate(turns):
             if turn["role"] == "BOT":

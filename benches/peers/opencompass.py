@@ -11,67 +11,47 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 from workloads import Workload
 
-from peers import Peer
+from peers.harness_peer import HarnessPeer, plain
 from peers.opencompass_import import OPENCOMPASS
 
-BATCH = 16
+BATCH_ROWS = 16
 
 
-@cache
-def harness() -> SimpleNamespace:
-    return OPENCOMPASS.load()
-
-
-class OpenCompass(Peer):
+class OpenCompass(HarnessPeer):
     id = "opencompass"
     name = "OpenCompass"
-
-    def missing(self) -> str | None:
-        return OPENCOMPASS.missing()
-
-    def version(self) -> str:
-        return OPENCOMPASS.version(harness())
+    layout = OPENCOMPASS
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
         config = workload.config
-        retriever = self._retriever(workload, samples)
+        retriever = self._built(config["retriever"], self.dataset(workload, samples))
         ice, prompt = (self._built(config.get(name)) for name in ("ice_template", "prompt_template"))
         to_messages = config.get("output") == "messages"
-        parser = (harness().APITemplateParser if to_messages else harness().LMTemplateParser)(
+        parser = (self.harness().APITemplateParser if to_messages else self.harness().LMTemplateParser)(
             config.get("meta_template")
         )
         if config["inferencer"]["type"] == "PPLInferencer":
             return lambda: self._ppl(retriever, ice, prompt, parser)
         model = SimpleNamespace(is_api=to_messages)
-        inferencer = harness().GenInferencer(model, max_out_len=1, output_json_filepath=tempfile.gettempdir())
+        inferencer = self.harness().GenInferencer(model, max_out_len=1, output_json_filepath=tempfile.gettempdir())
         return lambda: self._gen(inferencer, retriever, ice, prompt, parser)
 
     def requests(self, workload: Workload, answer: Any) -> list[Any]:
         if workload.config["inferencer"]["type"] == "PPLInferencer":  # label after label: to sample after sample
             return [request for requests in zip(*answer, strict=True) for request in requests]
-        return [list(request) if isinstance(request, list) else request for request in answer]
-
-    def _retriever(self, workload: Workload, samples: pa.Table) -> Any:
-        from datasets import Dataset, DatasetDict
-
-        examples = workload.examples() if workload.examples else samples.slice(0, 1)
-        splits = DatasetDict(train=Dataset(examples), test=Dataset(samples))
-        reader = harness().DatasetReader(splits, **workload.config["reader"])
-        dataset = SimpleNamespace(reader=reader, train=reader.dataset["train"], test=reader.dataset["test"])
-        return self._built(workload.config["retriever"], dataset)
+        return [plain(request) for request in answer]
 
     def _built(self, config: dict[str, Any] | None, *arguments: Any) -> Any:
         if config is None:
             return None
         options = {key: value for key, value in config.items() if key != "type"}
-        return getattr(harness(), config["type"])(*arguments, **options)
+        return getattr(self.harness(), config["type"])(*arguments, **options)
 
     def _gen(self, inferencer: Any, retriever: Any, ice: Any, prompt: Any, parser: Any) -> list[Any]:
         return parsed(parser, generation_prompts(inferencer, retriever, ice, prompt), "gen")
@@ -102,6 +82,6 @@ def generation_prompts(inferencer: Any, retriever: Any, ice: Any, prompt: Any) -
 def parsed(parser: Any, prompts: list[Any], mode: str) -> list[Any]:
     """What the model receives, in batches as its configuration has them."""
     done: list[Any] = []
-    for start in range(0, len(prompts), BATCH):
-        done += parser.parse_template(tuple(prompts[start : start + BATCH]), mode=mode)
+    for start in range(0, len(prompts), BATCH_ROWS):
+        done += parser.parse_template(tuple(prompts[start : start + BATCH_ROWS]), mode=mode)
     return done

@@ -11,7 +11,7 @@ from workloads import Workload
 
 from peers import Peer, cores
 
-BATCH = 65_536
+BATCH_ROWS = 65_536
 
 
 def renderer_of(workload: Workload) -> Any:
@@ -75,7 +75,7 @@ class PromptpressStream(Promptpress):
 
         def stream() -> Streamed:
             streamed = Streamed(0, None)
-            for batch in renderer.stream(samples.to_reader(max_chunksize=BATCH)):
+            for batch in renderer.stream(samples.to_reader(max_chunksize=BATCH_ROWS)):
                 streamed = Streamed(streamed.rows + batch.num_rows, batch)
             return streamed
 

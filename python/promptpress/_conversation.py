@@ -91,8 +91,8 @@ class Conversation:
         return self._requests
 
     def _render(self) -> pa.Table:
-        waiting = [own if len(own) == self._turn else [] for own in self._replies]
-        replies = pa.array(waiting, pa.large_list(pa.large_string()))
+        pending = [replies if len(replies) == self._turn else [] for replies in self._replies]
+        replies = pa.array(pending, pa.large_list(pa.large_string()))
         parts = self._core.turn(self._samples, self._turn, replies, self._lower)
         prompt = self._schema.field(len(self._schema) - 1)
         turn = self._schema.field(len(self._schema) - 2)

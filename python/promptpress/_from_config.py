@@ -31,7 +31,7 @@ from promptpress._model_classes import (
 )
 from promptpress.typing import Dialect, Mode
 
-__all__ = ["CHATS", "INFERENCER_MODES", "dialect_of", "renderer_arguments"]
+__all__ = ["CHAT_INFERENCERS", "INFERENCER_MODES", "dialect_of", "renderer_arguments"]
 
 INFERENCER_MODES: Mapping[str, Mode] = {
     # one prompt a sample and label, the output column filled in
@@ -65,12 +65,12 @@ INFERENCER_MODES: Mapping[str, Mode] = {
 }
 """The harnesses' inferencers and the mode that each renders in. For any other `Renderer` decides."""
 
-CHATS = ("ChatInferencer", "ParallelChatInferencer")
+CHAT_INFERENCERS = ("ChatInferencer", "ParallelChatInferencer")
 """Inferencers that need no template: columns alone make a chat."""
 _PACKAGE = os.path.join(os.path.dirname(__file__), "")
 _COLUMNS = ("input_columns", "output_column")
 # Keys of the dicts beside those that prompts are made of, which no misspelling stands behind.
-_KNOWN = frozenset({"reader", "eval_cfg", "prompt_template", "ice_template", "input_template", "output_template"})
+_OTHER_KEYS = frozenset({"reader", "eval_cfg", "prompt_template", "ice_template", "input_template", "output_template"})
 _TYPED_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 # Prompt classes that OpenCompass doesn't have: they tell the harness even where a bare name stands.
 _ONLY_AISBENCH = frozenset(
@@ -142,7 +142,7 @@ def renderer_arguments(
         "reader": None if reader is None else {key: reader[key] for key in _COLUMNS if key in reader},
         **overrides,
     }
-    chats = last_part(_type(arguments["inferencer"])) in CHATS
+    chats = last_part(_type(arguments["inferencer"])) in CHAT_INFERENCERS
     if arguments["prompt_template"] is None and arguments["ice_template"] is None and not chats:
         raise template_error(
             "missing_template", "infer_cfg.prompt_template", "missing; a prompt_template or an ice_template is needed"
@@ -270,7 +270,7 @@ def _misspelt(given: Mapping[str, Any], keys: Iterable[str]) -> Iterator[tuple[s
             # Nearer than `reader_cfg` is to `eval_cfg`, or one kind of template to the other.
             close = difflib.get_close_matches(key, [name for name in given if isinstance(name, str)], 1, 0.8)
             for found in close:
-                if found not in _KNOWN:
+                if found not in _OTHER_KEYS:
                     yield found, key
 
 

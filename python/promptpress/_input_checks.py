@@ -15,7 +15,7 @@ from promptpress._ipc_bytes import bytes_table, table_bytes
 
 __all__ = ["check_values", "checked", "in_one_chunk"]
 
-_PLAIN = frozenset(
+_VALIDATED_TYPES = frozenset(
     kind.id
     for kind in (
         *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary(), pa.bool_()),
@@ -26,7 +26,7 @@ _PLAIN = frozenset(
 """Types of which pyarrow looks at everything, and that nothing lies within."""
 
 
-_NEEDED = {
+_UNCHECKED_BUFFERS = {
     pa.string_view().id: (1,),
     pa.binary_view().id: (1,),
     pa.list_view(pa.null()).id: (1, 2),
@@ -73,7 +73,7 @@ def checked(table: pa.Table) -> pa.Table:
         several = several or len(chunks) > 1
         if True in [_is_odd(chunk) for chunk in chunks]:  # all of them: any would stop at the first
             odd.append(at)
-        if column.type.id not in _PLAIN:
+        if column.type.id not in _VALIDATED_TYPES:
             nested.append(at)
     check_buffers(table)
     # What lies within an array is looked at only when the array is known to hold it.
@@ -150,7 +150,7 @@ def _is_odd(array: pa.Array) -> bool:
     if array.offset and not len(array) and _starts_behind(array, buffers):
         message = "the table is malformed: an array starts behind its buffers"
         raise render_error("malformed_array", message)
-    if array.type.id not in _PLAIN:
+    if array.type.id not in _VALIDATED_TYPES:
         _check_kind(array, buffers)
     for buffer in buffers:  # noqa: SIM110 - a generator takes as long again as all the rest, for each small table
         if buffer is not None and buffer.address % 8:
@@ -173,7 +173,11 @@ def _starts_behind(array: pa.Array, buffers: list[pa.Buffer | None]) -> bool:
 def _check_kind(array: pa.Array, buffers: list[pa.Buffer | None]) -> None:
     """Refuse what types that aren't plain may lack."""
     data_type = array.type
-    if data_type.id in _NEEDED and len(array) and any(buffers[n] is None for n in _NEEDED[data_type.id]):
+    if (
+        data_type.id in _UNCHECKED_BUFFERS
+        and len(array)
+        and any(buffers[n] is None for n in _UNCHECKED_BUFFERS[data_type.id])
+    ):
         message = f"the table is malformed: an array of type {data_type} lacks a buffer"
         raise render_error("malformed_array", message)
     if types.is_fixed_size_list(data_type) and (array.offset + len(array)) * data_type.list_size > len(array.values):

@@ -11,7 +11,8 @@ from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._errors import render_error
 from promptpress._model_classes import did_you_mean
-from promptpress._tables import column_names, taken
+from promptpress._tables import column_names
+from promptpress._take_rows import take_rows
 
 __all__ = ["kept_schema", "names_of", "repeated"]
 
@@ -86,7 +87,7 @@ def repeated(column: Any, start: int, times: int, samples: pa.Array | None) -> l
 
     """
     if samples is not None:
-        return taken(column, pc.subtract(samples, start))
+        return take_rows(column, pc.subtract(samples, start))
     if times == 1:
         return [column]
-    return taken(column, _core.repeated_rows(0, len(column), times))
+    return take_rows(column, _core.repeated_rows(0, len(column), times))

@@ -232,9 +232,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def template_error(code: str, path: str, message: str) -> ValueError:
     """Return the error for a fault of the configuration at `path`, to be raised."""
-    from promptpress import _errors as errors  # noqa: PLC0415  (the tables are of use without the compiled core)
+    from promptpress import _errors  # noqa: PLC0415  (the tables are of use without the compiled core)
 
-    return errors.template_error(code, path, message)
+    return _errors.template_error(code, path, message)
 
 
 def _known(names: Iterable[str]) -> str:

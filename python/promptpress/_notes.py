@@ -17,14 +17,14 @@ from promptpress._tables import column_names
 if TYPE_CHECKING:
     from promptpress._renderer import Renderer
 
-__all__ = ["Watch", "found", "silent", "table_of"]
+__all__ = ["SchemaWarnings", "find_notes", "silent", "table_of"]
 
 _SCHEMA = pa.schema([(name, pa.string()) for name in ("code", "severity", "place", "message", "remedy")])
-_SHOWN = 5
+_MAX_SHOWN_NOTES = 5
 
 
-class Watch:
-    """Which schemas a renderer has been watched with, so that each is warned about once.
+class SchemaWarnings:
+    """Which schemas a renderer has warned about, so that each is warned about once.
 
     Args:
         silent: Whether nothing is ever said.
@@ -49,10 +49,10 @@ class Watch:
         key = (tuple(schema.names), tuple(map(str, schema.types)))
         if self.silent or key in self.seen:
             return
-        notes = [note for note in found(renderer, schema, samples) if note.severity == "warning"]
+        notes = [note for note in find_notes(renderer, schema, samples) if note.severity == "warning"]
         if notes:
             # To whoever called the method of the renderer that called this.
-            warnings.warn(_told(notes), PromptWarning, stacklevel=4)
+            warnings.warn(_warning_text(notes), PromptWarning, stacklevel=4)
         # Only now: a filter that makes the warning an error does so for every call.
         self.seen.add(key)
 
@@ -67,11 +67,11 @@ def silent(renderer: Renderer) -> Renderer:
         The same one. Its pickles and copies may warn.
 
     """
-    renderer._watch.silent = True
+    renderer._schema_warnings.silent = True
     return renderer
 
 
-def found(
+def find_notes(
     renderer: Renderer, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None, *, same: bool = False
 ) -> list[Note]:
     """Find what is probably a mistake.
@@ -86,7 +86,7 @@ def found(
         The notes, in the order of the configuration's parts.
 
     """
-    settings, examples = renderer._settings, renderer._examples
+    settings, examples = renderer._configuration.settings, renderer._configuration.examples
     shared: list[int] = []
     if examples is not None and samples is not None and settings["ice_template"] is not None and len(samples):
         samples = pa.Table.from_batches([samples]) if isinstance(samples, pa.RecordBatch) else samples
@@ -102,7 +102,7 @@ def table_of(notes: list[Note]) -> pa.Table:
     """Make the table of notes that users see.
 
     Args:
-        notes: As `found` gives them.
+        notes: As `find_notes` gives them.
 
     Returns:
         `code`, `severity`, `place`, `message`, `remedy`, all strings.
@@ -111,7 +111,9 @@ def table_of(notes: list[Note]) -> pa.Table:
     ['code', 'severity', 'place', 'message', 'remedy']
 
     """
-    return pa.Table.from_pylist([{name: getattr(note, name) for name in _SCHEMA.names} for note in notes], schema=_SCHEMA)
+    return pa.Table.from_pylist(
+        [{name: getattr(note, name) for name in _SCHEMA.names} for note in notes], schema=_SCHEMA
+    )
 
 
 def _is_text(type_: pa.DataType) -> bool:
@@ -120,11 +122,11 @@ def _is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_))
 
 
-def _told(notes: list[Note]) -> str:
+def _warning_text(notes: list[Note]) -> str:
     """All notes in one warning: a filter that makes it an error would show the first alone."""
-    lines = [f"{note.place}: {note.message}; {note.remedy}" for note in notes[:_SHOWN]]
-    if len(notes) > _SHOWN:
-        lines.append(f"and {len(notes) - _SHOWN} more")
+    lines = [f"{note.place}: {note.message}; {note.remedy}" for note in notes[:_MAX_SHOWN_NOTES]]
+    if len(notes) > _MAX_SHOWN_NOTES:
+        lines.append(f"and {len(notes) - _MAX_SHOWN_NOTES} more")
     return "\n".join([*lines[:1], *(f"  {line}" for line in lines[1:])]) + "\n(Renderer.notes lists them)"
 
 
@@ -137,7 +139,7 @@ def _shared(retriever: Any, examples: pa.Table, samples: pa.Table) -> list[int]:
     if any(examples.schema.field(name).type != samples.schema.field(name).type for name in names):
         return []
     chosen = [row for row in dict.fromkeys(ids) if -len(examples) <= row < len(examples)]
-    first = samples.slice(0, _MOST_COMPARED)
+    first = samples.slice(0, _MAX_COMPARED_ROWS)
     known: dict[str, list[Any]] = {}
     try:
         check_values(first)
@@ -172,4 +174,4 @@ def _stands_in(samples: pa.Table, known: dict[str, list[Any]], examples: pa.Tabl
     return True
 
 
-_MOST_COMPARED = 4096
+_MAX_COMPARED_ROWS = 4096

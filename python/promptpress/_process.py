@@ -19,7 +19,7 @@ def install_printable() -> None:
         _printable_installed = True
 
 
-def introduce() -> None:
+def warm_up() -> None:
     """Let the core and pyarrow meet while this module is imported.
 
     What the bindings look up in Python they look up once, and without the interpreter's lock. A process that another

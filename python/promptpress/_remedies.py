@@ -14,12 +14,12 @@ from promptpress._core import TemplateError
 from promptpress._errors import template_error
 from promptpress._model_classes import did_you_mean, last_part
 
-__all__ = ["known_arguments", "led_on", "not_a_table", "of_examples"]
+__all__ = ["known_arguments", "not_a_table", "of_examples", "with_remedy"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_HARNESS_S = {"template": "prompt_template", "reader_cfg": "reader"}
+_HARNESS_ARGUMENTS = {"template": "prompt_template", "reader_cfg": "reader"}
 _SAMPLES = re.compile(r"\bsamples\b")
 _ENGINES = ("pyspark", "dask", "ray", "daft")
 
@@ -51,14 +51,14 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
                 message = f"{function.__qualname__}() got an unexpected keyword argument {name!r}"
                 known = names[1:] if names[0] == "self" else names
                 # What harnesses call it, though another name is nearer.
-                meant = _HARNESS_S.get(name)
+                meant = _HARNESS_ARGUMENTS.get(name)
                 raise TypeError(message + did_you_mean(meant if meant in known else name, known))
         return function(*arguments, **options)
 
     return checked
 
 
-def led_on(error: TemplateError, settings: Mapping[str, Any], *, has_examples: bool) -> TemplateError:
+def with_remedy(error: TemplateError, settings: Mapping[str, Any], *, has_examples: bool) -> TemplateError:
     """Say how to go on after an error of the core that doesn't know what else was given.
 
     Args:

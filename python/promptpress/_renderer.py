@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, overload
 
 import pyarrow as pa
 
 from promptpress import _core
+from promptpress._configuration import Configuration
 from promptpress._conversation import Conversation
 from promptpress._core import Position
 from promptpress._errors import render_error, template_error
 from promptpress._from_config import renderer_arguments
-from promptpress._ipc_bytes import bytes_table, table_bytes
 from promptpress._kept_columns import kept_schema, names_of, repeated
 from promptpress._label_values import are_plain, column_labels, label_or_text
 from promptpress._model_classes import meta_template_of
-from promptpress._notes import Watch, found, table_of
-from promptpress._process import install_printable, introduce
-from promptpress._remedies import known_arguments, led_on, of_examples
-from promptpress._settings import canonical, plain_settings
-from promptpress._table_equality import same_texts
+from promptpress._notes import SchemaWarnings, find_notes, table_of
+from promptpress._process import warm_up
+from promptpress._remedies import known_arguments, of_examples
+from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, core_schema, for_core
-from promptpress._token_texts import token_texts
 from promptpress.typing import (
     Dialect,
     Finding,
@@ -88,15 +85,12 @@ class Renderer:
 
     """
 
-    __slots__ = ("__weakref__", "_compiled", "_examples", "_output", "_settings", "_tokens", "_watch", "_watched")
+    __slots__ = ("__weakref__", "_checked_schema", "_configuration", "_output", "_schema_warnings")
 
-    _compiled: _core.CompiledRenderer | None
+    _checked_schema: pa.Schema | None
+    _configuration: Configuration
     _output: tuple[pa.Schema, Sequence[str], pa.Schema] | None
-    _examples: pa.Table | None
-    _settings: dict[str, Any]
-    _tokens: Tokens | None
-    _watch: Watch
-    _watched: pa.Schema | None
+    _schema_warnings: SchemaWarnings
 
     @known_arguments
     def __init__(  # noqa: PLR0917 - the two templates come first, and the rest is given by name
@@ -142,31 +136,18 @@ class Renderer:
         elif tokens is not None and not callable(tokens):
             message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
             raise template_error("wrong_type", "tokens", message)
-        self._set(settings=plain_settings(settings), examples=table, tokens=tokens)
+        self._set(Configuration(plain_settings(settings), table, tokens))
         self._core  # noqa: B018 - compiles, and so checks
 
-    def _set(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:
-        object.__setattr__(self, "_settings", settings)
-        object.__setattr__(self, "_examples", examples)
-        object.__setattr__(self, "_tokens", tokens)
-        object.__setattr__(self, "_compiled", None)
+    def _set(self, configuration: Configuration) -> None:
+        object.__setattr__(self, "_configuration", configuration)
         object.__setattr__(self, "_output", None)
-        object.__setattr__(self, "_watch", Watch())
-        object.__setattr__(self, "_watched", None)
+        object.__setattr__(self, "_schema_warnings", SchemaWarnings())
+        object.__setattr__(self, "_checked_schema", None)
 
     @property
     def _core(self) -> _core.CompiledRenderer:
-        if self._compiled is None or self._compiled.orphaned_by_fork:
-            install_printable()
-            examples, lower = (None, None) if self._examples is None else for_core(self._examples, of="examples")
-            text = None if self._tokens is None else token_texts(self._tokens)
-            try:
-                compiled = _core.CompiledRenderer(self._settings, examples, text, lower)
-            except _core.TemplateError as error:
-                raise led_on(error, self._settings, has_examples=examples is not None) from None
-            object.__setattr__(self, "_compiled", compiled)
-        assert self._compiled is not None
-        return self._compiled
+        return self._configuration.core
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         message = f"a Renderer can't be changed: {name!r} is set when it is made"
@@ -234,7 +215,7 @@ class Renderer:
         table = as_table(samples)
         keep = names_of(keep)
         schema = self._output_schema(table.schema, keep)
-        self._refuse_replies()
+        self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
         core_table, lower = for_core(table)
         labels = self._labels_of(table, core_table)
@@ -285,8 +266,8 @@ class Renderer:
         [['Q: 1+1=?'], ['Q: 2+2=?']]
 
         """
-        self._refuse_label_column("stream")
-        self._refuse_replies()
+        self._configuration.refuse_label_column("stream")
+        self._configuration.refuse_replies()
         reader = as_reader(batches)
         keep = names_of(keep)
         schema = self._output_schema(reader.schema, keep)
@@ -300,7 +281,7 @@ class Renderer:
         first = 0
         batches = iter(reader)
         while (batch := next(batches, None)) is not None:
-            rendered = self._batch(batch, schema, keep, position, first, whole=False)
+            rendered = self._batch(batch, schema, keep, position, first, single_chunk=False)
             first += batch.num_rows
             # What was read is let go before more is: a batch may be most of the memory there is.
             del batch
@@ -315,14 +296,14 @@ class Renderer:
         position: Position,
         first: int,
         *,
-        whole: bool,
+        single_chunk: bool,
     ) -> Iterator[pa.RecordBatch]:
         core_table, lower = for_core(pa.Table.from_batches([batch]), first)
         labels = self._core.labels
         times = 1 if labels is None else len(labels)
         kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
         kept_rows = batch.num_rows
-        outcomes = self._core.render(core_table, labels, position, whole, lower)
+        outcomes = self._core.render(core_table, labels, position, single_chunk, lower)
         del batch, core_table, lower
         outcomes.reverse()
         while outcomes:
@@ -334,7 +315,7 @@ class Renderer:
             if all(len(chunks) == 1 for chunks in columns):
                 yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
                 continue
-            if whole:
+            if single_chunk:
                 name = next(name for name, chunks in zip(keep, columns, strict=True) if len(chunks) > 1)
                 message = (
                     "kept for every request it passes what one array of "
@@ -370,14 +351,9 @@ class Renderer:
         [{'question': '1+1=?', 'prompt': 'Q: 1+1=?'}]
 
         """
-        if self._core.by_position:
-            message = (
-                "it goes by the sample's position, which a batch alone doesn't know; "
-                'give the choice of retrieve(num_samples) as a column, by {"type": "IndexColumn", "column": ...}'
-            )
-            raise template_error("depends_on_other_rows", "retriever", message)
-        self._refuse_label_column("a batch")
-        self._refuse_replies()
+        self._configuration.refuse_position()
+        self._configuration.refuse_label_column("a batch")
+        self._configuration.refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch)
             schema = self._output_schema(table.schema, column_names(table.schema))
@@ -385,7 +361,7 @@ class Renderer:
             return self.render(table, table.column_names)
         schema = self._output_schema(batch.schema, column_names(batch.schema))
         self._warn(schema, batch.schema, batch)
-        (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, whole=True)
+        (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, single_chunk=True)
         return out
 
     def converse(self, samples: TableLike) -> Conversation:
@@ -422,26 +398,11 @@ class Renderer:
         self._warn(schema, table.schema, table)
         return Conversation(self._core, table, schema)
 
-    def _refuse_replies(self) -> None:
-        if self._core.wants_replies:
-            message = (
-                '"every" needs the model\'s replies; use converse(samples), or the modes "every_with_gt" and "last"'
-            )
-            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
-
-    def _refuse_label_column(self, what: str) -> None:
-        if self._core.label_column is not None:
-            message = (
-                f"they would be the values of column {self._core.label_column!r}, which {what} doesn't know "
-                "as a whole; give labels="
-            )
-            raise template_error("depends_on_other_rows", "labels", message)
-
     def _warn(self, output: pa.Schema, schema: pa.Schema, samples: pa.Table | pa.RecordBatch | None) -> None:
         # Batch after batch has the schema of the one before, and so the same object as its output's.
-        if self._watched is not output:
-            self._watch.warn(self, schema, samples)
-            object.__setattr__(self, "_watched", output)
+        if self._checked_schema is not output:
+            self._schema_warnings.warn(self, schema, samples)
+            object.__setattr__(self, "_checked_schema", output)
 
     def notes(self, samples_or_schema: TableLike | pa.Schema) -> pa.Table:
         """Find what is probably a mistake, from the configuration and the schema alone.
@@ -466,9 +427,9 @@ class Renderer:
 
         """
         if isinstance(samples_or_schema, pa.Schema):
-            return table_of(found(self, samples_or_schema, None))
+            return table_of(find_notes(self, samples_or_schema, None))
         table = as_table(samples_or_schema)
-        return table_of(found(self, table.schema, table))
+        return table_of(find_notes(self, table.schema, table))
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
@@ -512,15 +473,7 @@ class Renderer:
         ['question']
 
         """
-        found: dict[str, None] = {}
-        for literal in self._core.literals:
-            found.update(dict.fromkeys(_NAME.findall(literal)))
-        masked = self._core.masked_column
-        for column in (self._core.label_column, self._core.index_column):
-            if column is not None:
-                found[column] = None
-                masked = None if column == masked else masked
-        return [name for name in found if name != masked]
+        return self._configuration.required_columns()
 
     def explain(self, samples: TableLike, row: int, label: object = None, turn: int | None = None) -> pa.Table:
         """Say where each byte of one request comes from.
@@ -665,35 +618,19 @@ class Renderer:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Renderer):
             return NotImplemented
-        if canonical(self._settings) != canonical(other._settings) or self._tokens != other._tokens:
-            return False
-        if self._examples is None or other._examples is None:
-            return self._examples is other._examples
-        return same_texts(self._examples, other._examples)
+        return self._configuration == other._configuration
 
     def __hash__(self) -> int:
-        return hash(canonical(self._settings))
+        return hash(self._configuration)
 
     def __getstate__(self) -> dict[str, Any]:
-        # As a stream: pickling a table would take along whatever larger table it is a slice of.
-        examples = None if self._examples is None else table_bytes(self._examples)
-        return {"settings": self._settings, "examples": examples, "tokens": self._tokens}
+        return self._configuration.state()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        examples = state["examples"]
-        self._set(**{**state, "examples": None if examples is None else bytes_table(examples)})
+        self._set(Configuration.of_state(state))
 
     def __repr__(self) -> str:
-        shown = [f"{key}={value!r}" for key, value in self._settings.items() if value != _DEFAULTS.get(key)]
-        if self._examples is not None:
-            shown.insert(3, f"examples=<{self._examples.num_rows} rows of {', '.join(self._examples.column_names)}>")
-        if self._tokens is not None:
-            shown.append("tokens=...")
-        return f"Renderer({', '.join(shown)})"
-
-
-_DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
-_NAME = re.compile(r"\{([^{}]*)\}")
+        return f"Renderer({self._configuration!r})"
 
 
 def _examples_table(examples: TableLike) -> pa.Table:
@@ -703,4 +640,4 @@ def _examples_table(examples: TableLike) -> pa.Table:
         raise of_examples(error) from None
 
 
-introduce()
+warm_up()

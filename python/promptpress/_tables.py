@@ -10,7 +10,6 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress import _compute as pc
 from promptpress import _core, _text
 from promptpress._errors import render_error
 from promptpress._input_checks import checked, in_one_chunk
@@ -23,7 +22,6 @@ __all__ = [
     "core_schema",
     "for_core",
     "row_numbers",
-    "taken",
 ]
 
 _MAX_DEPTH = 128
@@ -32,12 +30,12 @@ _MAX_DEPTH = 128
 Lower = Callable[..., Any]
 """Texts of a column's rows: its name and their numbers in, an array of strings out; with True behind, their values."""
 
-_EXTENSION = "ARROW:extension:name"
+_EXTENSION_NAME_KEY = "ARROW:extension:name"
 """The core leaves the text of a column with this key to `lower`."""
 
-_ROWS = "promptpress.rows"
+_ROW_NUMBERS_EXTENSION = "promptpress.rows"
 
-_TABLE = "ARROW:extension:metadata"
+_EXTENSION_METADATA_KEY = "ARROW:extension:metadata"
 """Whose rows a column numbers: the samples' or the examples'. Each has a `lower` of its own."""
 
 
@@ -73,7 +71,7 @@ def as_table(samples: Any) -> pa.Table:
             raise not_a_table(samples)
         return pa.table(samples.with_format("arrow")[:])
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
-        with _told(samples):
+        with _refuses_series(samples):
             return pa.table(samples)
     raise not_a_table(samples)
 
@@ -84,7 +82,7 @@ def _is_column(samples: Any) -> bool:
 
 
 @contextmanager
-def _told(samples: Any) -> Iterator[None]:
+def _refuses_series(samples: Any) -> Iterator[None]:
     """Say of a column of a frame that it is one: Arrow speaks of schemas."""
     try:
         yield
@@ -124,7 +122,7 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:
     if _is_column(batches) or isinstance(batches, Mapping):
         raise not_a_table(batches)
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
-        with _told(batches):
+        with _refuses_series(batches):
             return pa.RecordBatchReader.from_stream(batches)
     if isinstance(batches, Iterable) and not hasattr(batches, "__arrow_c_array__") and not hasattr(batches, "schema"):
         items = iter(batches)
@@ -226,12 +224,14 @@ def column_names(schema: pa.Schema) -> list[str]:
 def _claims_row_numbers(field: pa.Field) -> bool:
     """Whether a column of the user looks like what `row_numbers` makes: its values are read here then."""
     metadata = field.metadata or {}
-    return metadata.get(_EXTENSION.encode()) == _ROWS.encode()
+    return metadata.get(_EXTENSION_NAME_KEY.encode()) == _ROW_NUMBERS_EXTENSION.encode()
 
 
 def row_numbers(name: str, of: Literal["samples", "examples"] = "samples") -> pa.Field:
     """Return the field of a column that has row numbers of a table in the place of its values."""
-    return pa.field(name, pa.int64(), metadata={_EXTENSION: _ROWS, _TABLE: of})
+    return pa.field(
+        name, pa.int64(), metadata={_EXTENSION_NAME_KEY: _ROW_NUMBERS_EXTENSION, _EXTENSION_METADATA_KEY: of}
+    )
 
 
 def for_core(
@@ -264,17 +264,17 @@ def for_core(
         out = out.set_column(at, row_numbers(name, of), rows)
 
     def lower(name: str, rows: pa.Array, values: bool = False) -> Any:
-        shown = name if of == "samples" else f"examples.{name}"
-        column = table.select([name]).rename_columns([shown])
+        place = name if of == "samples" else f"examples.{name}"
+        column = table.select([name]).rename_columns([place])
         runs = _runs(rows.to_pylist())
         if values:
             own = column.column(0)
-            parts = (_text.values(own.slice(first, count), shown, first_row + first) for first, count in runs)
+            parts = (_text.values(own.slice(first, count), place, first_row + first) for first, count in runs)
             return [value for part in parts for value in part]
         texts = [
             chunk
             for first, count in runs
-            for chunk in _text.lower(column.slice(first, count), [shown], first_row=first_row + first).column(0).chunks
+            for chunk in _text.lower(column.slice(first, count), [place], first_row=first_row + first).column(0).chunks
         ]
         return pa.concat_arrays(texts) if texts else pa.array([], pa.large_string())
 
@@ -288,145 +288,3 @@ def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
         if at == len(rows) or rows[at] != rows[at - 1] + 1:
             yield rows[start], at - start
             start = at
-
-
-def taken(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
-    """Repeat rows of a column of any type.
-
-    Args:
-        column: A column or a part of it.
-        rows: Row numbers (int64) in ascending order; each may stand there several times.
-
-    Returns:
-        The rows in arrays of the column's type: several where one would hold more than its offsets can count.
-
-    Raises:
-        RenderError: If pyarrow can't copy values of the type at all, or the column is malformed.
-
-    >>> taken(pa.array(["a", "b"], pa.string_view()), pa.array([0, 0, 1]))[0].to_pylist()
-    ['a', 'a', 'b']
-
-    """
-    if not types.is_primitive(column.type):
-        # Copying believes the offsets of each value, and writes anywhere if they are wrong.
-        try:
-            column.validate(full=True)
-        except pa.ArrowException as error:
-            message = f"a column to keep is malformed: {error}"
-            raise render_error("malformed_array", message) from error
-    if isinstance(column, pa.Array):
-        return _taken(column, rows)
-    out = []
-    start = 0
-    for chunk in column.chunks:
-        end = start + len(chunk)
-        own = rows
-        if column.num_chunks > 1:
-            own = rows.filter(pc.and_(pc.greater_equal(rows, start), pc.less(rows, end)))
-        if len(own):
-            out += _taken(chunk, pc.subtract(own, start))
-        start = end
-    return out
-
-
-def _taken(array: pa.Array, rows: pa.Array) -> list[pa.Array]:
-    failure: Exception
-    if _fits(array, rows):
-        try:
-            out = _take(array, rows)
-            out.validate()  # of nested views pyarrow makes arrays that it refuses itself
-            return [out]
-        except pa.ArrowNotImplementedError as error:
-            message = f"values of type {array.type} can't be repeated: {error}"
-            raise render_error("unsupported_column_type", message) from error
-        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
-            failure = error
-    else:
-        failure = OverflowError("one value is longer than its offsets can count")
-    # More than 32-bit offsets count, or more run ends than their type counts.
-    if len(rows) < 2:
-        message = f"a value of type {array.type} can't be repeated: {failure}"
-        raise render_error("offset_overflow", message) from failure
-    half = len(rows) // 2
-    return [*_taken(array, rows.slice(0, half)), *_taken(array, rows.slice(half))]
-
-
-def _fits(array: pa.Array, rows: pa.Array) -> bool:
-    """Whether the items of lists stay countable by 32 bits, which pyarrow doesn't check."""
-    data_type = array.type
-    if not (types.is_list(data_type) or types.is_map(data_type)) or len(rows) == 0:
-        return True
-    lengths = pc.subtract(array.offsets.slice(1), array.offsets.slice(0, len(array)))
-    longest = pc.max(lengths).as_py() or 0
-    if longest * len(rows) < 2**31:
-        return True
-    return bool((pc.sum(lengths.cast(pa.int64()).take(rows)).as_py() or 0) < 2**31)
-
-
-def _take(array: pa.Array, rows: pa.Array) -> pa.Array:
-    """`array.take(rows)` for all types; those of views and runs have no such function in pyarrow."""
-    data_type = array.type
-    if isinstance(data_type, pa.BaseExtensionType):
-        return data_type.wrap_array(_take(array.storage, rows))
-    if data_type in (pa.string_view(), pa.binary_view()):
-        return _take_views(array, rows)
-    if types.is_fixed_size_list(data_type) and array.offset:
-        # pyarrow 26 takes the wrong items of lists of a fixed size within such lists, if they are a slice.
-        array = pa.concat_arrays([array, array.slice(0, 0)])
-    if not _holds_views_or_runs(data_type):
-        return array.take(rows)
-    try:
-        if types.is_run_end_encoded(data_type):
-            values = _take(pc.run_end_decode(array), rows)
-            return pc.run_end_encode(values, run_end_type=data_type.run_end_type)
-        if not _holds_runs(data_type):
-            return array.cast(_without_views(data_type)).take(rows).cast(data_type)
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        pass
-    # Slow, but concatenation knows every type; and taking from runs within other types ends the process in pyarrow 26.
-    parts = [array.slice(row, 1) for row in rows.to_pylist()]
-    return pa.concat_arrays(parts or [array.slice(0, 0)])
-
-
-def _take_views(array: pa.Array, rows: pa.Array) -> pa.Array:
-    """Take the views alone: the texts that they point to stay where they are, however often one is repeated."""
-    validity, views, *texts = array.buffers()
-    fixed = pa.Array.from_buffers(pa.binary(16), len(array), [validity, views], offset=array.offset)
-    own = fixed.take(rows)
-    if own.offset:
-        own = pa.concat_arrays([own, own.slice(0, 0)])
-    return pa.Array.from_buffers(array.type, len(own), [*own.buffers(), *texts])
-
-
-def _holds_views_or_runs(data_type: pa.DataType) -> bool:
-    if data_type in (pa.string_view(), pa.binary_view()) or types.is_run_end_encoded(data_type):
-        return True
-    if isinstance(data_type, pa.BaseExtensionType):
-        return _holds_views_or_runs(data_type.storage_type)
-    # The values of a dictionary aren't touched.
-    return any(_holds_views_or_runs(data_type.field(n).type) for n in range(data_type.num_fields))
-
-
-def _holds_runs(data_type: pa.DataType) -> bool:
-    if types.is_run_end_encoded(data_type):
-        return True
-    if isinstance(data_type, pa.BaseExtensionType):
-        return _holds_runs(data_type.storage_type)
-    return any(_holds_runs(data_type.field(n).type) for n in range(data_type.num_fields))
-
-
-def _without_views(data_type: pa.DataType) -> pa.DataType:
-    """Return a type that holds the same values and can be taken from, as far as there is one."""
-    if data_type == pa.string_view():
-        return pa.large_string()
-    if data_type == pa.binary_view():
-        return pa.large_binary()
-    if types.is_struct(data_type):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in data_type])
-    if types.is_list(data_type) or types.is_large_list(data_type):
-        make = pa.list_ if types.is_list(data_type) else pa.large_list
-        return make(data_type.value_field.with_type(_without_views(data_type.value_type)))
-    if types.is_fixed_size_list(data_type):
-        item = data_type.value_field.with_type(_without_views(data_type.value_type))
-        return pa.list_(item, data_type.list_size)
-    return data_type

@@ -21,6 +21,10 @@ pub fn chat_shape(config: &Config) -> Result<Request> {
     if let Some(meta) = meta {
         check_chat(meta, config.output.parser == Parser::Text)?;
     }
+    // Whoever doesn't speak in a chat may be described wrongly: which texts there are shows with the chats.
+    if config.output.parser == Parser::Text {
+        return Ok(Request::Text(Vec::new()));
+    }
     let roles = roles_for_type(meta);
     build_chat_request(config, &roles.iter().map(|role| (role, true)).collect::<Vec<_>>())
 }

@@ -34,7 +34,7 @@ class Counted(pp.Renderer):
 
     @property
     def _core(self) -> Any:
-        if self._compiled is None:
+        if self._configuration.compiled is None:
             self.note("compiled")
         return super()._core
 

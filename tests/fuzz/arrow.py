@@ -29,7 +29,7 @@ TEMPLATES: tuple[Any, ...] = (
     "{x}", "{q}{x}", "{q}", "{x}{{x}}", {"A": "{x}", "B": "{q}"}, {"round": [{"role": "HUMAN", "prompt": "{x}"}]},
     [{"role": "user", "content": "{x}"}], [{"expand_column": "x"}],
 )  # fmt: skip
-FEW = {"type": "PromptTemplate", "template": "</E>{q}", "ice_token": "</E>"}
+FEW_SHOT = {"type": "PromptTemplate", "template": "</E>{q}", "ice_token": "</E>"}
 EXIT_CODES = {0, 3, 4, 5}
 
 
@@ -192,7 +192,7 @@ def index_column(_draw: Draw, table: pa.Table) -> None:
     """The broken column is the choice of examples itself."""
     train = pa.table({"q": ["1", "2"], "a": ["x", "y"]})
     retriever = {"type": "IndexColumn", "column": "x"}
-    renderer = pp.Renderer(FEW, "{q}={a}", retriever, train, reader={"input_columns": ["q"], "output_column": "a"})
+    renderer = pp.Renderer(FEW_SHOT, "{q}={a}", retriever, train, reader={"input_columns": ["q"], "output_column": "a"})
     looked_at(renderer.render(table))
 
 
@@ -208,7 +208,7 @@ def examples(draw: Draw, table: pa.Table) -> None:
     }[kind]
     ice = draw.pick("{x}", "{q}", {"a": "{x}", "b": "{q}"})
     renderer = pp.Renderer(
-        FEW, ice, retriever, table, reader={"input_columns": ["q"], "output_column": draw.pick("q", "x")}
+        FEW_SHOT, ice, retriever, table, reader={"input_columns": ["q"], "output_column": draw.pick("q", "x")}
     )
     samples = pa.table({"q": ["1", "{x}"], "x": ["3", "4"], "shots": [[0], [len(table) - 1]]})
     looked_at(renderer.render(samples))

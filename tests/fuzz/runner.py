@@ -173,7 +173,7 @@ class Team:
             self.report.cases += 1  # pyarrow's own fault
         else:
             within = f" in {worker.stage}" if worker.stage else ""
-            self.note(worker.next, (what or f"killed: {ended}{last_words(said)}") + within, said)
+            self.note(worker.next, (what or f"killed: {ended}{last_lines(said)}") + within, said)
         worker.next += self.job.step
         worker.start()
         self.listen(worker)
@@ -189,7 +189,7 @@ class Team:
         self.listener.close()
 
 
-def last_words(said: str) -> str:
+def last_lines(said: str) -> str:
     """The line by which a process says why it aborts, without numbers."""
     marks = ("Check failed", "panicked", "memory allocation", "Invalid read", "Invalid write")
     lines = [line for line in said.splitlines() if any(mark in line for mark in marks)]

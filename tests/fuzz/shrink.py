@@ -18,7 +18,7 @@ from .faults import kind_of
 
 Check = Callable[[Case], object]
 
-KEPT = ("type", "ice_token", "sep_token", "substitution")
+UNSHRUNK_KEYS = ("type", "ice_token", "sep_token", "substitution")
 """Keys whose values mean something else, or nothing that the models know, when they are cut."""
 
 
@@ -116,7 +116,7 @@ def smaller(value: Any) -> Iterator[Any]:
         for key in value:
             yield {k: v for k, v in value.items() if k != key}
         for key, one in value.items():
-            if key in KEPT:
+            if key in UNSHRUNK_KEYS:
                 continue
             for less in smaller(one):
                 yield {**value, key: less}

@@ -172,17 +172,17 @@ def meta_template(world: World, *, raw: bool) -> Any:
     keeps_api = not draw.chance(8)
 
     def role(name: str) -> dict[str, Any]:
-        voice: dict[str, Any] = {"role": name}
+        role: dict[str, Any] = {"role": name}
         for key in ("begin", "end"):
             if draw.chance(2):
-                voice[key] = [draw.choice(words), 7] if draw.chance(25) else draw.choice(words)
+                role[key] = [draw.choice(words), 7] if draw.chance(25) else draw.choice(words)
         if draw.chance(3):
-            voice["prompt"] = world.text()
+            role["prompt"] = world.text()
         if keeps_api:
-            voice["api_role"] = draw.pick(name, name, "HUMAN")
+            role["api_role"] = draw.pick(name, name, "HUMAN")
         if name == "BOT" and not draw.chance(4):
-            voice["generate"] = draw.pick(True, True, False)
-        return voice
+            role["generate"] = draw.pick(True, True, False)
+        return role
 
     pair = ("HUMAN", "BOT")
     in_round = draw.pick(pair, pair, pair, pair, ("HUMAN", "THINK", "BOT"), ("SYSTEM", "HUMAN", "BOT"), ("BOT",))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from harness.installed import AISBENCH, OPENCOMPASS, OPENICL, Harness
-from promptpress._backend.course import Course
+from promptpress._backend.call_renderer import CallRenderer
 
 # Programs for other processes.
 collect_ignore_glob = ["command/*.py"]
@@ -93,12 +93,12 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def rendered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many prompts come out of each rendering of a backend."""
     found: list[int] = []
-    render = Course.render
+    render = CallRenderer.render
 
-    def counted(self: Course, *arguments: Any) -> Any:
+    def counted(self: CallRenderer, *arguments: Any) -> Any:
         prompts = render(self, *arguments)
         found.append(len(prompts))
         return prompts
 
-    monkeypatch.setattr(Course, "render", counted)
+    monkeypatch.setattr(CallRenderer, "render", counted)
     return found

@@ -173,7 +173,7 @@ def test_media_beside_tokens_and_columns_of_another_kind(said):
 
 
 def test_large_media_come_in_small_blocks(monkeypatch, rendered):
-    monkeypatch.setattr(_bulk_media, "_BLOCK_BYTES", 10 * len(SHOWN["image"]))
+    monkeypatch.setattr(_bulk_media, "_MAX_BLOCK_BYTES", 10 * len(SHOWN["image"]))
     off, on = media_both({"round": [{"role": "HUMAN", "prompt_mm": ORDERED}]}, [SHOWN["image"]] * 50)
     assert on == off
     assert max(rendered) == 9

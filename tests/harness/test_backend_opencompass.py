@@ -14,7 +14,7 @@ from harness import scripted
 from harness.both import MODELS, answers, once
 from harness.scripted import plain
 from promptpress import opencompass as backend
-from promptpress._backend.expansions import ExpandingCourse
+from promptpress._backend.expansions import ExpandingCallRenderer
 from promptpress._backend.prompts import Prompt, Prompts
 from promptpress.opencompass._bulk_gen import Counter
 
@@ -264,13 +264,13 @@ def test_expanded_messages_beside_others(messages, model, shots, caplog, rendere
 @pytest.fixture
 def rendered_messages(monkeypatch):
     found = []
-    render = ExpandingCourse.render
+    render = ExpandingCallRenderer.render
 
     def counted(self, own, key, start, shots):
         found.append(len(shots))
         return render(self, own, key, start, shots)
 
-    monkeypatch.setattr(ExpandingCourse, "render", counted)
+    monkeypatch.setattr(ExpandingCallRenderer, "render", counted)
     return found
 
 

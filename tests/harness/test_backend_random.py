@@ -7,9 +7,9 @@ import importlib
 import random
 
 import pytest
-from harness import test_backend_choice as choice
-from harness import test_backend_own as own
+from harness import test_backend_monkeypatches as own
 from harness import test_backend_reader as reader
+from harness import test_backend_retrieved_rows as choice
 from harness.both import MODELS, answers
 from harness.test_backend_opencompass import LABELLED, READER, RETRIEVERS, TEMPLATES, case, samples
 from harness.test_backend_parallel import in_order

@@ -70,8 +70,8 @@ def test_what_is_said_reaches_a_console_that_a_harness_has_silenced(tmp_path):
         "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\n"
         "logging.getLogger().handlers[0].setLevel(logging.ERROR)\n"
         "from promptpress._backend import log, report\n"
-        "log.listen(); report.start(tells=False)\n"
-        "with report.call('m', 'd', 3) as call: call.left('why')\n"
+        "log.listen(); report.start(has_children=False)\n"
+        "with report.record_call('m', 'd', 3) as record: record.left('why')\n"
         "report.end()\n"
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
@@ -99,14 +99,14 @@ def test_lines_of_other_processes(tmp_path):
     path = tmp_path / "told"
     path.touch()
     one, other = report.Channel(str(path)), report.Channel(str(path))
-    one.tell({"bulk": 1, "left": 0})
-    other.tell({"bulk": 2, "left": 0})
-    assert [line["bulk"] for line in one.heard()] == [1, 2]
-    assert one.heard() == []
+    one.append({"bulk": 1, "left": 0})
+    other.append({"bulk": 2, "left": 0})
+    assert [line["bulk"] for line in one.new_lines()] == [1, 2]
+    assert one.new_lines() == []
     with path.open("ab") as file:
         file.write(b'{"bulk": ')
-    assert one.heard() == []
-    report.Channel(str(tmp_path / "nowhere")).tell({})
+    assert one.new_lines() == []
+    report.Channel(str(tmp_path / "nowhere")).append({})
     assert os.listdir(tmp_path) == ["told"]
 
 

@@ -50,7 +50,7 @@ def _builds(registry, name):
     assert templates.module_dict[name] is type(built)
 
 
-ALONE = """
+PROGRAM = """
 import sys
 sys.path.insert(0, {tests!r})
 from harness.installed import {harness}
@@ -72,7 +72,7 @@ HARNESSES = {
 def test_it_works_in_either_order_of_imports(request, fixture, ours_first):
     request.getfixturevalue(fixture)
     harness, registry, package = HARNESSES[fixture]
-    code = ALONE.format(
+    code = PROGRAM.format(
         tests=str(Path(__file__).parents[1]),
         harness=harness,
         first=f"import {package}" if ours_first else "",

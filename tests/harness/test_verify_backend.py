@@ -7,7 +7,7 @@ from harness import shipped
 from harness.both import MODELS as ARGUMENTS
 from harness.both import once
 from harness.test_verify import EXAMPLES, MODELS, QUESTIONS, ROUND, TALKS, TURNS, Folder, config
-from promptpress._backend.course import Course
+from promptpress._backend.call_renderer import CallRenderer
 from promptpress._cli import main
 from promptpress._cli.errors import ExitCode
 
@@ -161,7 +161,7 @@ def test_prompts_that_are_shortened_are_told_by_each_number_of_examples(opencomp
     value = config("</E>{question}", {"type": "FixKRetriever", "fix_id_list": [0, 1, 2]}, **EXAMPLES)
     models = [{**MODELS["text"], "max_seq_len": 5}]
     assert listed(folder, capsys, [value], models=models)[1] == [("bulk", "4 prompts of 4 rows")]
-    render, lengths = Course.render, set()
+    render, lengths = CallRenderer.render, set()
 
     def no_two(self, own, key, start, shots):
         lengths.update(map(len, shots))
@@ -169,7 +169,7 @@ def test_prompts_that_are_shortened_are_told_by_each_number_of_examples(opencomp
             raise ValueError("no two")
         return render(self, own, key, start, shots)
 
-    monkeypatch.setattr(Course, "render", no_two)
+    monkeypatch.setattr(CallRenderer, "render", no_two)
     code, ((word, why),) = listed(folder, capsys, [value], models=models)
     assert (code, word) == (ExitCode.UNSUPPORTED, "harness")
     assert "rendering failed (no two)" in why

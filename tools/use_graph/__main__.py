@@ -47,7 +47,7 @@ def run(house: House, arguments: argparse.Namespace) -> int:
         return 0
     if arguments.list:
         folder = Path(arguments.list).resolve()
-        print("\n".join(house.shown(use) for use in house.uses if use.user.is_relative_to(folder)))
+        print("\n".join(house.described(use) for use in house.uses if use.user.is_relative_to(folder)))
         return 0
     page = arguments.write or arguments.check
     text = "" if page is None else page.read_text(encoding="utf-8")

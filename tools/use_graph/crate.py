@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lexer import OPEN, Token, closing, tokens
+from lexer import BRACKETS, Token, closing, tokens
 
-NAMED = {"fn", "struct", "enum", "union", "trait", "type", "const", "static"}
-INSIDE = ("crate", "self", "super")
-ROOTS = ("lib.rs", "main.rs")
+NAMED_ITEMS = {"fn", "struct", "enum", "union", "trait", "type", "const", "static"}
+CRATE_PREFIXES = ("crate", "self", "super")
+ROOT_FILES = ("lib.rs", "main.rs")
 
 
 class UnreadableError(Exception):
@@ -95,9 +95,9 @@ class Crate:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sources: dict[Path, Source] = {}
-        root = next((folder / name for name in ROOTS if (folder / name).exists()), None)
+        root = next((folder / name for name in ROOT_FILES if (folder / name).exists()), None)
         if root is None:
-            raise UnreadableError(f"{folder} has none of {', '.join(ROOTS)}")
+            raise UnreadableError(f"{folder} has none of {', '.join(ROOT_FILES)}")
         self.root = Module(file=root)
         self._read(self.root, folder)
 
@@ -129,10 +129,10 @@ class Crate:
         seen: set[tuple[Scope, str, bool]],
     ) -> tuple[Target, tuple[str, ...]]:
         at: Target
-        if path[0] in INSIDE:
+        if path[0] in CRATE_PREFIXES:
             at, rest = (self.root if path[0] == "crate" else module), path[1:]
             steps = [*path[: len(path) - len(rest)], *rest]
-            while steps and steps[0] in INSIDE:
+            while steps and steps[0] in CRATE_PREFIXES:
                 if steps.pop(0) == "super":
                     if at.parent is None:
                         raise UnreadableError(f"{module.file}: {'::'.join(path)} leads out of the crate")
@@ -149,7 +149,7 @@ class Crate:
         while rest and isinstance(at, Module):
             found = self._lookup(at, at, rest[0], len(rest) > 1 or wants_module, seen)
             # Nobody here knows what a glob of another crate brings.
-            brings = any(one.name == "*" and one.path[0] not in INSIDE for one in at.imports)
+            brings = any(one.name == "*" and one.path[0] not in CRATE_PREFIXES for one in at.imports)
             at, rest = found or (Outside() if brings else None), rest[1:]
         return at, rest
 
@@ -166,7 +166,7 @@ class Crate:
         for one in scope.imports:
             if one.name == name:
                 target = self._import(one, scope, module, wants_module, seen)
-                found.append(Outside() if target is None and one.path[0] not in INSIDE else target)
+                found.append(Outside() if target is None and one.path[0] not in CRATE_PREFIXES else target)
         if not any(isinstance(one, Module if wants_module else Item) for one in found):
             for one in scope.imports:
                 if one.name == "*":
@@ -205,14 +205,14 @@ class Crate:
                 name = found[at + 2].text
                 module.items[name] = Item(name, source.file)
                 at = closing(found, at + 3)
-            elif text == "!" and after.text in OPEN:
+            elif text == "!" and after.text in BRACKETS:
                 end_of_call = closing(found, at + 1)
                 names = (token.text for token in found[at + 2 : end_of_call] if token.is_name)
                 module.made.update((name, Item(name, source.file)) for name in names)
                 at = end_of_call
-            elif text in NAMED and found[at - 1].text not in ("<", ",", "*"):
+            elif text in NAMED_ITEMS and found[at - 1].text not in ("<", ",", "*"):
                 name = found[at + 2].text if after.text == "mut" else after.text
-                if after.is_name and name not in NAMED and name != "unsafe":
+                if after.is_name and name not in NAMED_ITEMS and name != "unsafe":
                     module.items[name] = Item(name, source.file)
             elif text == "{":
                 close = closing(found, at)

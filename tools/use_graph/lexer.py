@@ -18,10 +18,23 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 RAW = re.compile(r'(?:b|c)?r(#*)"')
-OPEN = {"(": ")", "[": "]", "{": "}"}
+BRACKETS = {"(": ")", "[": "]", "{": "}"}
 # What begins an item or a statement, as against a field, a variant or an arm.
-ITEMS = {"mod", "fn", "struct", "enum", "impl", "trait", "union", "unsafe", "async", "extern", "type", "macro_rules"}
-STATEMENTS = {"use", "let", "const", "static"}
+ITEM_KEYWORDS = {
+    "mod",
+    "fn",
+    "struct",
+    "enum",
+    "impl",
+    "trait",
+    "union",
+    "unsafe",
+    "async",
+    "extern",
+    "type",
+    "macro_rules",
+}
+STATEMENT_KEYWORDS = {"use", "let", "const", "static"}
 
 
 @dataclass(frozen=True)
@@ -85,9 +98,9 @@ def closing(found: list[Token], at: int) -> int:
     depth = 0
     for place in range(at, len(found)):
         text = found[place].text
-        if text in OPEN:
+        if text in BRACKETS:
             depth += 1
-        elif text in OPEN.values():
+        elif text in BRACKETS.values():
             depth -= 1
             if depth == 0:
                 return place
@@ -128,15 +141,15 @@ def end_of_item(found: list[Token], at: int) -> int:
         if found[at].text == "(":
             at = closing(found, at) + 1
     first = found[at].text
-    until_semicolon = first in STATEMENTS and found[at + 1].text not in ITEMS
-    is_item = first in ITEMS | STATEMENTS
+    until_semicolon = first in STATEMENT_KEYWORDS and found[at + 1].text not in ITEM_KEYWORDS
+    is_item = first in ITEM_KEYWORDS | STATEMENT_KEYWORDS
     while at < len(found):
         text = found[at].text
-        if text in OPEN:
+        if text in BRACKETS:
             at = closing(found, at) + 1
             if text == "{" and not until_semicolon:
                 return at
-        elif text in OPEN.values():
+        elif text in BRACKETS.values():
             return at
         elif text == ";" or (text == "," and not is_item):
             return at + 1

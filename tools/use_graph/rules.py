@@ -22,7 +22,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TypeVar
 
-from crate import ROOTS, UnreadableError
+from crate import ROOT_FILES, UnreadableError
 from uses import Use
 
 Room = tuple[str, ...]
@@ -52,7 +52,7 @@ class House:
             return inside.parent.parts
         own = inside.with_suffix("")
         if len(own.parts) == 1:
-            return () if inside.name in ROOTS else own.parts
+            return () if inside.name in ROOT_FILES else own.parts
         has_rooms = any(other.is_relative_to(self.folder / own) for other in self.files)
         return own.parts if has_rooms else inside.parent.parts
 
@@ -60,7 +60,7 @@ class House:
         """A room as it is called in messages and pictures."""
         return "/".join(room) or self.folder.name
 
-    def shown(self, use: Use) -> str:
+    def described(self, use: Use) -> str:
         """One use, with its place."""
         user, used = (self.relative(file) for file in (use.user, use.used))
         return f"{user}:{use.line} uses {use.name} of {used}"
@@ -82,7 +82,7 @@ class House:
         Raises:
             UnreadableError: The root's docs have no such line.
         """
-        root = next(self.folder / name for name in ROOTS if (self.folder / name).exists())
+        root = next(self.folder / name for name in ROOT_FILES if (self.folder / name).exists())
         line = ORDER.search(docs(root))
         if line is None:
             raise UnreadableError(f"{root}: its docs don't name the order of the modules: `a · b · c`")
@@ -105,14 +105,15 @@ class House:
         for use, more in self.pairs():
             user, used = self.rooms[use.user][:1], self.rooms[use.used][:1]
             if user and used and {*user, *used} <= set(order) and order.index(user[0]) < order.index(used[0]):
-                yield f"{self.shown(use)}{more}: `{used[0]}` stands to the right of `{user[0]}` in the order of modules"
+                what = self.described(use) + more
+                yield f"{what}: `{used[0]}` stands to the right of `{user[0]}` in the order of modules"
 
     def out_of_rooms(self) -> Iterator[str]:
         """Rule 3."""
         for use, more in self.pairs():
             user, used = self.rooms[use.user], self.rooms[use.used]
             if len(used) < len(user) and user[: len(used)] == used:
-                yield f"{self.shown(use)}{more}: a room doesn't use what stands directly in the folder around it"
+                yield f"{self.described(use)}{more}: a room doesn't use what stands directly in the folder around it"
 
     def circles_of_rooms(self) -> Iterator[str]:
         """Rule 2."""
@@ -145,7 +146,9 @@ class House:
     def heads(self) -> dict[Room, Path]:
         """The file of each folder that declares the others."""
         own = {file: file.relative_to(self.folder).with_suffix("").parts for file in self.files}
-        return {room: file for file, room in self.rooms.items() if file.name in ("mod.rs", *ROOTS) or own[file] == room}
+        return {
+            room: file for file, room in self.rooms.items() if file.name in ("mod.rs", *ROOT_FILES) or own[file] == room
+        }
 
     def honest(self, head: Path) -> Iterator[frozenset[Path]]:
         """The circles that a room's head names."""
@@ -182,7 +185,7 @@ class House:
         inside = {pair for pair in uses if set(pair) <= set(circle)}
         way = min((shortest(inside, one) for one in circle), key=len)
         for pair in pairwise(way):
-            yield f"  {self.shown(uses[pair][0])}{and_more(uses[pair])}"
+            yield f"  {self.described(uses[pair][0])}{and_more(uses[pair])}"
 
 
 def and_more(uses: list[Use]) -> str:

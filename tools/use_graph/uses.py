@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crate import INSIDE, Crate, Item, Module, Scope, Source, Target, UnreadableError
+from crate import CRATE_PREFIXES, Crate, Item, Module, Scope, Source, Target, UnreadableError
 from lexer import Token, closing
 
 SIGNS_OF_TYPE = {"&", "mut", "dyn", "impl", "Arc", "Box", "Option", "Rc", "<"}
@@ -148,7 +148,7 @@ class Walk:
     ) -> tuple[Target, tuple[str, ...]]:
         """Follow a path, which has to lead somewhere if it stays in the crate."""
         target, rest = self.crate.resolve(path, module, blocks)
-        if target is None and path[0] in INSIDE:
+        if target is None and path[0] in CRATE_PREFIXES:
             raise UnreadableError(f"{self.source.file}:{line}: {'::'.join(path)} leads nowhere")
         return target, rest
 
@@ -182,7 +182,7 @@ class Walk:
                     continue
                 blocks = [] if scope is module else [scope]
                 target, _ = self.crate.resolve_import(one, module, blocks)
-                if target is None and one.path[0] in INSIDE:
+                if target is None and one.path[0] in CRATE_PREFIXES:
                     raise UnreadableError(f"{self.source.file}:{one.line}: {'::'.join(one.path)} leads nowhere")
                 if isinstance(target, Item):
                     yield Use(self.source.file, target.file, one.line, target.name)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from promptpress._backend.own import NotCoveredError, check_own, check_shadows
+from promptpress._backend.monkeypatches import NotCoveredError, check_no_shadows, check_unpatched
 
-_PLAIN = (
+_PLAIN_TYPES = (
     types.is_string,
     types.is_large_string,
     types.is_integer,
@@ -23,9 +23,9 @@ _PLAIN = (
     types.is_large_binary,
     types.is_decimal,
 )
-_LISTS = ("Sequence", "List", "LargeList")
-_SPREAD = 4  # rows that lie this many times farther apart than needed are picked one by one
-_READING = (
+_LIST_FEATURES = ("Sequence", "List", "LargeList")
+_MAX_SPREAD_RATIO = 4  # rows that lie this many times farther apart than needed are picked one by one
+_READ_FUNCTIONS = (
     ("datasets.arrow_dataset", "Dataset.__getitem__"),
     ("datasets.arrow_dataset", "Dataset._getitem"),
     ("datasets.formatting.formatting", "query_table"),
@@ -58,12 +58,12 @@ class Rows:
         datasets = sys.modules.get("datasets")
         if datasets is None or type(dataset) is not datasets.Dataset:
             raise NotCoveredError(f"a dataset of {type(dataset).__name__} isn't a Hugging Face dataset")
-        check_shadows(dataset)
-        for place in _READING:
-            check_own(*place, deeply=False)
+        check_no_shadows(dataset)
+        for place in _READ_FUNCTIONS:
+            check_unpatched(*place, deeply=False)
         features = dataset.features
         # A row has the order of the features.
-        self._names = _shown(dataset.format, list(features))
+        self._names = _formatted_columns(dataset.format, list(features))
         self._data = dataset.data
         self._table: pa.Table = dataset.data.table.select(self._names)
         for name in self._names:
@@ -98,14 +98,14 @@ class Rows:
         if not len(places):
             return self._table.slice(0, 0).combine_chunks()
         first, last = pc.min_max(places).as_py().values()
-        if last - first < _SPREAD * len(places):
+        if last - first < _MAX_SPREAD_RATIO * len(places):
             near = self._table.slice(first, last - first + 1).combine_chunks()
             wanted = pc.subtract(places.cast(pa.int64()), pa.scalar(first, pa.int64()))
             return near.take(wanted).combine_chunks()
         return self._data.fast_gather(places.to_pylist()).select(self._names).combine_chunks()
 
 
-def _shown(form: dict[str, Any], names: list[str]) -> list[str]:
+def _formatted_columns(form: dict[str, Any], names: list[str]) -> list[str]:
     """The columns that a row of the dataset has, in their order.
 
     Raises:
@@ -115,12 +115,12 @@ def _shown(form: dict[str, Any], names: list[str]) -> list[str]:
         kind = "with options" if form["type"] is None else repr(form["type"])
         raise NotCoveredError(f"the dataset has a format of its own ({kind})")
     formatted = set(form["columns"])
-    shown = [name for name in names if name in formatted]
+    columns = [name for name in names if name in formatted]
     if form["output_all_columns"]:
-        shown += [name for name in names if name not in formatted]
-    if not shown:
+        columns += [name for name in names if name not in formatted]
+    if not columns:
         raise NotCoveredError("the dataset has a format that shows no column")
-    return shown
+    return columns
 
 
 def _is_plain(feature: Any) -> bool:
@@ -130,7 +130,7 @@ def _is_plain(feature: Any) -> bool:
         return all(map(_is_plain, feature.values()))
     if isinstance(feature, (list, tuple)):
         return all(map(_is_plain, feature))
-    if kind in _LISTS:
+    if kind in _LIST_FEATURES:
         return _is_plain(feature.feature)
     if kind == "ClassLabel":
         return True
@@ -154,4 +154,4 @@ def _is_moment(column: pa.ChunkedArray) -> bool:
 
 
 def _is_plain_type(data_type: pa.DataType) -> bool:
-    return any(is_one(data_type) for is_one in _PLAIN)
+    return any(is_one(data_type) for is_one in _PLAIN_TYPES)

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from promptpress._backend.own import replaced
+from promptpress._backend.monkeypatches import originals
 
 Wrap = Callable[[Any], Any]
 """Takes the harness's function, returns what stands in its place."""
@@ -58,10 +58,10 @@ class Patches:
             owner = getattr(module, owner_name, None)
             if owner is not None and name in vars(owner):
                 own = vars(owner)[name]
-                own = replaced.get(own, own)  # someone may have put back what was there while the backend was on
+                own = originals.get(own, own)  # someone may have put back what was there while the backend was on
                 made = wrap(own)
                 self._replaced.append((owner, name, own, made))
-                replaced[made] = own
+                originals[made] = own
                 setattr(owner, name, made)
 
     def revert(self) -> None:
@@ -72,7 +72,7 @@ class Patches:
             # What someone else has put there since then stays.
             if vars(owner).get(name) is made:
                 setattr(owner, name, own)
-                replaced.pop(made, None)
+                originals.pop(made, None)
 
 
 class _Finder(MetaPathFinder):

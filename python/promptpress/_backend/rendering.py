@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from promptpress._backend.course import Course
+from promptpress._backend.call_renderer import CallRenderer
 from promptpress._backend.objects import same
 from promptpress._backend.prompts import Prompt
 
-FIRST_BLOCK = 32
+FIRST_BLOCK_ROWS = 32
 
 
 class Block:
@@ -25,7 +25,7 @@ class Block:
         self.request = request
 
 
-def _has(block: Block, prompt: Prompt) -> bool:
+def _holds(block: Block, prompt: Prompt) -> bool:
     """Whether a prompt is one of a block's."""
     at, shots = prompt.row - block.start, prompt.shots
     return 0 <= at < len(block.shots) and (block.common is shots or block.shots[at] == shots)
@@ -39,22 +39,22 @@ class Rendering:
     here.
 
     Args:
-        course: The call.
-        settings: Arguments of `Renderer` beside the course's; None: everything is made by the harness's code.
+        renderer: Renders the samples of the call.
+        settings: Arguments of `Renderer` beside the call's; None: everything is made by the harness's code.
         harness: The harness's own request for a prompt.
         marks: Where it is noted which way each sample's prompt went.
     """
 
-    __slots__ = ("_block", "_blocks", "_course", "_harness", "_key", "_kinds", "_marks", "_older", "_settings")
+    __slots__ = ("_block", "_blocks", "_harness", "_key", "_kinds", "_marks", "_older", "_renderer", "_settings")
 
     def __init__(
         self,
-        course: Course,
+        renderer: CallRenderer,
         settings: dict[str, Any] | None,
         harness: Callable[[Prompt], Any],
         marks: bytearray,
     ) -> None:
-        self._course = course
+        self._renderer = renderer
         self._settings = settings
         self._harness = harness
         self._key = object()
@@ -68,8 +68,8 @@ class Rendering:
         """What the parser makes of a prompt."""
         block = self._block
         row = prompt.row
-        if block is None or not _has(block, prompt):
-            with self._course.lock:
+        if block is None or not _holds(block, prompt):
+            with self._renderer.lock:
                 block = self._block_of(prompt)
             if block is None:
                 self._marks[row] = 2
@@ -97,24 +97,24 @@ class Rendering:
     def _block_of(self, prompt: Prompt) -> Block | None:
         row, length = prompt.row, len(prompt.shots)
         known = self._blocks.get(length)
-        if known is not None and _has(known, prompt):
+        if known is not None and _holds(known, prompt):
             self._block = known
             return known
         older = self._older.get(length)
-        if older is not None and _has(older, prompt):
+        if older is not None and _holds(older, prompt):
             return older
-        kind = self._kinds[length] if length in self._kinds else self._kind(prompt)
+        kind = self._kinds[length] if length in self._kinds else self._kind_of(prompt)
         if kind is None:
             return None
         # Who reads on gets larger blocks; who jumps gets small ones.
-        start, is_shared = row, self._course.is_shared
-        size = FIRST_BLOCK
+        start, is_shared = row, self._renderer.is_shared
+        size = FIRST_BLOCK_ROWS
         if known is not None:
-            grown = min(2 * (known.end - known.start), self._course.largest_block)
+            grown = min(2 * (known.end - known.start), self._renderer.largest_block)
             # Of several threads another than the first may be ahead.
             if known.end == row or (is_shared and known.end < row < known.end + grown):
                 size, start = grown, known.end
-        size = min(size, self._course.largest_block)
+        size = min(size, self._renderer.largest_block)
         # A thread that was left behind asks for one prompt; the others are elsewhere.
         is_late = is_shared and known is not None and row < known.start
         if is_late:
@@ -126,41 +126,42 @@ class Rendering:
             self._blocks.pop(length, None)
         del known, older
         shots = [
-            others if len(others) <= length else others[:length] for others in self._course.shots[start : start + size]
+            others if len(others) <= length else others[:length]
+            for others in self._renderer.shots[start : start + size]
         ]
         shots[row - start] = prompt.shots
         try:
             settings = self._settings or {}
-            prompts = self._course.render(settings, self._key, start, shots)
-            block = Block(start, shots, self._course.requests_of(settings, prompts, kind))
+            prompts = self._renderer.render(settings, self._key, start, shots)
+            block = Block(start, shots, self._renderer.requests_of(settings, prompts, kind))
         except Exception as error:
             self._give_up(length, f"rendering failed ({error})")
             return None
         if is_late:
             return block
         self._block = self._blocks[length] = block
-        self._course.keep(self, length)
-        self._course.call.rendered()
+        self._renderer.add_block(self, length)
+        self._renderer.record.rendered()
         return block
 
     def drop(self, length: int) -> None:
         """Let go the block of so many examples."""
-        with self._course.lock:
+        with self._renderer.lock:
             self._older.pop(length, None)
             if self._blocks.pop(length, None) is self._block:
                 self._block = None
 
-    def _kind(self, prompt: Prompt) -> Any:
+    def _kind_of(self, prompt: Prompt) -> Any:
         """Try one prompt; the class of its request if both ways give the same."""
         length = len(prompt.shots)
         if self._settings is None:
             self._kinds[length] = None
             return None
         expected = self._harness(prompt)
-        kind = self._course.kind_of(self._settings, expected)
+        kind = self._renderer.kind_of(self._settings, expected)
         try:
-            prompts = self._course.render(self._settings, self._key, prompt.row, [prompt.shots])
-            covered = same(self._course.requests_of(self._settings, prompts, kind)(0), expected)
+            prompts = self._renderer.render(self._settings, self._key, prompt.row, [prompt.shots])
+            covered = same(self._renderer.requests_of(self._settings, prompts, kind)(0), expected)
         except Exception as error:
             return self._give_up(length, f"rendering failed ({error})")
         if not covered:
@@ -169,5 +170,5 @@ class Rendering:
         return kind
 
     def _give_up(self, length: int, reason: str) -> None:
-        self._course.call.left(reason)
+        self._renderer.record.left(reason)
         self._kinds[length] = None

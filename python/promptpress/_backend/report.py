@@ -1,9 +1,9 @@
 """Which prompts were rendered in bulk, which were left to the harness, and why.
 
-Each call of an inferencer is a `Call`. The log has a line for it as soon as it is known which way its prompts go, with
-the model and the dataset; and a line with all figures when the run ends. A harness runs its tasks in processes of their
-own, whose output goes to files. What they say they also tell the process that started the run (`Channel`), which says
-it on the console.
+Each call of an inferencer has a `CallRecord`. The log has a line for it as soon as it is known which way its prompts
+go, with the model and the dataset; and a line with all figures when the run ends. A harness runs its tasks in processes
+of their own, whose output goes to files. What they log they also tell the process that started the run (`Channel`),
+which logs it on the console.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from promptpress._backend.log import logger
 
 VARIABLE = "PROMPTPRESS_BACKEND_REPORT"
 """Names the file by which the processes of one run tell the first of them what they did."""
-_INTERVAL = 0.5
+_READ_INTERVAL_SECONDS = 0.5
 
 
 @dataclass(eq=False)
-class Call:
-    """One call of an inferencer.
+class CallRecord:
+    """What became of the prompts of one call of an inferencer.
 
     Args:
         model: The model's name, as the harness abbreviates it.
@@ -43,7 +43,7 @@ class Call:
     is_silent: bool = False
     """Whether the log hears nothing of it."""
     _marks: list[bytearray] = field(default_factory=list)
-    _is_said: bool = False
+    _is_logged: bool = False
     _bulk: int = 0
 
     def marks(self, count: int) -> bytearray:
@@ -59,9 +59,9 @@ class Call:
             count: How many, where they have no marks.
         """
         self._bulk += count
-        if not self._is_said and not self.is_silent:
-            self._is_said = True
-            _report.say("info", "promptpress renders prompts in bulk%s", self.names)
+        if not self._is_logged and not self.is_silent:
+            self._is_logged = True
+            _report.log("info", "promptpress renders prompts in bulk%s", self.names)
 
     def left(self, reason: str) -> None:
         """Say, once for each reason, that prompts are left to the harness.
@@ -71,9 +71,9 @@ class Call:
         """
         if reason not in self.reasons:
             self.reasons.append(reason)
-            if (self.names, reason) not in _report.said and not self.is_silent:
-                _report.said.add((self.names, reason))
-                _report.say("warning", "promptpress leaves prompts to the harness: %s%s", reason, self.names)
+            if (self.names, reason) not in _report.logged and not self.is_silent:
+                _report.logged.add((self.names, reason))
+                _report.log("warning", "promptpress leaves prompts to the harness: %s%s", reason, self.names)
 
     @property
     def names(self) -> str:
@@ -93,21 +93,21 @@ class Call:
         return sum(marks.count(2) for marks in self._marks)
 
 
-_current: ContextVar[Call | None] = ContextVar("promptpress_call", default=None)
+_current: ContextVar[CallRecord | None] = ContextVar("promptpress_call", default=None)
 
 
-def current() -> Call:
+def current_record() -> CallRecord:
     """The call that is under way, or one without names."""
-    return _current.get() or Call()
+    return _current.get() or CallRecord()
 
 
 def fall_back(reason: str) -> None:
     """Say that the call that is under way is done by the harness's own code."""
-    current().left(reason)
+    current_record().left(reason)
 
 
 @contextmanager
-def call(model: str, dataset: str, count: int) -> Iterator[Call]:
+def record_call(model: str, dataset: str, count: int) -> Iterator[CallRecord]:
     """What goes on within is one call, unless it is within one already.
 
     Args:
@@ -119,7 +119,7 @@ def call(model: str, dataset: str, count: int) -> Iterator[Call]:
     if outer is not None:
         yield outer
         return
-    made = Call(model, dataset)
+    made = CallRecord(model, dataset)
     token = _current.set(made)
     try:
         yield made
@@ -132,9 +132,9 @@ def call(model: str, dataset: str, count: int) -> Iterator[Call]:
 
 
 @contextmanager
-def probe() -> Iterator[Call]:
+def silent_record() -> Iterator[CallRecord]:
     """A call that nothing is said of; its `reasons` tell which way it goes."""
-    made = Call()
+    made = CallRecord()
     made.is_silent = True
     token = _current.set(made)
     try:
@@ -154,7 +154,7 @@ class Channel:
         self.path = Path(path)
         self._read = 0
 
-    def tell(self, line: dict[str, Any]) -> None:
+    def append(self, line: dict[str, Any]) -> None:
         """Append a line."""
         try:
             # A short line that is appended by one call isn't mixed up with another process's.
@@ -166,7 +166,7 @@ class Channel:
         finally:
             os.close(file)
 
-    def heard(self) -> list[dict[str, Any]]:
+    def new_lines(self) -> list[dict[str, Any]]:
         """The lines that were appended since the last look."""
         try:
             with self.path.open("rb") as file:
@@ -174,32 +174,32 @@ class Channel:
                 text = file.read()
         except OSError:
             return []
-        whole = text[: text.rfind(b"\n") + 1]
-        self._read += len(whole)
-        return [json.loads(line) for line in whole.splitlines()]
+        complete = text[: text.rfind(b"\n") + 1]
+        self._read += len(complete)
+        return [json.loads(line) for line in complete.splitlines()]
 
 
 class Report:
     """What a process knows of a run."""
 
     def __init__(self) -> None:
-        self.said: set[tuple[str, str]] = set()
+        self.logged: set[tuple[str, str]] = set()
         self._bulk = self._left = self._calls = 0
         self._channel: Channel | None = None
         self._listens = False
         self._process = 0
         self._lock = threading.Lock()
 
-    def start(self, *, tells: bool, follows: bool = True) -> None:
+    def start(self, *, has_children: bool, follows: bool = True) -> None:
         """Begin anew.
 
         Args:
-            tells: Whether the processes that this one starts have the backend on as well.
+            has_children: Whether the processes that this one starts have the backend on as well.
             follows: Whether what they say is passed on at once, not when the run ends.
         """
-        self.said.clear()
+        self.logged.clear()
         self._bulk = self._left = self._calls = 0
-        if not tells or self._channel is not None:
+        if not has_children or self._channel is not None:
             return
         if VARIABLE in os.environ:
             self._channel = Channel(os.environ[VARIABLE])
@@ -214,11 +214,11 @@ class Report:
         self._process = os.getpid()
         atexit.register(self.end)
 
-    def say(self, level: str, text: str, *parts: Any) -> None:
+    def log(self, level: str, text: str, *parts: Any) -> None:
         """Log a line, here and where the run was started."""
         getattr(logger, level)(text, *parts)
         if self._channel is not None and not self._listens:
-            self._channel.tell({"level": level, "text": text % parts})
+            self._channel.append({"level": level, "text": text % parts})
 
     def count(self, in_bulk: int, by_harness: int) -> None:
         """Add a call's figures."""
@@ -229,12 +229,12 @@ class Report:
             self._left += by_harness
             self._calls += 1
         if self._channel is not None and not self._listens:
-            self._channel.tell({"bulk": in_bulk, "left": by_harness})
+            self._channel.append({"bulk": in_bulk, "left": by_harness})
 
     def end(self) -> None:
         """Say how many prompts went which way, if any did, and forget it."""
         if self._listens and self._process == os.getpid():
-            self._hear()
+            self._read_lines()
             self._listens = False
             if self._channel is not None:
                 self._channel.path.unlink(missing_ok=True)
@@ -249,12 +249,12 @@ class Report:
 
     def _follow(self) -> None:
         stopped = threading.Event()
-        while self._listens and not stopped.wait(_INTERVAL):
-            self._hear()
+        while self._listens and not stopped.wait(_READ_INTERVAL_SECONDS):
+            self._read_lines()
 
-    def _hear(self) -> None:
+    def _read_lines(self) -> None:
         with self._lock:
-            lines = self._channel.heard() if self._channel is not None else []
+            lines = self._channel.new_lines() if self._channel is not None else []
             for line in lines:
                 if "text" in line:
                     getattr(logger, line["level"])("%s", line["text"])

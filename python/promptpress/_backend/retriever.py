@@ -6,29 +6,30 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from promptpress._backend.bulk_call import BulkCall
 from promptpress._backend.dataset import Rows
+from promptpress._backend.prompt_source import PromptSource
 from promptpress._backend.prompts import Prompt, Shots
-from promptpress._backend.run import Run
-from promptpress._backend.source import Source
 
-_KEPT = 1024
+_MAX_CACHED_TEXTS = 1024
+_BLOCK_ROWS = 1024
 
 
 class Examples:
     """Examples as the harness joins them, each rendered once.
 
     Args:
-        run: The call.
+        bulk_call: The call.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
+    def __init__(self, bulk_call: BulkCall) -> None:
+        self._bulk_call = bulk_call
         self._items: dict[int, Any] = {}
         self._texts: dict[Any, Any] = {}
 
     def build(self, rows: Sequence[int]) -> Any:
         """The harness's own object."""
-        return self._run.ice(rows)
+        return self._bulk_call.ice(rows)
 
     def parsed(self, parser: Any, parse: Callable[[Any, Any, str], Any], shots: Shots, mode: str) -> Any:
         """What a parser makes of examples without a prompt."""
@@ -38,7 +39,7 @@ class Examples:
             found = parse(parser, self._joined(shots.rows), mode)
             # Texts can be shared; messages may be changed by who gets them.
             if isinstance(found, str):
-                if len(self._texts) >= _KEPT:
+                if len(self._texts) >= _MAX_CACHED_TEXTS:
                     self._texts.clear()
                 self._texts[key] = found
         return found
@@ -54,10 +55,10 @@ class Examples:
 
     def _joined(self, rows: Sequence[int]) -> Any:
         """The harness's own joining, over examples that are rendered already."""
-        template = self._run.ice_template
+        template = self._bulk_call.ice_template
         if template is None or not rows:
-            return self._run.ice(rows)
-        retriever = self._run.retriever
+            return self._bulk_call.ice(rows)
+        retriever = self._bulk_call.retriever
         stand_in = SimpleNamespace(
             index_ds=_Same(),
             dataset_reader=SimpleNamespace(output_column=None),
@@ -65,14 +66,14 @@ class Examples:
             ice_eos_token=retriever.ice_eos_token,
         )
         items = SimpleNamespace(prompt_type=template.prompt_type, generate_ice_item=self._item)
-        return self._run.joined(stand_in, rows, items)
+        return self._bulk_call.joined(stand_in, rows, items)
 
     def _item(self, row: int, label: Any) -> Any:
         if row not in self._items:
-            retriever = self._run.retriever
+            retriever = self._bulk_call.retriever
             sample = retriever.index_ds[row]
             label = sample[retriever.dataset_reader.output_column]
-            self._items[row] = self._run.ice_template.generate_ice_item(sample, label)
+            self._items[row] = self._bulk_call.ice_template.generate_ice_item(sample, label)
         return self._items[row]
 
 
@@ -88,7 +89,7 @@ class _Number(int):
         return self
 
 
-class Samples:
+class LazySamples:
     """A dataset whose values are read when they are touched, many samples at a time.
 
     Args:
@@ -115,16 +116,16 @@ class Samples:
         """One value of one sample."""
         if name not in self._rows.schema.names:
             return self._dataset[row][name]
-        start = row - row % _KEPT
+        start = row - row % _BLOCK_ROWS
         if start != self._start:
             self._columns.clear()
             self._start = start
         if name not in self._columns:
-            table = self._rows.slice(start, min(start + _KEPT, self._rows.count))
+            table = self._rows.slice(start, min(start + _BLOCK_ROWS, self._rows.count))
             self._columns[name] = table[name].to_pylist()
         return self._columns[name][row - start]
 
-    def whole(self, row: int) -> Any:
+    def row_of(self, row: int) -> Any:
         """One sample as the dataset gives it."""
         return self._dataset[row]
 
@@ -134,7 +135,7 @@ class _Sample:
 
     __slots__ = ("_row", "_samples")
 
-    def __init__(self, samples: Samples, row: int) -> None:
+    def __init__(self, samples: LazySamples, row: int) -> None:
         self._samples = samples
         self._row = row
 
@@ -142,7 +143,7 @@ class _Sample:
         return self._samples.value(self._row, name)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._samples.whole(self._row), name)
+        return getattr(self._samples.row_of(self._row), name)
 
 
 class BulkRetriever:
@@ -151,25 +152,25 @@ class BulkRetriever:
     Whatever it isn't asked for by the loops of the inferencers is the harness's.
 
     Args:
-        run: The call.
+        bulk_call: The call.
         generation: The prompts of a generation task, if it is one.
     """
 
-    def __init__(self, run: Run, generation: Source | None = None) -> None:
-        self._retriever = run.retriever
-        self._run = run
+    def __init__(self, bulk_call: BulkCall, generation: PromptSource | None = None) -> None:
+        self._retriever = bulk_call.retriever
+        self._bulk_call = bulk_call
         self._generation = generation
-        self._examples = Examples(run)
-        self._labels: dict[int, tuple[Any, Source]] = {}
+        self._examples = Examples(bulk_call)
+        self._labels: dict[int, tuple[Any, PromptSource]] = {}
         self._last: Shots | None = None
-        self.test_ds = Samples(run.course.samples, run.retriever.test_ds)
+        self.test_ds = LazySamples(bulk_call.renderer.samples, bulk_call.retriever.test_ds)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._retriever, name)
 
     def retrieve(self) -> Any:
         """What was chosen already."""
-        return self._run.course.shots
+        return self._bulk_call.renderer.shots
 
     def generate_ice(self, idx_list: Sequence[int], **_: Any) -> Shots:
         """The examples of a sample."""
@@ -183,7 +184,7 @@ class BulkRetriever:
         known = self._labels.get(id(label))
         if known is None:
             # The label is kept, so that no other gets its id.
-            known = self._labels[id(label)] = label, self._run.label(label, idx, ice.rows)
+            known = self._labels[id(label)] = label, self._bulk_call.label(label, idx, ice.rows)
         return Prompt(known[1], idx, ice.rows)
 
     def generate_prompt_for_generate_task(self, idx: int, ice: Shots, **_: Any) -> Prompt:
@@ -192,7 +193,7 @@ class BulkRetriever:
         return Prompt(self._generation, idx, ice.rows)
 
 
-class Chosen:
+class CachedRetriever:
     """A retriever that has chosen already, and does so once.
 
     Args:

@@ -86,7 +86,7 @@ class Switch:
             if was_off:
                 log.listen()
                 # Where the environment has switched it on, so it has for all processes of the run.
-                report.start(tells=bool(os.environ.get("PROMPTPRESS_BACKEND")), follows=self._has_lines)
+                report.start(has_children=bool(os.environ.get("PROMPTPRESS_BACKEND")), follows=self._has_lines)
                 self._patches.apply()
                 self._is_on = True
                 _on.add(self)

@@ -86,9 +86,11 @@ def _explained(error: BaseException, out: str | None) -> tuple[ExitCode, str]:
 def _say(text: str) -> None:
     line = " ".join(text.split("\n"))
     # What a message quotes may be no text of the terminal's encoding, or steer the terminal.
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     encoding = sys.stderr.encoding or "utf-8"
-    print(f"promptpress: {shown}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+    print(
+        f"promptpress: {printable}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True
+    )
 
 
 @contextmanager

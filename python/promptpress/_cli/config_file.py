@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .bounded_file import read_bytes
 from .errors import ConfigError, UsageError, reason
-from .places import missing
 from .python_config import read_python
 from .samples import FORMATS
 
-_MAX_FILE = 1 << 28
+_MAX_FILE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,7 @@ def read_config(path: str) -> Config:
     if suffix not in _READERS:
         hint = "; samples come with --data" if suffix in FORMATS else ""
         raise UsageError(f"{path}: a configuration is a {', '.join(_READERS)} or .py file{hint}")
-    try:
-        with open(path, "rb") as file:
-            source = file.read(_MAX_FILE + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: {missing(path, error)}") from None
-    if len(source) > _MAX_FILE:
-        raise ConfigError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
+    source = read_bytes(path, _MAX_FILE_BYTES)
     try:
         text = source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -127,8 +121,8 @@ def _is_empty(node: Any) -> bool:
 def _quoting(text: str, line: int) -> str:
     """Say that a text has to be quoted, where a line has what YAML takes for something else."""
     lines = text.splitlines()
-    shown = lines[line - 1].strip() if line <= len(lines) else ""
-    value = shown.partition(": ")[2].strip() or shown.removeprefix("- ")
+    excerpt = lines[line - 1].strip() if line <= len(lines) else ""
+    value = excerpt.partition(": ")[2].strip() or excerpt.removeprefix("- ")
     if "\t" in (lines[line - 1] if line <= len(lines) else ""):
         return "; YAML indents by spaces, not by tabs"
     if value[:1] in {"{", "[", "<", "%", "@", "`", "*", "&", "!"} or ": " in value:

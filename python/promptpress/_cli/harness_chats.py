@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from promptpress._from_config import CHATS
+from promptpress._from_config import CHAT_INFERENCERS
 from promptpress._model_classes import last_part
 
 from .outcome import plain
 
-TURNS = "MultiTurnGenInferencer"
-_FIRST_MODES = {**dict.fromkeys(CHATS, "last"), TURNS: "every"}
+MULTI_TURN_INFERENCER = "MultiTurnGenInferencer"
+_FIRST_MODES = {**dict.fromkeys(CHAT_INFERENCERS, "last"), MULTI_TURN_INFERENCER: "every"}
 """The inferencers whose conversations can be compared, and how each asks when it isn't told."""
 
 
-def asks(inferencer: Any) -> str | None:
+def infer_mode_of(inferencer: Any) -> str | None:
     """Say how a configuration's inferencer goes through a conversation.
 
     Args:
@@ -28,7 +28,7 @@ def asks(inferencer: Any) -> str | None:
         Its `infer_mode`; None if it makes single requests.
 
     Example:
-        >>> asks({"type": "ChatInferencer"})
+        >>> infer_mode_of({"type": "ChatInferencer"})
         'last'
 
     """
@@ -73,7 +73,7 @@ def by_turn(requests: list[Any], mode: str) -> dict[str | int | None, Any]:
     return {None: requests[0]} if mode == "last" and len(requests) == 1 else dict(enumerate(requests))
 
 
-class _Model:
+class _RecordingModel:
     """What an inferencer takes for a model."""
 
     is_api = True
@@ -86,17 +86,17 @@ class _Model:
         return self.template_parser.parse_template(prompt, mode=mode)
 
     def generate_from_template(self, chats: list[Any], **_: Any) -> list[str]:
-        return [self._asked(chat) for chat in self.parse_template(chats, "gen")]
+        return [self._record(chat) for chat in self.parse_template(chats, "gen")]
 
     async def generate(self, request: Any, _: Any, output: Any, **__: Any) -> None:
-        output.success, output.content = True, self._asked(request)
+        output.success, output.content = True, self._record(request)
 
-    def _asked(self, request: Any) -> str:
+    def _record(self, request: Any) -> str:
         self.requests.append(plain(request))
         return reply(len(self.requests) - 1)
 
 
-class _Unheard:
+class _Ignored:
     """Counters and files that nobody looks at."""
 
     def __getattr__(self, _: str) -> Callable[..., Any]:
@@ -126,17 +126,17 @@ def chats_of(
         What makes a row's requests of its number and its examples.
 
     """
-    model = _Model(parser)
+    model = _RecordingModel(parser)
     inferencer = build({**inferencer_cfg, "model": model, "output_json_filepath": tempfile.gettempdir()})
     mode = inferencer.infer_mode
-    ask = getattr(inferencer, f"infer_{mode}")
+    infer = getattr(inferencer, f"infer_{mode}")
 
     def requests_of(row: int, indices: list[int]) -> dict[str | int | None, Any]:
         model.requests = []
-        alone = SimpleNamespace(dataset_reader=retriever.dataset_reader, test_ds=[retriever.test_ds[row]])
-        (chat,) = inferencer.get_chat_list([indices], alone, prompt_template=prompt_template)
+        one_row = SimpleNamespace(dataset_reader=retriever.dataset_reader, test_ds=[retriever.test_ds[row]])
+        (chat,) = inferencer.get_chat_list([indices], one_row, prompt_template=prompt_template)
         inferencer.dialogue_mode = False  # how replies are saved
-        ask(chat, 0, inferencer.HandlerType())
+        infer(chat, 0, inferencer.HandlerType())
         return by_turn(model.requests, mode)
 
     return requests_of
@@ -157,20 +157,20 @@ def dialogues_of(
         What makes a row's requests of its number and its examples.
 
     """
-    model = _Model(parser)
+    model = _RecordingModel(parser)
     inferencer = object.__new__(kind)
     inferencer.model = model
     inferencer.perf_mode = False
-    inferencer.status_counter = inferencer.output_handler = _Unheard()
-    mode = str(asks(inferencer_cfg))
-    ask = getattr(inferencer, f"infer_{mode}")
+    inferencer.status_counter = inferencer.output_handler = _Ignored()
+    mode = str(infer_mode_of(inferencer_cfg))
+    infer = getattr(inferencer, f"infer_{mode}")
     token = inferencer_cfg.get("gen_field_replace_token") or ""
 
     def requests_of(row: int, indices: list[int]) -> dict[str | int | None, Any]:
         model.requests = []
         ice = retriever.generate_ice(indices)
         prompt = retriever.generate_prompt_for_generate_task(row, ice, gen_field_replace_token=token)
-        asyncio.run(ask({"index": row, "prompt": prompt, "data_abbr": "", "max_out_len": 1}, None))
+        asyncio.run(infer({"index": row, "prompt": prompt, "data_abbr": "", "max_out_len": 1}, None))
         return by_turn(model.requests, mode)
 
     return requests_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .config_file import Config, read_config
-from .render import configuration
-from .selection import Chosen, all_datasets, all_models
+from .configured_renderer import configuration
+from .selection import Selection, all_datasets, all_models
 
 ALL = "all"
 """What --dataset and --model-abbr call every one of a file, where none has that name."""
@@ -20,13 +20,13 @@ class Job:
     """One dataset, one model, and what both are called.
 
     Example:
-        >>> Job("gsm8k", Chosen(arguments={}), None).label
+        >>> Job("gsm8k", Selection(arguments={}), None).label
         'gsm8k'
 
     """
 
     label: str
-    dataset: Chosen
+    dataset: Selection
     model: Mapping[str, Any] | None
 
 
@@ -59,9 +59,9 @@ def jobs(arguments: Namespace, read: Callable[[str], Config] = read_config) -> l
     for dataset in datasets if datasets is not None else (None,):
         for model in models if models is not None else (None,):
             one = Namespace(**vars(arguments))
-            chosen: Chosen | None = None
+            chosen: Selection | None = None
             if dataset is not None:
-                one.dataset, chosen = None, Chosen(dataset=dataset[1])
+                one.dataset, chosen = None, Selection(dataset=dataset[1])
             if model is not None or (arguments.backend and models is None and arguments.model_abbr == ALL):
                 one.model_abbr = None
             both = configuration(one, once, dataset=chosen, model=None if model is None else model[1])

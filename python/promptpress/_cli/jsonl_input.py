@@ -13,9 +13,9 @@ import pyarrow.json as pj
 from .. import _compute as pc
 from .errors import DataError, reason
 
-_CHUNK = 1 << 24
-_BLOCK = 1 << 21
-_EXACT = 2**53
+_CHUNK_BYTES = 1 << 24
+_BLOCK_BYTES = 1 << 21
+_MAX_EXACT_FLOAT = 2**53
 
 
 class JsonLines:
@@ -121,12 +121,12 @@ class JsonLines:
         options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error" if schema else "infer")
         try:
             try:
-                table = pj.read_json(pa.BufferReader(chunk), pj.ReadOptions(block_size=_BLOCK), options)
+                table = pj.read_json(pa.BufferReader(chunk), pj.ReadOptions(block_size=_BLOCK_BYTES), options)
             except pa.ArrowInvalid as error:
                 if "straddling" not in str(error):
                     raise
-                whole = pj.ReadOptions(block_size=len(chunk))  # a row is longer than a block
-                table = pj.read_json(pa.BufferReader(chunk), whole, options)
+                one_block = pj.ReadOptions(block_size=len(chunk))  # a row is longer than a block
+                table = pj.read_json(pa.BufferReader(chunk), one_block, options)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
             self._locate(line, chunk, schema)
             raise DataError(f"{self.path}: from line {line} on: {reason(error)}") from None
@@ -208,7 +208,7 @@ def _chunks(path: str) -> Iterator[tuple[int, bytes]]:
     """Give pieces of the file that end with a line, with the number of each one's first line."""
     line = 1
     with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(_CHUNK_BYTES):
             chunk += file.readline()
             # An empty piece has nothing to infer a type from.
             if chunk.strip():
@@ -254,7 +254,7 @@ def _first_rounded(value: object) -> int | None:
         return next((n for _, v in value if (n := _first_rounded(v)) is not None), None)
     if isinstance(value, list):
         return next((n for v in value if (n := _first_rounded(v)) is not None), None)
-    return value if isinstance(value, int) and abs(value) >= _EXACT and int(float(value)) != value else None
+    return value if isinstance(value, int) and abs(value) >= _MAX_EXACT_FLOAT and int(float(value)) != value else None
 
 
 def _may_be_rounded(column: pa.ChunkedArray | pa.Array) -> bool:
@@ -262,7 +262,7 @@ def _may_be_rounded(column: pa.ChunkedArray | pa.Array) -> bool:
     kind = column.type
     if pa.types.is_floating(kind):
         largest = pc.max(pc.abs(column)).as_py()
-        return largest is not None and largest >= _EXACT
+        return largest is not None and largest >= _MAX_EXACT_FLOAT
     if pa.types.is_list(kind):
         return _may_be_rounded(pc.list_flatten(column))
     if pa.types.is_struct(kind):

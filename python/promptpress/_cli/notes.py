@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 import promptpress
-from promptpress._notes import found, silent
+from promptpress._notes import find_notes, silent
 
 from .errors import ConfigError
 
@@ -68,13 +68,13 @@ def tell_notes(
         ConfigError: when there is a warning, and `--strict`.
 
     Example:
-        >>> asked = Namespace(strict=True, data=["test.jsonl"], examples=None)
-        >>> tell_notes(promptpress.Renderer("{q}"), pa.schema([("q", pa.string())]), asked)
+        >>> arguments = Namespace(strict=True, data=["test.jsonl"], examples=None)
+        >>> tell_notes(promptpress.Renderer("{q}"), pa.schema([("q", pa.string())]), arguments)
 
     """
     silent(renderer)
     files = [{os.path.realpath(path) for path in paths or ()} for paths in (arguments.examples, arguments.data)]
-    notes = found(renderer, schema, None, same=files[0] == files[1])
+    notes = find_notes(renderer, schema, None, same=files[0] == files[1])
     told = [(note.severity, f"{note.place}: {note.message}; {note.remedy}") for note in notes]
     if not arguments.strict:
         for _, text in told:

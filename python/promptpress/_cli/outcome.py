@@ -10,9 +10,9 @@ from typing import Any
 
 from .refusals import same_fault, words
 
-_AROUND = 40  # characters of a text shown on either side of a difference
-_SHOWN = 160  # characters of anything else
-_NOTHING = object()
+_CONTEXT_CHARS = 40  # characters of a text shown on either side of a difference
+_MAX_CHARS = 160  # characters of anything else
+_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _at(outcome: Outcome, row: int) -> str:
 
 def _differing(one: Any, other: Any) -> tuple[list[str], str, str] | None:
     """Give the path to the first difference within two requests, and both sides' contents there."""
-    if one is _NOTHING or other is _NOTHING or type(one) is not type(other):
+    if one is _ABSENT or other is _ABSENT or type(one) is not type(other):
         return [], _brief(one), _brief(other)
     if one == other:
         return None
@@ -160,17 +160,17 @@ def _item(value: Any, key: Any) -> Any:
     try:
         return value[key]
     except LookupError:
-        return _NOTHING
+        return _ABSENT
 
 
 def _around(text: str, at: int) -> str:
-    start, end = max(0, at - _AROUND), at + _AROUND
+    start, end = max(0, at - _CONTEXT_CHARS), at + _CONTEXT_CHARS
     before, after = "…" if start else "", "…" if end < len(text) else ""
     return f"{before}{text[start:end]!r}{after}"
 
 
 def _brief(value: Any) -> str:
-    if value is _NOTHING:
+    if value is _ABSENT:
         return "nothing"
     text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"

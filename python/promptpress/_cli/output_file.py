@@ -118,7 +118,7 @@ def standard_output() -> Iterator[TextIO]:
     """
     try:
         with _told("standard output"):
-            yield _whole(sys.stdout)
+            yield _unbuffered(sys.stdout)
             sys.stdout.flush()
     except OutputError:
         with contextlib.suppress(OSError, ValueError):
@@ -128,13 +128,13 @@ def standard_output() -> Iterator[TextIO]:
         raise
 
 
-def _whole(stream: TextIO) -> TextIO:
+def _unbuffered(stream: TextIO) -> TextIO:
     """Write text whole where no buffer does it."""
     raw = getattr(stream, "buffer", None)
     if not isinstance(raw, io.RawIOBase):
         return stream
-    whole = cast("IO[bytes]", WholeWrites(cast("BinaryIO", raw)))
-    return io.TextIOWrapper(whole, stream.encoding, stream.errors, write_through=True)
+    raw_writes = cast("IO[bytes]", WholeWrites(cast("BinaryIO", raw)))
+    return io.TextIOWrapper(raw_writes, stream.encoding, stream.errors, write_through=True)
 
 
 @contextlib.contextmanager
@@ -234,16 +234,16 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
     compression = compression and compression.lower()
     try:
         if kind == "jsonl":
-            return _JsonLines(file)
+            return _JsonLinesWriter(file)
         if kind == "arrow":
             options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
-            return _Arrow(file, schema, options)
-        return _Parquet(file, schema, compression or "zstd")
+            return _ArrowWriter(file, schema, options)
+        return _ParquetWriter(file, schema, compression or "zstd")
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise OutputError(f"the {kind} output: {reason(error)}") from error
 
 
-class _Parquet:
+class _ParquetWriter:
     def __init__(self, file: IO[bytes], schema: pa.Schema, compression: str) -> None:
         self._writer = pq.ParquetWriter(file, schema, compression=compression)
 
@@ -257,7 +257,7 @@ class _Parquet:
         self._writer.is_open = False  # else it closes itself when it is collected
 
 
-class _Arrow:
+class _ArrowWriter:
     def __init__(self, file: IO[bytes], schema: pa.Schema, options: pa.ipc.IpcWriteOptions) -> None:
         self._sink = pa.PythonFile(file, mode="w")
         self._writer = pa.ipc.new_file(self._sink, schema, options=options)
@@ -272,7 +272,7 @@ class _Arrow:
         pass
 
 
-class _JsonLines:
+class _JsonLinesWriter:
     """One object a line; text as it is, not escaped to ASCII."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -9,7 +9,7 @@ import re
 from .errors import reason
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-_LOOKED_AT = 10_000
+_MAX_ENTRIES = 10_000
 # How files of other kinds become ones that can be read.
 _CONVERSIONS = {
     ".csv": "pyarrow.csv.read_csv and pyarrow.parquet.write_table make a Parquet file of it",
@@ -48,7 +48,7 @@ def missing(path: str, error: OSError) -> str:
         return f"{why} (there is no folder {_first_missing(folder)!r})"
     try:
         with os.scandir(folder or ".") as entries:
-            names = [entry.name for entry, _ in zip(entries, range(_LOOKED_AT), strict=False)]
+            names = [entry.name for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False)]
     except OSError:
         return why
     close = difflib.get_close_matches(name, names, 1, 0.75)

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any, TextIO
 
-_SECONDS = 0.5  # between two looks of the plain line
+_UPDATE_SECONDS = 0.5  # between two looks of the plain line
 
 
 class Progress:
@@ -19,20 +19,20 @@ class Progress:
         stream: where; standard error by default.
 
     Example:
-        >>> with Progress(10, shown=False) as progress:
+        >>> with Progress(10, is_shown=False) as progress:
         ...     progress.advance(10)
 
     """
 
-    def __init__(self, total: int | None, *, shown: bool, stream: TextIO | None = None) -> None:
+    def __init__(self, total: int | None, *, is_shown: bool, stream: TextIO | None = None) -> None:
         self._bar: Any = None
-        if not shown:
+        if not is_shown:
             return
         stream = stream or sys.stderr
         try:
             from tqdm import tqdm  # noqa: PLC0415 - an extra
         except ImportError:
-            self._bar = _Plain(total, stream)
+            self._bar = _PlainLine(total, stream)
         else:
             self._bar = tqdm(total=total, unit=" rows", unit_scale=True, file=stream, desc="promptpress", leave=False)
 
@@ -56,7 +56,7 @@ class Progress:
             self._bar.close()
 
 
-class _Plain:
+class _PlainLine:
     """One line that is written over, at most twice a second."""
 
     def __init__(self, total: int | None, stream: TextIO) -> None:
@@ -67,7 +67,7 @@ class _Plain:
     def update(self, rows: int) -> None:
         self._rows += rows
         now = time.monotonic()
-        if now - self._last >= _SECONDS:
+        if now - self._last >= _UPDATE_SECONDS:
             self._last = now
             rate = self._rows / (now - self._start)
             of = f" of {self._total:,} ({self._rows / self._total:.0%})" if self._total else ""

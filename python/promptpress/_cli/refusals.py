@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\b\d+\b")
 _RANGE = re.compile(r"out of (?:range|bounds)")
 _ASIDE = re.compile(r"\([^()]*\)")
 # They stand in messages about anything.
-_COMMON = frozenset(
+_COMMON_WORDS = frozenset(
     {
         *("prompt_template", "ice_template", "meta_template", "template", "templates", "type", "cfg", "default_args"),
         *("round", "begin", "end", "role", "fallback_role", "prompt", "messages", "content", "self"),
@@ -70,11 +70,11 @@ def same_fault(theirs: BaseException, ours: BaseException) -> bool:
     """
     if type(theirs) is type(ours) and words(theirs) == words(ours):
         return True
-    their_words, our_words = _LINK.sub("", _said(theirs)), _fault(ours)
+    their_words, our_words = _LINK.sub("", _error_words(theirs)), _fault_words(ours)
     code = getattr(ours, "code", "")
-    if isinstance(theirs, KeyError) and len(theirs.args) == 1 and _has(our_words, theirs.args[0]):
+    if isinstance(theirs, KeyError) and len(theirs.args) == 1 and _quotes(our_words, theirs.args[0]):
         # The key is all that is said, so it may be any, be it empty; a common word is the fault only if it is missing.
-        return str(theirs.args[0]) not in _COMMON or code in _MISSING_CODES
+        return str(theirs.args[0]) not in _COMMON_WORDS or code in _MISSING_CODES
     if _names(their_words, theirs) & _names(our_words, ours):
         return True
     if _MISSING.search(their_words) and code in _MISSING_CODES:
@@ -85,20 +85,20 @@ def same_fault(theirs: BaseException, ours: BaseException) -> bool:
     return False
 
 
-def _said(error: BaseException) -> str:
+def _error_words(error: BaseException) -> str:
     """Give the words; those of a KeyError are the `repr` of what it was raised with."""
     if isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str):
         return words(ValueError(error.args[0]))
     return words(error)
 
 
-def _fault(error: BaseException) -> str:
+def _fault_words(error: BaseException) -> str:
     """Leave out the place, and what would be right: it names what isn't wrong."""
     text = words(getattr(error, "message", "") or error)
     return _ASIDE.sub("", text).partition("; ")[0].partition(" is not one of ")[0]
 
 
-def _has(text: str, key: object) -> bool:
+def _quotes(text: str, key: object) -> bool:
     if isinstance(key, str):
         return f"'{key}'" in text or f'"{key}"' in text
     return re.search(rf"(?<!\w){re.escape(repr(key))}(?!\w)", text) is not None
@@ -116,4 +116,4 @@ def _names(text: str, error: BaseException) -> set[str]:
     column = getattr(error, "column", None)
     if isinstance(column, str):
         found.update(_SNAKE.findall(column))
-    return found - _COMMON
+    return found - _COMMON_WORDS

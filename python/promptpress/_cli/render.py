@@ -10,9 +10,8 @@ import sys
 import time
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,18 +21,16 @@ import promptpress
 from promptpress import _core
 
 from .. import _compute as pc
-from .config_file import Config, read_config
-from .errors import ConfigError, DataError, OutputError, UsageError, reason
+from .background_writer import background_writer, write_or_raise
+from .configured_renderer import make_renderer
+from .errors import ConfigError, DataError, UsageError, reason
 from .notes import held_back, tell_notes
-from .output_file import STDOUT, STDOUT_DEVICES, Writer, check_compression, open_writer, output_file, standard_output
+from .output_file import STDOUT, STDOUT_DEVICES, check_compression, open_writer, output_file, standard_output
 from .progress import Progress
 from .samples import Samples, format_of
-from .selection import Chosen, choose_dataset, choose_model
 
-_OVERRIDES = ("output", "mode", "labels", "substitution", "dialect", "strings")
 _NUMBER = re.compile(r"\+?[0-9]{1,9}")
-_MOST_THREADS = 1024
-_INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
+_MAX_THREADS = 1024
 
 
 @dataclass
@@ -64,10 +61,10 @@ class Done:
             if size < 1000 or unit == "GB":
                 break
             size /= 1000
-        shown = f"{size:.1f} {unit}" if unit != "B" else f"{self.prompt_bytes} B"
+        length = f"{size:.1f} {unit}" if unit != "B" else f"{self.prompt_bytes} B"
         per_second = self.rows / seconds if seconds else 0.0
         rate = self.prompt_bytes / seconds / 1e9 if seconds else 0.0
-        return f"{self.rows:,} rows, {shown} of prompts in {seconds:.3f} s: {per_second:,.0f} rows/s, {rate:.3f} GB/s"
+        return f"{self.rows:,} rows, {length} of prompts in {seconds:.3f} s: {per_second:,.0f} rows/s, {rate:.3f} GB/s"
 
 
 def render(arguments: Namespace) -> None:
@@ -90,24 +87,24 @@ def render(arguments: Namespace) -> None:
         renderer = make_renderer(arguments)
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
-    keep = _kept(arguments.keep, samples.schema)
+    keep = _keep_columns(arguments.keep, samples.schema)
     _refuse_clash(renderer, samples.schema, keep, arguments.config)
     schema = renderer.output_schema(samples.schema, keep=keep)
     tell_notes(renderer, samples.schema, arguments, held)
     done = Done()
-    shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
-    with output_file(arguments.out) as file, Progress(samples.num_rows, shown=shown) as progress:
+    is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
+    with output_file(arguments.out) as file, Progress(samples.num_rows, is_shown=is_shown) as progress:
         stream = _rendered(renderer, samples, progress, keep)
         writer = open_writer(file, out_kind, schema, arguments.compression)
         try:
-            with written_meanwhile(writer) as write:
+            with background_writer(writer) as write:
                 for batch in _pulled(stream, samples):
                     if arguments.print_first and not done.rows and batch.num_rows:
                         print_first(batch, to_stderr=arguments.out == STDOUT)
                     done.rows += batch.num_rows
                     done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
                     write(batch)
-            _written(writer.close)
+            write_or_raise(writer.close)
         except BaseException:
             writer.abandon()
             raise
@@ -128,105 +125,20 @@ def _out_kind(arguments: Namespace) -> str:
     return "jsonl"
 
 
-def _set_threads(asked: int | None) -> None:
-    if asked is not None:
+def _set_threads(threads: int | None) -> None:
+    if threads is not None:
         try:
-            promptpress.set_threads(asked)
+            promptpress.set_threads(threads)
         except ValueError as error:
             raise UsageError(f"--threads: {reason(error)}") from error
-        pa.set_cpu_count(asked)
+        pa.set_cpu_count(threads)
         return
     given = os.environ.get("PROMPTPRESS_THREADS", "").strip()
     number = int(given) if _NUMBER.fullmatch(given) else 0
-    if given and not 1 <= number <= _MOST_THREADS:
+    if given and not 1 <= number <= _MAX_THREADS:
         used = f"{_core.threads()} may be used"
-        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MOST_THREADS}; {used}"
+        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MAX_THREADS}; {used}"
         warnings.warn(text, UserWarning, stacklevel=2)
-
-
-def make_renderer(arguments: Namespace) -> promptpress.Renderer:
-    """Make the renderer that the configuration files and options describe.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Returns:
-        The renderer.
-
-    Raises:
-        ConfigError: when a file can't be read, or holds nothing of the kind.
-        promptpress.TemplateError: when the configuration is wrong.
-
-    """
-    chosen, model = configuration(arguments)
-    options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
-    if arguments.examples:
-        options["examples"] = Samples(arguments.examples, None).table()
-    try:
-        return _made(chosen, model, options)
-    except promptpress.TemplateError as error:
-        found = f"{error.path}: {error.message.partition('; ')[0]}"  # without what to do in Python
-        if error.code == "missing_examples" and not arguments.examples:
-            raise ConfigError(f"{found}; --examples FILE gives the rows, usually the train split") from error
-        if error.code == "missing_output_column":
-            raise ConfigError(
-                f"{arguments.config}: {found}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"
-            ) from error
-        raise
-
-
-def _made(chosen: Chosen, model: Mapping[str, Any] | None, options: Mapping[str, Any]) -> promptpress.Renderer:
-    if chosen.dataset is not None:
-        return promptpress.Renderer.from_config(chosen.dataset, model, **options)
-    given = dict(chosen.arguments or {})
-    if model is None:
-        return promptpress.Renderer(**{**given, **options})
-    infer = {name: given.pop(name) for name in _INFER_PARTS if name in given}
-    dataset = {"reader_cfg": given.pop("reader", None), "infer_cfg": infer}
-    return promptpress.Renderer.from_config(dataset, model, **{**given, **options})
-
-
-def configuration(
-    arguments: Namespace,
-    read: Callable[[str], Config] = read_config,
-    *,
-    dataset: Chosen | None = None,
-    model: Mapping[str, Any] | None = None,
-) -> tuple[Chosen, Mapping[str, Any] | None]:
-    """Read the dataset and the model that the command line means.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-        read: what reads a configuration file.
-        dataset: the dataset, where it is chosen already.
-        model: the model, likewise.
-
-    Returns:
-        What the renderer is made of, and the model's dict.
-
-    Raises:
-        CommandError: when a file can't be read, holds nothing of the kind, or holds several.
-
-    """
-    config = read(arguments.config)
-    chosen = choose_dataset(config, arguments.dataset) if dataset is None else dataset
-    return chosen, _model(arguments, config, chosen, read) if model is None else model
-
-
-def _model(
-    arguments: Namespace, config: Config, chosen: Chosen, read: Callable[[str], Config]
-) -> Mapping[str, Any] | None:
-    own = chosen.arguments is not None and chosen.arguments.get("meta_template") is not None
-    if arguments.model is None:
-        # A harness's job file names its models beside its datasets.
-        has_models = isinstance(config.value, Mapping) and "models" in config.value
-        return choose_model(config, arguments.model_abbr) if has_models or arguments.model_abbr else None
-    if own:
-        raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
-    model = choose_model(read(arguments.model), arguments.model_abbr)
-    if model is None:
-        raise ConfigError(f"{arguments.model}: holds no model (a list 'models', a model dict or a meta_template)")
-    return model
 
 
 def _refuse_overwriting(arguments: Namespace) -> None:
@@ -241,7 +153,7 @@ def _refuse_overwriting(arguments: Namespace) -> None:
             raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
 
 
-def _kept(names: list[str] | None, schema: pa.Schema) -> list[str]:
+def _keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     if names == ["all"] and "all" not in schema.names:
         return list(schema.names)
     for name in names or ():
@@ -254,13 +166,13 @@ def _kept(names: list[str] | None, schema: pa.Schema) -> list[str]:
 
 def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
     """Refuse two columns of one name; what the renderer says of it is an argument's name in Python."""
-    own = renderer.output_schema(schema).names
-    asked = {name: usual for usual, name in (renderer._settings["names"] or {}).items()}
+    output_names = renderer.output_schema(schema).names
+    usual_names = {name: usual for usual, name in (renderer._configuration.settings["names"] or {}).items()}
     for name in keep:
-        if name in own:
+        if name in output_names:
             raise ConfigError(
                 f"--keep: the column {name!r} has the name of an output column; {config} can give that another, by"
-                f" names: {{{asked.get(name, name)}: ...}} beside its prompt_template"
+                f" names: {{{usual_names.get(name, name)}: ...}} beside its prompt_template"
                 " (for a harness's dataset: rename the column)"
             )
 
@@ -291,54 +203,6 @@ def _pulled(stream: pa.RecordBatchReader, samples: Samples) -> Iterator[pa.Recor
                 raise DataError(reason(error)) from error  # Arrow's C stream hands errors on as text
             raise
         yield batch
-
-
-@contextmanager
-def written_meanwhile(writer: Writer) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Write each batch in a thread of its own while the next one is read and rendered.
-
-    At most one batch is being written, and one waits to be. Rendering stays with the thread that asks, since signals
-    reach the main one alone.
-
-    Args:
-        writer: what writes.
-
-    Yields:
-        What takes a batch; it raises what went wrong with an earlier one. When the block ends, all are written.
-
-    Raises:
-        OutputError: when Arrow can't write a batch.
-
-    Example:
-        >>> class Print:
-        ...     def write_batch(self, batch):
-        ...         print(batch)
-        >>> with written_meanwhile(Print()) as write:
-        ...     write("a batch")
-        a batch
-
-    """
-    coming: Future[None] | None = None
-
-    def write(batch: pa.RecordBatch) -> None:
-        nonlocal coming
-        if coming is not None:
-            coming.result()
-        coming = thread.submit(_written, writer.write_batch, batch)
-
-    with ThreadPoolExecutor(1, "promptpress-writer") as thread:
-        yield write
-        if coming is not None:
-            coming.result()
-
-
-def _written(write: Any, *arguments: Any) -> None:
-    try:
-        write(*arguments)
-    except OSError:
-        raise  # told by output_file
-    except pa.ArrowException as error:
-        raise OutputError(reason(error)) from error
 
 
 def print_first(batch: pa.RecordBatch, *, to_stderr: bool = False) -> None:

@@ -84,7 +84,7 @@ class Samples:
         self.error: BaseException | None = None
         self._limit = limit
         self._stack = ExitStack()
-        self._files: list[tuple[str, _File]] = []
+        self._files: list[tuple[str, _Input]] = []
         lines: list[JsonLines] = []
         for path in paths:
             kind = format_of(path, data_format, "--data-format")
@@ -101,14 +101,14 @@ class Samples:
         if limit is not None:
             self.num_rows = limit if self.num_rows is None else min(self.num_rows, limit)
 
-    def _open(self, path: str, kind: str, batch_size: int) -> _File:
+    def _open(self, path: str, kind: str, batch_size: int) -> _Input:
         if os.path.isdir(path):
             raise DataError(f"{path}: a folder, not a file; name its files")
         if kind == "jsonl":
             return JsonLines(path, batch_size)
         if kind == "parquet":
-            return _Parquet(path, batch_size, self._stack)
-        return _Arrow(path, batch_size, self._stack)
+            return _ParquetInput(path, batch_size, self._stack)
+        return _ArrowInput(path, batch_size, self._stack)
 
     def _common_schema(self) -> pa.Schema:
         first_path, first = self._files[0]
@@ -223,7 +223,7 @@ def _difference(wanted: pa.Schema, found: pa.Schema) -> str:
     return "the fields' nullability isn't"
 
 
-class _Parquet:
+class _ParquetInput:
     def __init__(self, path: str, batch_size: int, stack: ExitStack) -> None:
         self._file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
         self._batch_size = batch_size
@@ -234,7 +234,7 @@ class _Parquet:
         yield from self._file.iter_batches(self._batch_size)
 
 
-class _Arrow:
+class _ArrowInput:
     """Both forms of Arrow IPC: a file ends with an index, a stream doesn't; the first bytes tell."""
 
     def __init__(self, path: str, batch_size: int, stack: ExitStack) -> None:
@@ -269,4 +269,4 @@ class _Arrow:
             yield from self._reader
 
 
-_File = _Parquet | _Arrow | JsonLines
+_Input = _ParquetInput | _ArrowInput | JsonLines

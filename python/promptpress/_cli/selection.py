@@ -18,7 +18,7 @@ RENDERER_ARGUMENTS = (
 
 _TEMPLATES = ("prompt_template", "ice_template")
 # The parts of a dataset dict that decide what a prompt is. The rest may be anything, and is left out where it is code.
-_NEEDED: dict[tuple[str, ...], bool] = {
+_PROMPT_PARTS: dict[tuple[str, ...], bool] = {
     ("infer_cfg", "prompt_template"): True,
     ("infer_cfg", "ice_template"): True,
     ("infer_cfg", "retriever"): True,
@@ -34,11 +34,11 @@ _NEEDED: dict[tuple[str, ...], bool] = {
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """What the renderer is made of: arguments of `Renderer`, or a harness's dataset dict.
 
     Example:
-        >>> Chosen(arguments={"prompt_template": "{q}"}).dataset is None
+        >>> Selection(arguments={"prompt_template": "{q}"}).dataset is None
         True
 
     """
@@ -47,7 +47,7 @@ class Chosen:
     dataset: Mapping[str, Any] | None = None
 
 
-def choose_dataset(config: Config, name: str | None) -> Chosen:
+def choose_dataset(config: Config, name: str | None) -> Selection:
     """Pick the prompt configuration of a file.
 
     Args:
@@ -77,13 +77,13 @@ def choose_dataset(config: Config, name: str | None) -> Chosen:
             raise UsageError(
                 f"--dataset {name}: {config.path} holds one dataset, {only.get('abbr', 'without a name')!r}"
             )
-        return Chosen(dataset=only)
+        return Selection(dataset=only)
     entries = list(_entries(value, "datasets"))
     if entries:
-        return Chosen(dataset=_pick(config, entries, name, "dataset", "--dataset"))
+        return Selection(dataset=_pick(config, entries, name, "dataset", "--dataset"))
     if name is not None:
         raise UsageError(f"--dataset {name}: {config.path} holds no datasets")
-    return Chosen(arguments=_arguments(config, value))
+    return Selection(arguments=_arguments(config, value))
 
 
 def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
@@ -231,8 +231,8 @@ def _label(entry: Mapping[str, Any], variable: str, position: int) -> str:
 
 
 def _listed(names: Sequence[str], limit: int = 12) -> str:
-    shown = ", ".join(map(repr, names[:limit]))
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    text = ", ".join(map(repr, names[:limit]))
+    return text if len(names) <= limit else f"{text} and {len(names) - limit} more"
 
 
 def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -286,7 +286,7 @@ def _plain(value: Any, place: tuple[str, ...]) -> Any:
 def _plain_or_absent(value: Any, place: tuple[str, ...], depth: int = 0) -> Any:
     if depth > 100:
         raise ConfigError(f"{'.'.join(place[:3])}: nested too deeply")
-    needed = any(place[: len(p)] == p for p in _NEEDED)
+    needed = any(place[: len(p)] == p for p in _PROMPT_PARTS)
     if isinstance(value, Opaque):
         if isinstance(value, Symbol) and place and place[-1] == "type":
             return value.dotted

@@ -11,7 +11,7 @@ from .outcome import Outcome, Refusal, first_difference
 from .refusals import same_fault
 
 # From what is hoped for to what is looked for: a difference isn't hidden by a dataset that can't be loaded.
-_WORSE = (
+_SEVERITY_ORDER = (
     ExitCode.OK,
     ExitCode.UNSUPPORTED,
     ExitCode.USAGE,
@@ -58,7 +58,7 @@ def worst(verdicts: list[Verdict]) -> ExitCode:
         'UNSUPPORTED'
 
     """
-    return max((one.code for one in verdicts), key=_WORSE.index, default=ExitCode.OK)
+    return max((one.code for one in verdicts), key=_SEVERITY_ORDER.index, default=ExitCode.OK)
 
 
 def judged(theirs: Outcome, ours: Outcome, name: str, rows: int) -> Verdict:

@@ -16,8 +16,8 @@ from promptpress._from_config import dialect_of, renderer_arguments
 from promptpress._model_classes import last_part
 
 from .errors import CommandError, ConfigError, ExitCode, UsageError
-from .harness_chats import asks, by_turn, reply
-from .harness_course import HARNESSES, Harness
+from .harness_chats import by_turn, infer_mode_of, reply
+from .harness_pipeline import HARNESSES, Harness
 from .jobs import ALL, Job, jobs, takes_all
 from .outcome import Outcome, Refusal, plain
 from .output_file import standard_output
@@ -25,7 +25,7 @@ from .samples import Samples
 from .verdict import Verdict, counted, judged, worst
 
 # Their requests depend on the model's replies, or are many for one prompt, and nothing here goes their way.
-_CONVERSATIONS = frozenset(
+_UNCOVERED_INFERENCERS = frozenset(
     {
         "AgentInferencer",
         "AttackInferencer",
@@ -37,13 +37,13 @@ _CONVERSATIONS = frozenset(
 )
 
 # The harnesses' retrievers that always choose examples. What others do isn't known.
-_CHOOSING = frozenset(
+_EXAMPLE_RETRIEVERS = frozenset(
     {
         *("BM25Retriever", "DPPRetriever", "MDLRetriever", "RandomRetriever"),
         *("SlidingWindowRetriever", "TopkRetriever", "VotekRetriever"),
     }
 )
-_WAYS = {ExitCode.OK: "bulk", ExitCode.UNSUPPORTED: "harness"}
+_BACKEND_WORDS = {ExitCode.OK: "bulk", ExitCode.UNSUPPORTED: "harness"}
 """What outcomes are called where the question is which way prompts go."""
 
 
@@ -69,22 +69,24 @@ def verify(arguments: Namespace) -> ExitCode:
     if not takes_all(arguments) and not arguments.backend:
         (only,) = found
         verdict = sides.compared(0, only)
-        _say(f"{verdict.word}{' ' if verdict.code == ExitCode.DIFFERENT else ': '}{verdict.found}")
+        _print_line(f"{verdict.word}{' ' if verdict.code == ExitCode.DIFFERENT else ': '}{verdict.found}")
         for line in verdict.details:
-            _say(line)
+            _print_line(line)
         return verdict.code
     verdicts = []
-    names = _WAYS if arguments.backend else {}
+    names = _BACKEND_WORDS if arguments.backend else {}
     width = max(len(one.label) for one in found)
     for number, one in enumerate(found):
         try:
-            verdict = sides.way(number, one) if arguments.backend else sides.compared(number, one)
+            verdict = sides.dry_run(number, one) if arguments.backend else sides.compared(number, one)
         except CommandError as error:
             verdict = Verdict(error.exit_code, str(error))
         verdicts.append(verdict)
-        _say(f"{names.get(verdict.code, verdict.word):13}  {one.label:{width}}  {verdict.found}")
+        _print_line(f"{names.get(verdict.code, verdict.word):13}  {one.label:{width}}  {verdict.found}")
     counts = Counter(names.get(verdict.code, verdict.word) for verdict in verdicts)
-    _say(f"{counted(len(verdicts), 'configuration')}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items()))
+    _print_line(
+        f"{counted(len(verdicts), 'configuration')}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items())
+    )
     return worst(verdicts)
 
 
@@ -110,16 +112,16 @@ class _Sides:
         their_dataset, their_model = _harness_s(theirs[number].dataset.dataset, path), theirs[number].model
         loaded, samples, examples = self._rows(harness, their_dataset)
         one = harness.run(their_dataset, loaded, _settings(their_dataset, their_model, dialect))
-        mode = asks(dataset["infer_cfg"].get("inferencer"))
+        mode = infer_mode_of(dataset["infer_cfg"].get("inferencer"))
         if mode is None:
             other = rendered(dataset, job.model, dialect, samples, examples)
         else:
             other = conversed(dataset, job.model, dialect, samples, examples, mode)
         return judged(one, other, name, samples.num_rows)
 
-    def way(self, number: int, job: Job) -> Verdict:
+    def dry_run(self, number: int, job: Job) -> Verdict:
         """Say which way the prompts of one go with the bulk backend on; `number` is its place among all."""
-        from .backend_course import way_of  # noqa: PLC0415 - for --backend only
+        from .backend_dry_run import dry_run  # noqa: PLC0415 - for --backend only
 
         dataset = _harness_s(job.dataset.dataset, self._arguments.config)
         dialect = self._arguments.dialect or dialect_of(dataset, job.model)
@@ -127,7 +129,7 @@ class _Sides:
         _, theirs = self._of_harness(dialect, harness)
         config, model = _harness_s(theirs[number].dataset.dataset, self._arguments.config), theirs[number].model
         loaded, _, _ = self._rows(harness, config)
-        return way_of(harness, config, model, loaded, _settings(config, model, dialect))
+        return dry_run(harness, config, model, loaded, _settings(config, model, dialect))
 
     def _of_harness(self, dialect: str, harness: Harness) -> tuple[str, list[Job]]:
         """Give a harness's name, and the jobs as it reads them."""
@@ -174,7 +176,7 @@ def _takes_examples(dataset: Mapping[str, Any]) -> bool:
     if not isinstance(retriever, Mapping):
         return False
     name = last_part(retriever.get("type"))
-    return bool(retriever.get("fix_id_list")) if name == "FixKRetriever" else name in _CHOOSING
+    return bool(retriever.get("fix_id_list")) if name == "FixKRetriever" else name in _EXAMPLE_RETRIEVERS
 
 
 def _uncovered(dataset: Mapping[str, Any]) -> str | None:
@@ -184,7 +186,7 @@ def _uncovered(dataset: Mapping[str, Any]) -> str | None:
     if not isinstance(inferencer, Mapping):
         return None
     name = last_part(inferencer.get("type"))
-    if name in _CONVERSATIONS:
+    if name in _UNCOVERED_INFERENCERS:
         return f"verify doesn't go through the conversations of {name}"
     if inferencer.get("multiround"):
         return f"verify doesn't go through the rounds of {name} with multiround"
@@ -194,7 +196,7 @@ def _uncovered(dataset: Mapping[str, Any]) -> str | None:
 def _settings(dataset: Mapping[str, Any], model: Mapping[str, Any] | None, dialect: str) -> dict[str, Any]:
     """Give the meta template, and which of the harness's parsers the model has."""
     try:
-        found = renderer_arguments(dataset, model, dialect=dialect, warn=_unsaid)
+        found = renderer_arguments(dataset, model, dialect=dialect, warn=_ignore_warning)
     except promptpress.TemplateError:  # what promptpress refuses the harness may still take
         found = {"meta_template": (model or {}).get("meta_template")}
     output, meta_template = found.get("output"), found.get("meta_template")
@@ -212,7 +214,7 @@ def _for_messages(meta_template: Any) -> bool:
     return any(isinstance(role, Mapping) and "api_role" in role for role in roles)
 
 
-def _unsaid(_: str) -> None:
+def _ignore_warning(_: str) -> None:
     """The renderer says it itself."""
 
 
@@ -335,9 +337,9 @@ def _as_passed_on(request: Any) -> Any:
     ]
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     # What an exception quotes may steer the terminal.
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     with standard_output() as stream:
         encoding = stream.encoding or "utf-8"
-        print(shown.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+        print(printable.encode(encoding, "backslashreplace").decode(encoding), file=stream)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from promptpress._single.parser import Role, TemplateParser, lines, spoken_by
+from promptpress._single.parser import Role, TemplateParser, lines, merged_role_of
 
 
 class APITemplateParser(TemplateParser):
@@ -73,11 +73,11 @@ class APITemplateParser(TemplateParser):
         if not isinstance(prompt, (str, list, tuple)):
             raise self._faults["prompt"](f"a prompt is a str or a prompt list, not {type(prompt).__name__}")
 
-    def _add_string(self, said: Any, text: str) -> Any:
+    def _add_string(self, output: Any, text: str) -> Any:
         if text.strip():
             # One place for every caller: Python shows it once, as it does the harness's.
             warnings.warn("A string without a role among the turns is left out of messages.", stacklevel=1)
-        return said
+        return output
 
     def _place(self, turn: Role, places: dict[Any, int]) -> int | None:
         place = places.get(turn["role"])
@@ -92,39 +92,39 @@ class APITemplateParser(TemplateParser):
     def _turn(self, item: Any, mode: str) -> tuple[Any, bool]:
         stops = mode == "gen"
         if isinstance(item, dict):
-            message, goes_on = self._message(item, self._voices([item]), stops)
+            message, goes_on = self._message(item, self._merged_roles([item]), stops)
             return [message], goes_on
-        messages, goes_on = self._messages(item, self._voices(item), stops)
+        messages, goes_on = self._messages(item, self._merged_roles(item), stops)
         return [messages], goes_on
 
     def _round(self, turns: list[Any], places: dict[Any, int], stops: bool) -> tuple[Any, bool]:  # noqa: ARG002
-        return self._messages(self.meta_template["round"], self._voices(turns), stops)
+        return self._messages(self.meta_template["round"], self._merged_roles(turns), stops)
 
-    def _messages(self, items: Any, voices: dict[Any, Role], stops: bool) -> tuple[list[Any], bool]:
+    def _messages(self, items: Any, merged_roles: dict[Any, Role], stops: bool) -> tuple[list[Any], bool]:
         messages: list[Any] = []
         for item in items:
             if isinstance(item, str):
                 raise self._faults["no role"](f"{item!r} has no role, and a message needs one")
-            message, goes_on = self._message(item, voices, stops)
+            message, goes_on = self._message(item, merged_roles, stops)
             if not goes_on:
                 return messages, False
             messages.append(message)
         return messages, True
 
-    def _message(self, turn: Role, voices: dict[Any, Role], stops: bool) -> tuple[Role | None, bool]:
-        voice = spoken_by(turn, voices)
-        if stops and voice.get("generate", False):
+    def _message(self, turn: Role, merged_roles: dict[Any, Role], stops: bool) -> tuple[Role | None, bool]:
+        merged_role = merged_role_of(turn, merged_roles)
+        if stops and merged_role.get("generate", False):
             return None, False
-        role = voice["api_role"]
-        if self._takes_media and "prompt" not in voice:
-            if "prompt_mm" not in voice:
+        role = merged_role["api_role"]
+        if self._takes_media and "prompt" not in merged_role:
+            if "prompt_mm" not in merged_role:
                 raise self._faults["nothing said"](f"the role {turn['role']!r} has neither prompt nor prompt_mm")
-            return {"role": role, "prompt": voice["prompt_mm"]}, True
+            return {"role": role, "prompt": merged_role["prompt_mm"]}, True
         # What is no string here is added to in place, by the harnesses too.
-        said = voice.get("begin", "")
-        said += voice.get("prompt", "")
-        said += voice.get("end", "")
-        return {"role": role, "prompt": said}, True
+        output = merged_role.get("begin", "")
+        output += merged_role.get("prompt", "")
+        output += merged_role.get("end", "")
+        return {"role": role, "prompt": output}, True
 
     def _merged(self, messages: Any) -> Any:
         """Messages that follow each other under one role, as one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from promptpress._single.parser import Role, TemplateParser, lines, spoken_by
+from promptpress._single.parser import Role, TemplateParser, lines, merged_role_of
 
 
 class LMTemplateParser(TemplateParser):
@@ -73,8 +73,8 @@ class LMTemplateParser(TemplateParser):
             text += self.meta_template.get("end", "")
         return text
 
-    def _add_string(self, said: Any, text: str) -> Any:
-        return said + text
+    def _add_string(self, output: Any, text: str) -> Any:
+        return output + text
 
     def _place(self, turn: Role, places: dict[Any, int]) -> int | None:
         role = turn["role"]
@@ -87,13 +87,14 @@ class LMTemplateParser(TemplateParser):
     def _turn(self, item: Any, mode: str) -> tuple[Any, bool]:  # noqa: ARG002 - nothing outside the rounds stops text
         if not isinstance(item, (list, dict)):
             raise AssertionError(f"{type(item).__name__} is neither a string nor a turn")
-        voices = self._voices([item] if isinstance(item, dict) else item)
-        return self._said([item], voices) if isinstance(item, dict) else self._said(item, voices)
+        items = [item] if isinstance(item, dict) else item
+        merged_roles = self._merged_roles(items)
+        return self._items_text(items, merged_roles)
 
     def _round(self, turns: list[Any], places: dict[Any, int], stops: bool) -> tuple[Any, bool]:
-        voices = self._voices(turns)
+        merged_roles = self._merged_roles(turns)
         if not self.documented:
-            return self._said(self.meta_template["round"], voices, stops)
+            return self._items_text(self.meta_template["round"], merged_roles, stops)
         # A reserved role speaks after the turn that it follows.
         asides: dict[int, list[Any]] = {}
         last = -1
@@ -106,38 +107,38 @@ class LMTemplateParser(TemplateParser):
                     last = place
         text, goes_on = "", True
         for place, item in enumerate([None, *self.meta_template["round"]], start=-1):
-            spoken = [] if item is None else [self._speak(item, voices, stops)]
-            spoken += [self._voice(own, stops) for own in asides.get(place, [])]
-            for more, goes_on in spoken:
+            texts = [] if item is None else [self._item_text(item, merged_roles, stops)]
+            texts += [self._role_text(aside, stops) for aside in asides.get(place, [])]
+            for more, goes_on in texts:
                 text += more
                 if not goes_on:
                     return text, goes_on
         return text, goes_on
 
-    def _said(self, items: Any, voices: dict[Any, Role], stops: bool = False) -> tuple[str, bool]:
+    def _items_text(self, items: Any, merged_roles: dict[Any, Role], stops: bool = False) -> tuple[str, bool]:
         if not items:
             raise UnboundLocalError("an empty list says nothing, and the harness has no value for that")
         text, goes_on = "", True
         for item in items:
-            more, goes_on = self._speak(item, voices, stops)
+            more, goes_on = self._item_text(item, merged_roles, stops)
             text += more
             if not goes_on:
                 break
         return text, goes_on
 
-    def _speak(self, item: Any, voices: dict[Any, Role], stops: bool) -> tuple[Any, bool]:
+    def _item_text(self, item: Any, merged_roles: dict[Any, Role], stops: bool) -> tuple[Any, bool]:
         if isinstance(item, str):
             return item, True
         if isinstance(item, dict):
-            return self._voice(spoken_by(item, voices), stops)
+            return self._role_text(merged_role_of(item, merged_roles), stops)
         if isinstance(item, list):
-            return self._said(item, voices, stops)
+            return self._items_text(item, merged_roles, stops)
         raise AssertionError(f"{type(item).__name__} is neither a string nor a turn")
 
     @staticmethod
-    def _voice(voice: Any, stops: bool) -> tuple[Any, bool]:
-        said = voice.get("begin", "")
-        if stops and voice.get("generate", False):
-            return said, False
-        said += voice.get("prompt", "") + voice.get("end", "")
-        return said, True
+    def _role_text(merged_role: Any, stops: bool) -> tuple[Any, bool]:
+        output = merged_role.get("begin", "")
+        if stops and merged_role.get("generate", False):
+            return output, False
+        output += merged_role.get("prompt", "") + merged_role.get("end", "")
+        return output, True

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
+from promptpress._errors import template_error
 from promptpress._single.faults import Faults
 from promptpress._single.prompt_list import PromptList
 from promptpress._single.text import copied_roles
-from promptpress._errors import template_error
 
 Tokens = Mapping[int, str] | Callable[[int], str | None]
 Role = dict[str, Any]
 
-OUTSIDE = ("begin", "end")
-SPOKEN_IN_ROUNDS = ("round", "ice")
+OUTER_SECTIONS = ("begin", "end")
+ROUND_SECTIONS = ("round", "ice")
 
 
 class TemplateParser:
@@ -76,13 +76,13 @@ class TemplateParser:
             raise template_error("token_without_text", path, message)
         return text
 
-    def _laid_over(self, prompt: Any, mode: str, said: Any) -> tuple[Any, bool]:
+    def _laid_over(self, prompt: Any, mode: str, output: Any) -> tuple[Any, bool]:
         """Lay a prompt list over the meta template.
 
         Args:
             prompt: The prompt list.
             mode: "gen" stops where the last round's generating role speaks.
-            said: What is said before; everything is added to it.
+            output: What is said before; everything is added to it.
 
         Returns:
             What is said, and whether it goes on after that.
@@ -93,17 +93,17 @@ class TemplateParser:
             if not goes_on:
                 break
             if isinstance(item, str):
-                said = self._add_string(said, item)
+                output = self._add_string(output, item)
             elif isinstance(item, dict) and "section" in item:
                 ended = self._marked(item, at, opened)
-                if ended is not None and ended[0] in SPOKEN_IN_ROUNDS:
+                if ended is not None and ended[0] in ROUND_SECTIONS:
                     stops = mode == "gen" and ended[0] == "round"
                     for more, goes_on in self._rounds(prompt[ended[1] : at], stops):  # noqa: B007 - the last one counts
-                        said += more
-            elif opened[-1][0] in OUTSIDE:
+                        output += more
+            elif opened[-1][0] in OUTER_SECTIONS:
                 more, goes_on = self._turn(item, mode)
-                said += more
-        return said, goes_on
+                output += more
+        return output, goes_on
 
     def _marked(self, marker: Role, at: int, opened: list[tuple[Any, int]]) -> tuple[Any, int] | None:
         """Take a section marker in: which section ends with it, and where that began; None where one begins."""
@@ -117,7 +117,7 @@ class TemplateParser:
                 return name, start
         elif pos != "begin":
             raise self._faults["pos"](f"the pos of a section marker is begin or end, not {pos!r}")
-        if section not in (*OUTSIDE, *SPOKEN_IN_ROUNDS):
+        if section not in (*OUTER_SECTIONS, *ROUND_SECTIONS):
             raise self._faults["section"](f"there is no section {section!r}; there are begin, round, end and ice")
         opened.append((section, at + 1))
         return None
@@ -139,13 +139,13 @@ class TemplateParser:
         for n, (start, end) in enumerate(zip(starts, ends, strict=True)):
             yield self._round(dialogue[start:end], places, stops and n == len(starts) - 1)
 
-    def _voices(self, turns: Any) -> dict[Any, Role]:
+    def _merged_roles(self, turns: Any) -> dict[Any, Role]:
         """The roles, with what the turns say of theirs."""
-        voices = copied_roles(self.roles)
+        merged_roles = copied_roles(self.roles)
         for turn in turns:
             if isinstance(turn, dict):
-                voices[self._speaker(turn)].update(turn)
-        return voices
+                merged_roles[self._speaker(turn)].update(turn)
+        return merged_roles
 
     def _speaker(self, turn: Role) -> Any:
         role = turn["role"]
@@ -161,7 +161,7 @@ class TemplateParser:
 
     # What text and messages do differently.
 
-    def _add_string(self, said: Any, text: str) -> Any:
+    def _add_string(self, output: Any, text: str) -> Any:
         raise NotImplementedError
 
     def _place(self, turn: Role, places: dict[Any, int]) -> int | None:
@@ -177,9 +177,9 @@ class TemplateParser:
         raise NotImplementedError
 
 
-def spoken_by(turn: Role, voices: dict[Any, Role]) -> Any:
+def merged_role_of(turn: Role, merged_roles: dict[Any, Role]) -> Any:
     """The voice of a role, or of its fallback."""
-    return voices.get(turn["role"], voices.get(turn.get("fallback_role")))
+    return merged_roles.get(turn["role"], merged_roles.get(turn.get("fallback_role")))
 
 
 def lines(prompt: Any, parts: list[Any] | None = None) -> str:

@@ -167,12 +167,12 @@ class PromptList(list[Any]):
                 texts.append(item)
             elif isinstance(item, dict):
                 if "prompt" in item:
-                    texts.append(self._shown(item["prompt"]))
+                    texts.append(self._item_str(item["prompt"]))
             else:
                 raise self._faults["item"](f"{type(item).__name__} is neither a string nor a turn, so it has no text")
         return "".join(texts)
 
-    def _shown(self, prompt: Any) -> str:
+    def _item_str(self, prompt: Any) -> str:
         """A turn's prompt as `str()` of the list shows it."""
         return prompt  # type: ignore[no-any-return]  # what is no string fails where it is joined
 

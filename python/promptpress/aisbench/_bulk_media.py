@@ -11,26 +11,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from promptpress._backend.course import Course
-from promptpress._backend.own import NotCoveredError
-from promptpress._backend.run import loaded
+from promptpress._backend.bulk_call import loaded
+from promptpress._backend.call_renderer import CallRenderer
+from promptpress._backend.monkeypatches import NotCoveredError
 
 TEMPLATE = ("icl_prompt_template.icl_prompt_template_mm", "MMPromptTemplate")
-_CONTENT = "content"
-_LOOKED_AT = 32
-_BLOCK_BYTES = 1 << 24
-JSON = "messages_json"
+_CONTENT_COLUMN = "content"
+_SIZE_SAMPLE_ROWS = 32
+_MAX_BLOCK_BYTES = 1 << 24
+JSON_OUTPUT = "messages_json"
 
 
-class MediaCourse(Course):
-    """A course whose messages hold lists of parts.
+class MediaCallRenderer(CallRenderer):
+    """Renders messages that hold lists of parts.
 
     They are rendered as JSON: a part has the keys of its entry in the template, in that order and with its nulls, which
     one Arrow type for all parts would lose.
 
     Args:
         template: The harness's template.
-        parts: The arguments of `Course`.
+        parts: The arguments of `CallRenderer`.
 
     Raises:
         NotCoveredError: For examples, for samples whose `content` is no string, and for entries that JSON doesn't hold.
@@ -40,37 +40,37 @@ class MediaCourse(Course):
         super().__init__(*parts)
         if template.ice_token is not None or template.sep_token is not None or any(self.shots):
             raise NotCoveredError("multimodal prompts with examples")
-        at = self.samples.schema.get_field_index(_CONTENT)
+        at = self.samples.schema.get_field_index(_CONTENT_COLUMN)
         if at < 0 or not types.is_string(self.samples.schema.field(at).type):
             raise NotCoveredError("multimodal samples without a text 'content'")
         kinds = {type(one) for one in _dicts(template.template)}
         if len(kinds) > 1 or not kinds <= {dict, loaded("mmengine.config", "ConfigDict")}:
             raise NotCoveredError("entries of a multimodal template are of a class of their own")
         # A payload may be megabytes, so a block is by its size.
-        first = pc.mean(pc.binary_length(self.samples.slice(0, _LOOKED_AT)[_CONTENT])).as_py() or 0
-        self.largest_block = max(1, min(self.largest_block, _BLOCK_BYTES // (1 + int(first))))
+        first = pc.mean(pc.binary_length(self.samples.slice(0, _SIZE_SAMPLE_ROWS)[_CONTENT_COLUMN])).as_py() or 0
+        self.largest_block = max(1, min(self.largest_block, _MAX_BLOCK_BYTES // (1 + int(first))))
         self._part = kinds.pop() if kinds else dict
 
-    def kind_of(self, own: dict[str, Any], request: Any) -> Callable[[Any], Any]:
-        if own["output"] != JSON:
-            return super().kind_of(own, request)
-        whole = type(request) if isinstance(request, list) else list
+    def kind_of(self, arguments: dict[str, Any], request: Any) -> Callable[[Any], Any]:
+        if arguments["output"] != JSON_OUTPUT:
+            return super().kind_of(arguments, request)
+        list_kind = type(request) if isinstance(request, list) else list
         # Without a meta template there are no messages: a request is the parts of all turns, or a text.
-        item = self._message if own.get("meta_template") else self._part
-        return lambda told: whole(map(item, told)) if isinstance(told, list) else told
+        item = self._message if arguments.get("meta_template") else self._part
+        return lambda parsed: list_kind(map(item, parsed)) if isinstance(parsed, list) else parsed
 
-    def requests_of(self, own: dict[str, Any], prompts: pa.ChunkedArray, kind: Callable[[Any], Any]) -> Any:
-        if own["output"] != JSON:
-            return super().requests_of(own, prompts, kind)
+    def requests_of(self, arguments: dict[str, Any], prompts: pa.ChunkedArray, kind: Callable[[Any], Any]) -> Any:
+        if arguments["output"] != JSON_OUTPUT:
+            return super().requests_of(arguments, prompts, kind)
         lines = prompts.to_pylist()
         return lambda at: kind(json.loads(lines[at]))
 
-    def _message(self, told: Any) -> Any:
-        if isinstance(told, str):
-            return told
+    def _message(self, parsed: Any) -> Any:
+        if isinstance(parsed, str):
+            return parsed
         return {
             "prompt" if key == "parts" else key: list(map(self._part, value)) if key == "parts" else value
-            for key, value in told.items()
+            for key, value in parsed.items()
         }
 
 

@@ -8,26 +8,31 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress._backend.choice import listed, numbered
+from promptpress._backend.bulk_call import check_inferencer, check_retriever, loaded
 from promptpress._backend.dataset import Rows
+from promptpress._backend.monkeypatches import (
+    NotCoveredError,
+    check_attributes,
+    check_no_shadows,
+    check_unpatched_class,
+)
 from promptpress._backend.objects import same
-from promptpress._backend.own import NotCoveredError, check_class, check_made, check_shadows
-from promptpress._backend.report import current, fall_back
-from promptpress._backend.retriever import Chosen
-from promptpress._backend.run import check_inferencer, check_retriever, loaded
+from promptpress._backend.report import current_record, fall_back
+from promptpress._backend.retrieved_rows import materialized, row_lists
+from promptpress._backend.retriever import CachedRetriever
 from promptpress._notes import silent
 from promptpress._renderer import Renderer
 from promptpress._to_pylist import to_pylist
-from promptpress.aisbench._bulk_course import AISBenchRun, call
+from promptpress.aisbench._bulk_call import AISBenchBulkCall, record_call
 from promptpress.aisbench._prompt_list import get_round_index
 
 INFERENCER = "ais_bench.benchmark.openicl.icl_inferencer.icl_multiturn_inferencer"
 TEMPLATE = "ais_bench.benchmark.openicl.icl_prompt_template.icl_prompt_template_multiturn"
 _COLUMNS = ("question", "answer")
-_BLOCK = 512
+_BLOCK_ROWS = 512
 
 
-class Dialogues(Chosen):
+class Dialogues(CachedRetriever):
     """A retriever whose dialogues come out of blocks of samples: a row for each turn is rendered, and turns are joined.
 
     Args:
@@ -40,35 +45,35 @@ class Dialogues(Chosen):
 
     def __init__(self, retriever: Any, shots: Any) -> None:
         super().__init__(retriever, shots)
-        check_retriever(AISBenchRun.classes, retriever)
+        check_retriever(AISBenchBulkCall.classes, retriever)
         template = retriever.prompt_template
         kind = type(template)
         if kind is not loaded(TEMPLATE, "MultiTurnPromptTemplate"):
             raise NotCoveredError(f"turns of {kind.__name__} aren't covered")
-        check_class(kind)
-        check_shadows(template)
-        check_made(template, lambda: kind(template.template, template.ice_token, template.sep_token), same)
-        if retriever.ice_template is not None or any(numbered(shots, is_written=False)):
+        check_unpatched_class(kind)
+        check_no_shadows(template)
+        check_attributes(template, lambda: kind(template.template, template.ice_token, template.sep_token), same)
+        if retriever.ice_template is not None or any(row_lists(shots, is_written=False)):
             raise NotCoveredError("turns with examples")
         self._rows = Rows(retriever.test_ds)
         for name in _COLUMNS:
             at = self._rows.schema.get_field_index(name)
             if at < 0 or not types.is_list(self._rows.schema.field(at).type):
                 raise NotCoveredError(f"turns whose column {name!r} isn't a list")
-        whole = template._encode_template(template.template, ice=False)
-        start, end = get_round_index(whole)
-        self._before, self._after = whole[:start], whole[end:]
-        self._kind = type(whole)
+        encoded = template._encode_template(template.template, ice=False)
+        start, end = get_round_index(encoded)
+        self._before, self._after = encoded[:start], encoded[end:]
+        self._kind = type(encoded)
         # The harness copies turns, and a running harness has them of a class of its own.
-        self._kinds = [type(item) for item in whole[start:end]]
-        rounds = {"round": list(whole[start:end])}
+        self._kinds = [type(item) for item in encoded[start:end]]
+        rounds = {"round": list(encoded[start:end])}
         self._renderer = silent(Renderer(rounds, output="prompt_list", mode="gen", dialect="aisbench"))
         self._start = -1
         self._dialogues: list[list[Any]] = []
 
     def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Any:  # noqa: ARG002 - there is none
         """The dialogue of a sample."""
-        start = idx - idx % _BLOCK
+        start = idx - idx % _BLOCK_ROWS
         if start != self._start:
             self._dialogues = self._block(start)
             self._start = start
@@ -76,7 +81,7 @@ class Dialogues(Chosen):
         return self._kind([*self._before, *turns, *self._after])
 
     def _block(self, start: int) -> list[list[Any]]:
-        table = self._rows.slice(start, min(start + _BLOCK, self._rows.count))
+        table = self._rows.slice(start, min(start + _BLOCK_ROWS, self._rows.count))
         questions, answers = (table[name].to_pylist() for name in _COLUMNS)
         # The harness's loop ends with the shorter of the two.
         counts = [min(len(one), len(other)) for one, other in zip(questions, answers, strict=True)]
@@ -88,10 +93,10 @@ class Dialogues(Chosen):
             for name, column in zip(_COLUMNS, (questions, answers), strict=True)
         }
         requests: list[Any] = to_pylist(self._renderer.render(pa.table(flat))["prompt"])
-        turns = map(self._of_own_kinds, requests)
+        turns = map(self._of_harness_kinds, requests)
         return [[item for _ in range(count) for item in next(turns)] for count in counts]
 
-    def _of_own_kinds(self, turn: list[Any]) -> list[Any]:
+    def _of_harness_kinds(self, turn: list[Any]) -> list[Any]:
         return [kind(item) for kind, item in zip(self._kinds, turn, strict=True)]
 
 
@@ -99,7 +104,7 @@ def bulk_turns(harness: Callable[..., Any]) -> Callable[..., Any]:
     """MultiTurnGenInferencer's `get_data_list`, in bulk where it is covered."""
 
     def get_data_list(self: Any, retriever: Any, *rest: Any, **others: Any) -> Any:
-        with call(self, retriever):
+        with record_call(self, retriever):
             return harness(self, in_turns(self, retriever), *rest, **others)
 
     return get_data_list
@@ -112,7 +117,7 @@ def in_turns(inferencer: Any, retriever: Any) -> Any:
         return retriever
     if not len(retriever.test_ds):
         return retriever
-    shots = listed(retriever.retrieve(), is_read_once=True)
+    shots = materialized(retriever.retrieve(), is_read_once=True)
     try:
         check_inferencer(inferencer, "get_data_list")
         dialogues = Dialogues(retriever, shots)
@@ -124,6 +129,6 @@ def in_turns(inferencer: Any, retriever: Any) -> Any:
     except Exception as error:
         fall_back(f"rendering failed ({error})")
     else:
-        current().rendered(len(shots))
+        current_record().rendered(len(shots))
         return dialogues
-    return Chosen(retriever, shots)
+    return CachedRetriever(retriever, shots)

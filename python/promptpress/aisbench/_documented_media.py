@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from promptpress._single.text import safe_format
 from promptpress._errors import render_error
+from promptpress._single.text import safe_format
 from promptpress.aisbench._prompt_list import END_TAG, HOLDERS, TAGS, PromptList
 
 SCHEMES = ("file://", "http://", "https://", "data:")

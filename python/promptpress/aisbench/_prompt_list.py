@@ -70,7 +70,7 @@ class PromptList(prompt_list.PromptList):
                 out.append(safe_format(item, **kwargs))
         return out
 
-    def _shown(self, prompt: Any) -> str:
+    def _item_str(self, prompt: Any) -> str:
         return json.dumps(prompt)
 
 

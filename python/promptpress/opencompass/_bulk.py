@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from promptpress._backend.choice import listed
+from promptpress._backend.bulk_call import loaded
 from promptpress._backend.parsers import knowing_prompts
 from promptpress._backend.patches import Patches, Wrap
 from promptpress._backend.report import fall_back
+from promptpress._backend.retrieved_rows import materialized
 from promptpress._backend.retriever import BulkRetriever
-from promptpress._backend.run import loaded
 from promptpress._backend.switch import Switch
-from promptpress.opencompass._bulk_calls import BASE, OTHERS, by_the_harness, named, told_of
+from promptpress.opencompass._bulk_call import API_MODEL, MODEL
 from promptpress.opencompass._bulk_chat import INFERENCER as CHAT_INFERENCER
 from promptpress.opencompass._bulk_chat import PARALLEL_INFERENCER as PARALLEL_CHAT_INFERENCER
 from promptpress.opencompass._bulk_chat import bulk_chats
 from promptpress.opencompass._bulk_clp import INFERENCER as CLP_INFERENCER
 from promptpress.opencompass._bulk_clp import bulk_choices, choices_of
-from promptpress.opencompass._bulk_course import API_MODEL, MODEL
 from promptpress.opencompass._bulk_gen import (
     INFERENCER,
     METHOD,
@@ -27,6 +26,7 @@ from promptpress.opencompass._bulk_gen import (
     is_generating,
 )
 from promptpress.opencompass._bulk_labels import LL_INFERENCER, PPL_INFERENCER, bulk_labels, is_covered, labels_of
+from promptpress.opencompass._recorded_calls import BASE, OTHERS, by_the_harness, named, told_of
 
 
 def _labelled(module: str, name: str) -> Wrap:
@@ -47,25 +47,25 @@ def try_first(inferencer: Any, retriever: Any, ice_template: Any = None, prompt_
     own = retriever.wrapped
     if is_generating(inferencer):
         token = inferencer.gen_field_replace_token
-        shots = listed(shots, is_read_once=True)
-        run = generation_of(inferencer, own, shots, *templates, token=token, counts=inferencer.max_seq_len)
-        if run is not None:
-            model.parse_template(run.generation(token).prompt(0), mode="gen")
+        shots = materialized(shots, is_read_once=True)
+        bulk_call = generation_of(inferencer, own, shots, *templates, token=token, counts=inferencer.max_seq_len)
+        if bulk_call is not None:
+            model.parse_template(bulk_call.generation(token).prompt(0), mode="gen")
     elif kind in {loaded(PPL_INFERENCER, "PPLInferencer"), loaded(LL_INFERENCER, "LLInferencer")}:
-        run = None
+        bulk_call = None
         if is_covered(inferencer, kind.__module__, kind.__name__, is_normalized=False):
-            run = labels_of(inferencer, own, shots, *templates)
-        if run is not None:
+            bulk_call = labels_of(inferencer, own, shots, *templates)
+        if bulk_call is not None:
             labels = inferencer.labels or own.get_labels(ice_template=ice_template, prompt_template=prompt_template)
-            bulk = BulkRetriever(run)
-            first = bulk.generate_label_prompt(0, bulk.generate_ice(run.course.shots[0]), labels[0])
+            bulk = BulkRetriever(bulk_call)
+            first = bulk.generate_label_prompt(0, bulk.generate_ice(bulk_call.renderer.shots[0]), labels[0])
             model.parse_template(first, mode="ppl")
     elif kind is loaded(CLP_INFERENCER, "CLPInferencer"):
-        run = None
+        bulk_call = None
         if is_covered(inferencer, CLP_INFERENCER, "CLPInferencer", is_normalized=False):
-            run = choices_of(inferencer, own, shots, *templates)
-        if run is not None:
-            model.parse_template(run.generation("").prompt(0), mode="gen")
+            bulk_call = choices_of(inferencer, own, shots, *templates)
+        if bulk_call is not None:
+            model.parse_template(bulk_call.generation("").prompt(0), mode="gen")
     elif hasattr(inferencer, "get_chat_list"):
         inferencer.get_chat_list(shots, own, prompt_template=prompt_template)
     else:

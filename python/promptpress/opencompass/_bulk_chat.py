@@ -10,22 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from promptpress._backend.choice import listed
+from promptpress._backend.bulk_call import check_inferencer, loaded
 from promptpress._backend.dataset import Rows
+from promptpress._backend.monkeypatches import NotCoveredError
 from promptpress._backend.objects import same
-from promptpress._backend.own import NotCoveredError
 from promptpress._backend.prompts import Prompts
-from promptpress._backend.report import current, fall_back
-from promptpress._backend.run import check_inferencer, loaded
+from promptpress._backend.report import current_record, fall_back
+from promptpress._backend.retrieved_rows import materialized
 from promptpress._notes import silent
 from promptpress._renderer import Renderer
 from promptpress._to_pylist import to_pylist
-from promptpress.opencompass._bulk_course import OpenCompassRun
+from promptpress.opencompass._bulk_call import OpenCompassBulkCall
 from promptpress.opencompass._chat_parsers import promptlist_to_openai
 
 INFERENCER = "opencompass.openicl.icl_inferencer.icl_chat_inferencer"
 PARALLEL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_chat_inferencer_parallel"
-_BLOCK = 512
+_BLOCK_ROWS = 512
 
 
 class Chats:
@@ -71,7 +71,7 @@ class Chats:
 
     def chat(self, row: int) -> Any:
         """A chat of its own: the inferencer writes into it."""
-        start = row - row % _BLOCK
+        start = row - row % _BLOCK_ROWS
         if start != self._start:
             self._chats = self._block(start)
             self._start = start
@@ -80,7 +80,7 @@ class Chats:
         return [message for one in self._chats[row - start] for message in self._rounds.messages(*one)]
 
     def _block(self, start: int) -> Any:
-        table = self._rows.slice(start, min(start + _BLOCK, self._rows.count))
+        table = self._rows.slice(start, min(start + _BLOCK_ROWS, self._rows.count))
         if self._rounds is None:
             return table[self._message_column]
         table = table.select(self._columns)
@@ -104,7 +104,7 @@ class _Rounds:
         self._answer = answer
         self._renderer: Renderer | None = None
         if prompt_template is not None:
-            template = OpenCompassRun.template(prompt_template)
+            template = OpenCompassBulkCall.template(prompt_template)
             if prompt_template.prompt_type == "raw_messages":
                 raise NotCoveredError("raw messages, in a chat")
             shape = "text" if isinstance(prompt_template.template, str) else "prompt_list"
@@ -164,7 +164,7 @@ def bulk_chats(harness: Callable[..., Any]) -> Callable[..., Any]:
             fall_back(f"{type(self).__name__} isn't covered")
             return harness(self, ice_idx_list, retriever, prompt_template=prompt_template)
         # The harness counts them and looks at none.
-        shots = listed(ice_idx_list, is_read_once=True)
+        shots = materialized(ice_idx_list, is_read_once=True)
         chats = (
             chats_of(
                 self,
@@ -209,6 +209,6 @@ def chats_of(
     except Exception as error:
         fall_back(f"rendering failed ({error})")
     else:
-        current().rendered(count)
+        current_record().rendered(count)
         return chats
     return None

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from promptpress._backend.retriever import BulkRetriever, Chosen
-from promptpress._backend.run import Run, run_of
-from promptpress.opencompass._bulk_course import OpenCompassRun
-from promptpress.opencompass._bulk_labels import is_covered
+from promptpress._backend.bulk_call import BulkCall
+from promptpress._backend.retriever import BulkRetriever, CachedRetriever
+from promptpress.opencompass._bulk_labels import is_covered, labels_of
 
 INFERENCER = "opencompass.openicl.icl_inferencer.icl_clp_inferencer"
+_MAX_CACHED_TEXTS = 1024
 
 
 class ClpRetriever(BulkRetriever):
     """A retriever of a loop that takes examples out of parsed prompts, and doesn't parse what it has shortened."""
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run, run.generation(""))
+    def __init__(self, bulk_call: BulkCall) -> None:
+        super().__init__(bulk_call, bulk_call.generation(""))
         self._reached = -1
         self._texts: dict[Any, str] = {}
 
@@ -26,18 +26,18 @@ class ClpRetriever(BulkRetriever):
         key = tuple(idx_list)
         found = self._texts.get(key)
         if found is None:
-            found = self._run.ice(idx_list)
-            if isinstance(found, str) and len(self._texts) < 1024:
+            found = self._bulk_call.ice(idx_list)
+            if isinstance(found, str) and len(self._texts) < _MAX_CACHED_TEXTS:
                 self._texts[key] = found
         return found
 
     def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Any:  # noqa: ARG002 - the choice says it
         """The prompt of a sample: to be parsed at first, as it is once it has been shortened."""
-        rows = self._run.course.shots[idx]
+        rows = self._bulk_call.renderer.shots[idx]
         if idx > self._reached:
             self._reached = idx
             return super().generate_prompt_for_generate_task(idx, super().generate_ice(rows))
-        return self._run.generation_prompt("", idx, rows)
+        return self._bulk_call.generation_prompt("", idx, rows)
 
 
 def bulk_choices(harness: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,17 +47,14 @@ def bulk_choices(harness: Callable[..., Any]) -> Callable[..., Any]:
         self: Any, retriever: Any, ice_template: Any = None, prompt_template: Any = None, *rest: Any, **others: Any
     ) -> Any:
         if is_covered(self, INFERENCER, "CLPInferencer", is_normalized=False) and not self.model.is_api:
-            chosen = Chosen(retriever, retriever.retrieve())
-            run = choices_of(self, retriever, chosen.shots, ice_template, prompt_template)
-            retriever = chosen if run is None else ClpRetriever(run)
+            chosen = CachedRetriever(retriever, retriever.retrieve())
+            bulk_call = choices_of(self, retriever, chosen.shots, ice_template, prompt_template)
+            retriever = chosen if bulk_call is None else ClpRetriever(bulk_call)
         return harness(self, retriever, ice_template, prompt_template, *rest, **others)
 
     return inference
 
 
-def choices_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> Run | None:
+def choices_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> BulkCall | None:
     """What bulk rendering needs for a call of an inferencer of choices; None, after a word in the log, without it."""
-    is_written = inferencer.max_seq_len is not None
-    return run_of(
-        OpenCompassRun, inferencer.model, (), retriever, shots, ice_template, prompt_template, is_written=is_written
-    )
+    return labels_of(inferencer, retriever, shots, ice_template, prompt_template, model_methods=())

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from promptpress._backend.choice import listed
-from promptpress._backend.own import NotCoveredError
+from promptpress._backend.bulk_call import BulkCall, bulk_call_of, check_inferencer, loaded
+from promptpress._backend.monkeypatches import NotCoveredError
 from promptpress._backend.prompts import Prompts
 from promptpress._backend.report import fall_back
+from promptpress._backend.retrieved_rows import materialized
 from promptpress._backend.retriever import BulkRetriever
-from promptpress._backend.run import Run, check_inferencer, loaded, run_of
-from promptpress.opencompass._bulk_course import API_MODEL, OpenCompassRun
+from promptpress.opencompass._bulk_call import API_MODEL, OpenCompassBulkCall
 
 INFERENCER = "opencompass.openicl.icl_inferencer.icl_gen_inferencer"
 PARALLEL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_gen_inferencer_parallel"
@@ -54,7 +54,7 @@ def generation_of(
     *,
     token: Any,
     counts: int | None,
-) -> Run | None:
+) -> BulkCall | None:
     """What bulk rendering needs for a call of an inferencer that generates; None, after a word in the log, without it.
 
     Args:
@@ -76,11 +76,13 @@ def generation_of(
     except NotCoveredError as reason:
         fall_back(str(reason))
         return None
-    asked = ("generate_from_template", *counting)
-    run = run_of(OpenCompassRun, inferencer.model, asked, retriever, shots, ice_template, prompt_template)
-    if run is not None:
-        run.course.is_shared = type(inferencer) is loaded(PARALLEL_INFERENCER, "ParallelGenInferencer")
-    return run
+    model_methods = ("generate_from_template", *counting)
+    bulk_call = bulk_call_of(
+        OpenCompassBulkCall, inferencer.model, model_methods, retriever, shots, ice_template, prompt_template
+    )
+    if bulk_call is not None:
+        bulk_call.renderer.is_shared = type(inferencer) is loaded(PARALLEL_INFERENCER, "ParallelGenInferencer")
+    return bulk_call
 
 
 def is_generating(inferencer: Any) -> bool:
@@ -101,7 +103,7 @@ def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
         ice_template: Any = None,
         prompt_template: Any = None,
     ) -> Any:
-        shots = listed(ice_idx_list, is_read_once=True) if is_generating(self) else ice_idx_list
+        shots = materialized(ice_idx_list, is_read_once=True) if is_generating(self) else ice_idx_list
 
         def by_harness(retriever: Any, shots: Any = shots, inferencer: Any = self) -> Any:
             return harness(
@@ -114,13 +116,13 @@ def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
                 prompt_template=prompt_template,
             )
 
-        run = generation_of(
+        bulk_call = generation_of(
             self, retriever, shots, ice_template, prompt_template, token=gen_field_replace_token, counts=max_seq_len
         )
-        if run is None:
+        if bulk_call is None:
             return by_harness(retriever)
-        source = run.generation(gen_field_replace_token)
-        chosen = run.course.shots
+        source = bulk_call.generation(gen_field_replace_token)
+        chosen = bulk_call.renderer.shots
         if max_seq_len is None:
             return Prompts(source.prompt, range(len(chosen)))
         if not any(chosen):
@@ -129,6 +131,6 @@ def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
             return Prompts(source.prompt, range(len(chosen)))
         # The loop looks at nothing of the inferencer but its model.
         counter = SimpleNamespace(model=Counter(self.model, max_seq_len))
-        return by_harness(BulkRetriever(run, source), chosen, counter)
+        return by_harness(BulkRetriever(bulk_call, source), chosen, counter)
 
     return get_generation_prompt_list_from_retriever_indices

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from promptpress._backend.own import NotCoveredError
+from promptpress._backend.bulk_call import BulkCall, bulk_call_of, check_inferencer, loaded
+from promptpress._backend.monkeypatches import NotCoveredError
 from promptpress._backend.report import fall_back
-from promptpress._backend.retriever import BulkRetriever, Chosen
-from promptpress._backend.run import Run, check_inferencer, loaded, run_of
-from promptpress.opencompass._bulk_course import OpenCompassRun
+from promptpress._backend.retriever import BulkRetriever, CachedRetriever
+from promptpress.opencompass._bulk_call import OpenCompassBulkCall
 
 PPL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ppl_inferencer"
 LL_INFERENCER = "opencompass.openicl.icl_inferencer.icl_ll_inferencer"
 
-_ASKED = ("get_token_len_from_template", "get_ppl_from_template")
+_MODEL_METHODS = ("get_token_len_from_template", "get_ppl_from_template")
 
 
 def bulk_labels(module: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -31,9 +31,9 @@ def bulk_labels(module: str, name: str) -> Callable[[Callable[..., Any]], Callab
         ) -> Any:
             is_normalized = others.get("normalizing_str") is not None or len(rest) > 2
             if is_covered(self, module, name, is_normalized=is_normalized):
-                chosen = Chosen(retriever, retriever.retrieve())
-                run = labels_of(self, retriever, chosen.shots, ice_template, prompt_template)
-                retriever = chosen if run is None else BulkRetriever(run)
+                chosen = CachedRetriever(retriever, retriever.retrieve())
+                bulk_call = labels_of(self, retriever, chosen.shots, ice_template, prompt_template)
+                retriever = chosen if bulk_call is None else BulkRetriever(bulk_call)
             return harness(self, retriever, ice_template, prompt_template, *rest, **others)
 
         return inference
@@ -55,9 +55,22 @@ def is_covered(inferencer: Any, module: str, name: str, *, is_normalized: bool) 
     return True
 
 
-def labels_of(inferencer: Any, retriever: Any, shots: Any, ice_template: Any, prompt_template: Any) -> Run | None:
+def labels_of(  # noqa: PLR0917 - a call, as the harness makes it
+    inferencer: Any,
+    retriever: Any,
+    shots: Any,
+    ice_template: Any,
+    prompt_template: Any,
+    model_methods: Sequence[str] = _MODEL_METHODS,
+) -> BulkCall | None:
     """What bulk rendering needs for a call of an inferencer of labels; None, after a word in the log, without it."""
-    is_written = inferencer.max_seq_len is not None
-    return run_of(
-        OpenCompassRun, inferencer.model, _ASKED, retriever, shots, ice_template, prompt_template, is_written=is_written
+    return bulk_call_of(
+        OpenCompassBulkCall,
+        inferencer.model,
+        model_methods,
+        retriever,
+        shots,
+        ice_template,
+        prompt_template,
+        is_written=inferencer.max_seq_len is not None,
     )

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from promptpress._backend.own import NotCoveredError
-from promptpress._backend.report import probe
-from promptpress._backend.retriever import Chosen
+from promptpress._backend.monkeypatches import NotCoveredError
+from promptpress._backend.report import silent_record
+from promptpress._backend.retriever import CachedRetriever
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ def coverage(
         model = _model(kind, ConfigDict(copy.deepcopy(dict(model_cfg))))
         settings = {"max_out_len": 1, **infer["inferencer"], "model": model, "output_json_filepath": folder}
         settings["max_seq_len"] = model_cfg.get("max_seq_len")
-        with probe() as call:
-            _bulk.try_first(ICL_INFERENCERS.build(settings), Chosen(retriever, retriever.retrieve()), **built)
-    return Coverage(call.reasons[0] if call.reasons else None)
+        with silent_record() as record:
+            _bulk.try_first(ICL_INFERENCERS.build(settings), CachedRetriever(retriever, retriever.retrieve()), **built)
+    return Coverage(record.reasons[0] if record.reasons else None)
 
 
 def _class(registry: Any, name: Any) -> Any:

@@ -10,15 +10,15 @@ import os.path
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .limits import SLOT, Budget
+from .limits import SLOT_CHARS, Budget
 from .values import Symbol, TextFile
 
 Function = Callable[..., object]
 
-DICTS = ("builtins.dict", "collections.OrderedDict", "mmengine.config.ConfigDict", "mmengine.ConfigDict")
+DICT_CLASSES = ("builtins.dict", "collections.OrderedDict", "mmengine.config.ConfigDict", "mmengine.ConfigDict")
 
 # The arguments of these are put away, not looked into, so an opaque one may pass.
-STORING = {*DICTS, "copy.copy", "copy.deepcopy", "builtins.print", "builtins.isinstance"}
+STORING_FUNCTIONS = {*DICT_CLASSES, "copy.copy", "copy.deepcopy", "builtins.print", "builtins.isinstance"}
 
 _TYPES: dict[str, type] = {
     f"builtins.{t.__name__}": t for t in (str, int, float, bool, list, dict, tuple, set, frozenset)
@@ -34,7 +34,7 @@ def dict_call(budget: Budget, *args: Any, **kwargs: Any) -> object:
 
     """
     result = dict(*args, **kwargs)
-    budget.items(SLOT * len(result))
+    budget.items(SLOT_CHARS * len(result))
     return result
 
 
@@ -47,7 +47,7 @@ def copy_call(budget: Budget, value: object) -> object:
 
     """
     if isinstance(value, (list, dict, set)):
-        budget.items(SLOT * len(value))
+        budget.items(SLOT_CHARS * len(value))
     return copy.copy(value)
 
 
@@ -67,23 +67,23 @@ def _sum(budget: Budget, values: Sequence[Any], start: Any = 0) -> object:
     total = list(start) if isinstance(start, list) else start
     for value in values:
         if isinstance(total, list) and isinstance(value, list):
-            budget.items(SLOT * len(value))
+            budget.items(SLOT_CHARS * len(value))
             total.extend(value)
         else:
             if isinstance(total, tuple):
-                budget.items(SLOT * len(total))
+                budget.items(SLOT_CHARS * len(total))
             total = total + value
     return total
 
 
 def _range(budget: Budget, *args: int) -> object:
     numbers = range(*args)
-    budget.items(SLOT * len(numbers))
+    budget.items(SLOT_CHARS * len(numbers))
     return numbers
 
 
 def _product(budget: Budget, *args: Sequence[object]) -> object:
-    budget.items(SLOT * (len(args) + 1) * math.prod(map(len, args)))
+    budget.items(SLOT_CHARS * (len(args) + 1) * math.prod(map(len, args)))
     return list(itertools.product(*args))
 
 
@@ -116,7 +116,7 @@ def _as_list(function: Function) -> Function:
     def call(budget: Budget, *args: Any, **kwargs: Any) -> object:
         budget.deep(args)
         result = list(function(*args, **kwargs))  # type: ignore[call-overload]
-        budget.items(SLOT * len(result))
+        budget.items(SLOT_CHARS * len(result))
         return result
 
     return call
@@ -126,7 +126,7 @@ FUNCTIONS: dict[str, Function] = {
     **{name: _walk(t) for name, t in _TYPES.items()},
     **{f"builtins.{f.__name__}": _walk(f) for f in (min, max, any, all, abs, round, chr, ord, repr)},
     **{f"builtins.{f.__name__}": _as_list(f) for f in (sorted, reversed, zip, enumerate)},
-    **dict.fromkeys(DICTS, dict_call),
+    **dict.fromkeys(DICT_CLASSES, dict_call),
     "builtins.len": lambda _, value: len(value),
     "builtins.sum": _sum,
     "builtins.range": _range,

@@ -8,12 +8,12 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .calls import FUNCTIONS, STORING
+from .calls import FUNCTIONS, STORING_FUNCTIONS
 from .formats import format_value
-from .limits import SLOT
+from .limits import SLOT_CHARS
 from .methods import METHODS, MUTATING_METHODS, STORING_METHODS
 from .operators import OPERATORS, operate
-from .source import Source, shown
+from .source import Source, source_text
 from .values import Opaque, RefusedError, Symbol
 
 _CONVERSIONS: dict[int, Callable[[object], object]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
@@ -68,7 +68,7 @@ class Expressions(Source):
         self.budget.step()
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise self.refuse(node, f"{type(node).__name__.lower()} {shown(node)}")
+            raise self.refuse(node, f"{type(node).__name__.lower()} {source_text(node)}")
         return handler(self, node)
 
     def data(self, node: ast.expr) -> Any:
@@ -114,7 +114,7 @@ class Expressions(Source):
             return Symbol(found, self.refuse(node, f"{found!r}, which is imported from other code"), local=owner.local)
         if isinstance(owner, dict) and node.attr in owner:  # the harness's configuration dicts give keys as attributes
             return self._known(owner[node.attr])
-        raise self.refuse(node, f"the attribute {shown(node)}")
+        raise self.refuse(node, f"the attribute {source_text(node)}")
 
     def _subscript(self, node: ast.Subscript) -> object:
         owner = self.data(node.value)
@@ -133,7 +133,7 @@ class Expressions(Source):
                 result.extend(self.guarded(node, list, self.data(node.value)))
             else:
                 result.append(self.value(node))
-        self.budget.items(SLOT * len(result))
+        self.budget.items(SLOT_CHARS * len(result))
         return result
 
     def _dict(self, node: ast.Dict) -> dict[object, object]:
@@ -144,14 +144,14 @@ class Expressions(Source):
             else:
                 name = self.data(key)
                 self.guarded(node, result.__setitem__, name, self.value(value))
-        self.budget.items(SLOT * len(result))
+        self.budget.items(SLOT_CHARS * len(result))
         return result
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> list[object]:
         result: list[object] = []
 
         def add() -> None:
-            self.budget.items(SLOT)
+            self.budget.items(SLOT_CHARS)
             result.append(self.value(node.elt))
 
         self._each(node.generators, add)
@@ -161,7 +161,7 @@ class Expressions(Source):
         result: dict[object, object] = {}
 
         def add() -> None:
-            self.budget.items(SLOT)
+            self.budget.items(SLOT_CHARS)
             key = self.data(node.key)
             self.guarded(node, result.__setitem__, key, self.value(node.value))
 
@@ -219,7 +219,7 @@ class Expressions(Source):
             if isinstance(side, Opaque):
                 raise side.refusal
         if kind not in OPERATORS:
-            raise self.refuse(node, f"operator {kind.__name__} in {shown(node)}")
+            raise self.refuse(node, f"operator {kind.__name__} in {source_text(node)}")
         return self.guarded(node, operate, self.budget, kind, left, right)
 
     def _binary(self, node: ast.BinOp) -> object:
@@ -274,10 +274,10 @@ class Expressions(Source):
                 return self._method(node, owner, node.func.attr)
         function = self.eval(node.func)
         if not isinstance(function, Symbol):
-            raise self.refuse(node, f"call of {shown(node.func)}")
+            raise self.refuse(node, f"call of {source_text(node.func)}")
         if function.dotted in ("builtins.locals", "builtins.globals") and not self._scopes and not node.args:
             return self.names
-        args, kwargs = self._arguments(node, function.dotted in STORING)
+        args, kwargs = self._arguments(node, function.dotted in STORING_FUNCTIONS)
         if function.dotted == "builtins.isinstance" and len(args) == 2 and isinstance(args[0], Opaque):
             raise args[0].refusal
         known = None if function.local else FUNCTIONS.get(function.dotted)
@@ -285,12 +285,12 @@ class Expressions(Source):
             return self.guarded(node, known, self.budget, *args, **kwargs)
         # Code of this file may change any of its names, other code what it is handed: then nothing here is certain.
         final = function.local or any(_changeable(a) for a in (*args, *kwargs.values()))
-        raise self.refuse(node, f"call of {shown(node.func)}()", final=final)
+        raise self.refuse(node, f"call of {source_text(node.func)}()", final=final)
 
     def _method(self, node: ast.Call, owner: Any, name: str) -> object:
         method = METHODS.get(type(owner), {}).get(name)
         if method is None:
-            raise self.refuse(node, f"call of {shown(node.func)}()")
+            raise self.refuse(node, f"call of {source_text(node.func)}()")
         args, kwargs = self._arguments(node, name in STORING_METHODS)
         if name in ("update", "get", "pop", "setdefault") and args and isinstance(args[0], Opaque):
             raise args[0].refusal
@@ -315,7 +315,7 @@ class Expressions(Source):
         self.assign(node.target, result, self.names)
         return self._known(result)
 
-    def _choice(self, node: ast.IfExp) -> object:
+    def _conditional(self, node: ast.IfExp) -> object:
         return self.eval(node.body if self._truth(node.test) else node.orelse)
 
     # Targets
@@ -344,7 +344,7 @@ class Expressions(Source):
         elif isinstance(target, ast.Attribute) and isinstance(owner := self.data(target.value), dict):
             owner[target.attr] = value
         else:
-            raise self.refuse(target, f"assignment to {shown(target)}", final=True)
+            raise self.refuse(target, f"assignment to {source_text(target)}", final=True)
 
     def _unpack(self, target: ast.Tuple | ast.List, values: list[Any], names: dict[str, object]) -> None:
         star = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
@@ -383,5 +383,5 @@ _HANDLERS: dict[type[ast.AST], Callable[[Expressions, Any], Any]] = {
     ast.JoinedStr: Expressions._joined,
     ast.Call: Expressions._call,
     ast.NamedExpr: Expressions._walrus,
-    ast.IfExp: Expressions._choice,
+    ast.IfExp: Expressions._conditional,
 }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 MAX_STEPS = 3_000_000
 MAX_ITEMS = 1 << 27
-MAX_TEXT = 1 << 24
+MAX_TEXT_CHARS = 1 << 24
 MAX_BITS = 1 << 12
-SLOT = 16  # a slot of a list costs as much as so many characters
+SLOT_CHARS = 16  # a slot of a list costs as much as so many characters
 
 
 class TooMuchError(Exception):
@@ -44,7 +44,7 @@ class Budget:
             raise TooMuchError(f"more than {MAX_STEPS:,} steps")
 
     def items(self, count: int) -> None:
-        """Count what comes into being, in characters; a slot of a list is `SLOT` of them.
+        """Count what comes into being, in characters; a slot of a list is `SLOT_CHARS` of them.
 
         Args:
             count: how many.
@@ -67,7 +67,7 @@ class Budget:
             TooMuchError: when it, or everything together, is too large.
 
         """
-        if length > MAX_TEXT:
+        if length > MAX_TEXT_CHARS:
             raise TooMuchError(f"a string of {length} characters")
         self.items(length)
 
@@ -102,9 +102,9 @@ class Budget:
             if isinstance(value, str):
                 self.items(len(value))
             elif isinstance(value, dict):
-                self.items(SLOT * (len(value) + 1))
+                self.items(SLOT_CHARS * (len(value) + 1))
                 todo.extend(value.keys())
                 todo.extend(value.values())
             elif isinstance(value, (list, tuple, set, frozenset)):
-                self.items(SLOT * (len(value) + 1))
+                self.items(SLOT_CHARS * (len(value) + 1))
                 todo.extend(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .calls import Function, copy_call, deepcopy_call
 from .formats import format_method
-from .limits import SLOT, Budget
+from .limits import SLOT_CHARS, Budget
 from .values import TextFile
 
 # The arguments of these are put away, not looked into, so an opaque one may pass.
@@ -46,7 +46,7 @@ def _plain(name: str) -> Function:
         budget.deep(value, args)
         result = getattr(value, name)(*args, **kwargs)
         if isinstance(result, (list, set)):
-            budget.items(SLOT * len(result))
+            budget.items(SLOT_CHARS * len(result))
         return result
 
     return call
@@ -56,7 +56,7 @@ def _store(name: str) -> Function:
     """Give a method that puts its arguments away."""
 
     def call(budget: Budget, value: object, *args: object, **kwargs: object) -> object:
-        budget.items(SLOT * (1 + len(kwargs) + sum(len(a) for a in args if isinstance(a, (list, dict, tuple)))))
+        budget.items(SLOT_CHARS * (1 + len(kwargs) + sum(len(a) for a in args if isinstance(a, (list, dict, tuple)))))
         return getattr(value, name)(*args, **kwargs)
 
     return call
@@ -66,7 +66,7 @@ def _view(name: str) -> Function:
     """Give the view of a dict as a list: what is read must not change under the loop that reads it."""
 
     def call(budget: Budget, value: dict[object, object]) -> object:
-        budget.items(SLOT * len(value))
+        budget.items(SLOT_CHARS * len(value))
         return list(getattr(value, name)())
 
     return call

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .formats import format_percent
-from .limits import SLOT, Budget
+from .limits import SLOT_CHARS, Budget
 
 OPERATORS: dict[type[ast.AST], Callable[[Any, Any], object]] = {
     ast.Add: operator.add,
@@ -73,7 +73,7 @@ def _weigh(budget: Budget, kind: type[ast.AST], left: Any, right: Any) -> None:
         if isinstance(times, int) and isinstance(sequence, str):
             budget.text(len(sequence) * max(times, 0))
         elif isinstance(times, int) and isinstance(sequence, (list, tuple)):
-            budget.items(SLOT * len(sequence) * max(times, 0))
+            budget.items(SLOT_CHARS * len(sequence) * max(times, 0))
     elif kind is ast.Add and isinstance(left, str) and isinstance(right, str):
         budget.text(len(left) + len(right))
     else:

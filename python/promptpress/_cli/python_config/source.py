@@ -104,11 +104,11 @@ class Source:
             raise
         except FAILURES as error:
             text = str(error) or "failed"
-            found = f"{shown(node)} fails with {type(error).__name__}: {text}"
+            found = f"{source_text(node)} fails with {type(error).__name__}: {text}"
             raise self.refuse(node, found, broken=True) from None
 
 
-def shown(node: ast.AST) -> str:
+def source_text(node: ast.AST) -> str:
     """Quote source code in an error.
 
     Args:
@@ -118,7 +118,7 @@ def shown(node: ast.AST) -> str:
         It in one line, cut to a readable length.
 
     Example:
-        >>> shown(ast.parse("f( x )", mode="eval"))
+        >>> source_text(ast.parse("f( x )", mode="eval"))
         'f(x)'
 
     """

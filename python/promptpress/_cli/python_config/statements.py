@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..bounded_file import read_bytes
 from ..errors import ConfigError, reason
-from ..places import missing
 from .calls import deepcopy_call
 from .expressions import Expressions
-from .limits import SLOT, Budget, TooMuchError
+from .limits import SLOT_CHARS, Budget, TooMuchError
 from .values import Opaque, RefusedError, Symbol, TextFile
 
-_MAX_FILE = 1 << 24
+_MAX_FILE_BYTES = 1 << 24
 _READ_BASE = {"mmengine.config.read_base", "mmengine.read_base", "mmengine.config.config.read_base"}
 
 
@@ -73,13 +73,7 @@ class _Files:
 
 
 def _parse(path: str) -> ast.Module:
-    try:
-        with open(path, "rb") as file:
-            source = file.read(_MAX_FILE + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: {missing(path, error)}") from None
-    if len(source) > _MAX_FILE:
-        raise ConfigError(f"{path}: larger than {_MAX_FILE >> 20} MiB")
+    source = read_bytes(path, _MAX_FILE_BYTES)
     try:
         return ast.parse(source, filename=path)
     except SyntaxError as error:
@@ -131,7 +125,7 @@ class _File(Expressions):
         current, added = self.data(load), self.data(node.value)
         if isinstance(current, list) and isinstance(node.op, ast.Add):
             added = self.guarded(node, list, added)
-            self.budget.items(SLOT * len(added))
+            self.budget.items(SLOT_CHARS * len(added))
             current.extend(added)
         elif isinstance(current, dict) and isinstance(node.op, ast.BitOr):
             self.guarded(node, current.update, added)
@@ -227,7 +221,7 @@ class _File(Expressions):
             return Opaque(self.refuse(node, f"open({path!r}, {mode!r}), no text file of this folder, read"))
         try:
             with open(place, encoding=str(named.get("encoding") or "utf-8")) as file:
-                text = file.read(_MAX_FILE)
+                text = file.read(_MAX_FILE_BYTES)
         except (OSError, UnicodeError, LookupError) as error:
             return Opaque(self.refuse(node, f"{path}: {reason(error)}", broken=True))
         self.budget.text(len(text))

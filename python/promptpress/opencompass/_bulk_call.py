@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from promptpress._backend.course import Course
-from promptpress._backend.expansions import ExpandingCourse
-from promptpress._backend.run import Classes, Run, loaded
+from promptpress._backend.bulk_call import BulkCall, Classes, loaded
+from promptpress._backend.call_renderer import CallRenderer
+from promptpress._backend.expansions import ExpandingCallRenderer
 
 MODEL = "opencompass.models.base"
 API_MODEL = "opencompass.models.base_api"
 
 
-class OpenCompassRun(Run):
+class OpenCompassBulkCall(BulkCall):
     """One call of an inferencer, which hands the templates to the retriever each time."""
 
     classes = Classes(
@@ -27,10 +27,10 @@ class OpenCompassRun(Run):
         },
     )
 
-    def course_of(self, *parts: Any) -> Course:
+    def call_renderer_of(self, *parts: Any) -> CallRenderer:
         if self.expands:
-            return ExpandingCourse(self.prompt_template, self.ice_template, *parts)
-        return super().course_of(*parts)
+            return ExpandingCallRenderer(self.prompt_template, self.ice_template, *parts)
+        return super().call_renderer_of(*parts)
 
     def ice(self, rows: Sequence[int]) -> Any:
         return self.retriever.generate_ice(rows, ice_template=self.ice_template)

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from promptpress._backend import report
-from promptpress._backend.course import Course
-from promptpress._backend.own import NotCoveredError
-from promptpress._backend.run import Classes, Run, loaded
-from promptpress.aisbench._bulk_media import JSON, MediaCourse
+from promptpress._backend.bulk_call import BulkCall, Classes, loaded
+from promptpress._backend.call_renderer import CallRenderer
+from promptpress._backend.monkeypatches import NotCoveredError
+from promptpress.aisbench._bulk_media import JSON_OUTPUT, MediaCallRenderer
 from promptpress.aisbench._bulk_media import TEMPLATE as MEDIA_TEMPLATE
 
 _OPENICL = "ais_bench.benchmark.openicl"
@@ -20,7 +20,7 @@ MODEL = "ais_bench.benchmark.models.local_models.base"
 API_MODEL = "ais_bench.benchmark.models.api_models.base_api"
 
 
-def call(inferencer: Any, retriever: Any) -> AbstractContextManager[report.Call]:
+def record_call(inferencer: Any, retriever: Any) -> AbstractContextManager[report.CallRecord]:
     """What goes on within is one call of an inferencer.
 
     Args:
@@ -30,10 +30,10 @@ def call(inferencer: Any, retriever: Any) -> AbstractContextManager[report.Call]
     config = getattr(inferencer, "model_cfg", None) or {}
     labels = getattr(inferencer, "labels", None) or ("",)
     count = len(retriever.test_ds) * len(labels)
-    return report.call(str(config.get("abbr", "")), str(getattr(retriever.dataset, "abbr", "")), count)
+    return report.record_call(str(config.get("abbr", "")), str(getattr(retriever.dataset, "abbr", "")), count)
 
 
-class AISBenchRun(Run):
+class AISBenchBulkCall(BulkCall):
     """One call of an inferencer, whose retriever has the templates."""
 
     classes = Classes(
@@ -47,20 +47,20 @@ class AISBenchRun(Run):
         },
     )
 
-    def course_of(self, *parts: Any) -> Course:
+    def call_renderer_of(self, *parts: Any) -> CallRenderer:
         at, name = MEDIA_TEMPLATE
         media = loaded(f"{_OPENICL}.{at}", name)
         if type(self.ice_template) is media:
             raise NotCoveredError("examples of a multimodal template")
         if type(self.prompt_template) is media:
-            return MediaCourse(self.prompt_template, *parts)
-        return super().course_of(*parts)
+            return MediaCallRenderer(self.prompt_template, *parts)
+        return super().call_renderer_of(*parts)
 
     def _parser_settings(self, parser: Any, shape: type) -> dict[str, Any] | None:
         settings = super()._parser_settings(parser, shape)
         to_messages = type(parser) is loaded(*self.classes.api_parser)
-        if settings is not None and to_messages and isinstance(self.course, MediaCourse):
-            settings["output"] = JSON
+        if settings is not None and to_messages and isinstance(self.renderer, MediaCallRenderer):
+            settings["output"] = JSON_OUTPUT
         return settings
 
     def ice(self, rows: Sequence[int]) -> Any:

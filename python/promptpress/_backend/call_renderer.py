@@ -1,4 +1,4 @@
-"""One call of an inferencer: its samples, the examples of each, and what prompts are made of."""
+"""Renders the samples of one call of an inferencer, a block at a time."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._backend.dataset import Rows
+from promptpress._backend.monkeypatches import NotCoveredError
 from promptpress._backend.objects import kind_of, requests_of
-from promptpress._backend.own import NotCoveredError
-from promptpress._backend.report import current
+from promptpress._backend.report import current_record
 from promptpress._notes import silent
 from promptpress._renderer import Renderer
 
-_KEPT_RENDERERS = 32
-_KEPT_BLOCKS = 64
-_SHOTS = "promptpress shots"
+_MAX_RENDERERS = 32
+_MAX_BLOCKS = 64
+_SHOTS_COLUMN = "promptpress shots"
 
 
-class Course:
-    """What the prompts of one call have in common.
+class CallRenderer:
+    """The samples of one call, the examples of each, and what their prompts have in common.
 
     Args:
         samples: The dataset whose rows are samples.
@@ -52,15 +52,15 @@ class Course:
         joints: dict[str, Any],
     ) -> None:
         self.samples = Rows(samples)
-        self.call = current()
+        self.record = current_record()
         self.lock = RLock()
         self.shots = shots
         self._settings = settings
         self._joints = joints
         if len(shots) != self.samples.count:
             raise NotCoveredError("the retriever chooses for more or fewer samples than there are")
-        if _SHOTS in self.samples.schema.names:
-            raise NotCoveredError(f"the dataset has a column {_SHOTS!r}")
+        if _SHOTS_COLUMN in self.samples.schema.names:
+            raise NotCoveredError(f"the dataset has a column {_SHOTS_COLUMN!r}")
         # Many samples share one list.
         lists = {id(rows): rows for rows in shots}.values()
         used = sorted(set(chain.from_iterable(lists)))
@@ -74,11 +74,11 @@ class Course:
         self._renderers: OrderedDict[Any, Renderer] = OrderedDict()
         self._blocks: OrderedDict[tuple[int, int], Any] = OrderedDict()
 
-    def render(self, own: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> Any:
+    def render(self, arguments: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> Any:
         """Render samples that follow one another.
 
         Args:
-            own: Further arguments of `Renderer`; and `finish`, the harness's parser, for courses that need it.
+            arguments: Further arguments of `Renderer`; and `finish`, the harness's parser, for classes that need it.
             key: What tells these arguments from others.
             start: The first sample.
             shots: The examples of each.
@@ -89,11 +89,13 @@ class Course:
         table = self.samples.slice(start, start + len(shots))
         first = shots[0]
         if shots.count(first) == len(shots):
-            renderer = self._renderer(own, (key, tuple(first)), self._fixed(first))
+            renderer = self._renderer(arguments, (key, tuple(first)), self._fixed(first))
         else:
             column = pa.array([[self._places[row] for row in rows] for rows in shots], pa.list_(pa.int64()))
-            table = table.append_column(_SHOTS, column)
-            renderer = self._renderer(own, (key, None), {"type": "IndexColumn", "column": _SHOTS, **self._joints})
+            table = table.append_column(_SHOTS_COLUMN, column)
+            renderer = self._renderer(
+                arguments, (key, None), {"type": "IndexColumn", "column": _SHOTS_COLUMN, **self._joints}
+            )
         return renderer.render(table)["prompt"]
 
     def _fixed(self, rows: Sequence[int]) -> dict[str, Any]:
@@ -101,44 +103,44 @@ class Course:
             return {"type": "ZeroRetriever", "ice_eos_token": self._joints["ice_eos_token"]}
         return {"type": "FixKRetriever", "fix_id_list": [self._places[row] for row in rows], **self._joints}
 
-    def _renderer(self, own: dict[str, Any], key: Any, retriever: dict[str, Any]) -> Renderer:
+    def _renderer(self, arguments: dict[str, Any], key: Any, retriever: dict[str, Any]) -> Renderer:
         found = self._renderers.get(key)
         if found is None:
             examples = None if retriever["type"] == "ZeroRetriever" else self._examples
-            own = {name: value for name, value in own.items() if name != "finish"}
-            found = silent(Renderer(**self._settings, **own, retriever=retriever, examples=examples))
+            arguments = {name: value for name, value in arguments.items() if name != "finish"}
+            found = silent(Renderer(**self._settings, **arguments, retriever=retriever, examples=examples))
             self._renderers[key] = found
-            if len(self._renderers) > _KEPT_RENDERERS:
+            if len(self._renderers) > _MAX_RENDERERS:
                 self._renderers.popitem(last=False)
         else:
             self._renderers.move_to_end(key)
         return found
 
-    def kind_of(self, own: dict[str, Any], request: Any) -> Callable[[Any], Any]:  # noqa: ARG002 - for other courses
+    def kind_of(self, arguments: dict[str, Any], request: Any) -> Callable[[Any], Any]:  # noqa: ARG002 - for other classes
         """What makes rendered requests into the same kind as the harness's.
 
         Args:
-            own: The arguments that they are rendered with.
+            arguments: The arguments that they are rendered with.
             request: A request as the harness makes it.
         """
         return kind_of(request)
 
     def requests_of(
         self,
-        own: dict[str, Any],  # noqa: ARG002 - for other courses
+        arguments: dict[str, Any],  # noqa: ARG002 - for other classes
         prompts: Any,
         kind: Callable[[Any], Any],
     ) -> Callable[[int], Any]:
         """The requests of a rendered block, by their numbers.
 
         Args:
-            own: The arguments that it was rendered with.
+            arguments: The arguments that it was rendered with.
             prompts: The block.
             kind: What `kind_of` gave.
         """
         return requests_of(prompts, kind)
 
-    def keep(self, owner: Any, length: int) -> None:
+    def add_block(self, owner: Any, length: int) -> None:
         """Remember that a rendering stored a block, and have the oldest block of all let go.
 
         Args:
@@ -148,6 +150,6 @@ class Course:
         place = (id(owner), length)
         self._blocks[place] = owner
         self._blocks.move_to_end(place)
-        if len(self._blocks) > _KEPT_BLOCKS:
+        if len(self._blocks) > _MAX_BLOCKS:
             (_, oldest), other = self._blocks.popitem(last=False)
             other.drop(oldest)

@@ -19,20 +19,20 @@ from promptpress._backend import report
 from promptpress._model_classes import find_model_class, last_part
 
 from .errors import ExitCode, reason
-from .harness_course import Harness, silence
+from .harness_pipeline import Harness, silence
 from .refusals import words
 from .verdict import Verdict, counted
 
-_TOO_LONG = 1 << 20
+_SCRIPTED_TOKENS = 1 << 20
 _NAMES = {"dataset": "dataset", "model": "model"}
 
 
 @dataclass(frozen=True)
-class Watched:
+class DryRun:
     """What the backend's record says of one run.
 
     Example:
-        >>> Watched(rows=2, in_bulk=2).verdict("GenInferencer").word
+        >>> DryRun(rows=2, in_bulk=2).verdict("GenInferencer").word
         'equal'
 
     """
@@ -55,14 +55,14 @@ class Watched:
         """
         why = "; ".join(self.reasons)
         if self.error is not None:
-            said = f"{type(self.error).__name__}: {words(self.error)}".removesuffix(": ")
+            failure = f"{type(self.error).__name__}: {words(self.error)}".removesuffix(": ")
             if why:
-                return Verdict(ExitCode.UNSUPPORTED, f"{why} (then the run fails: {said})")
-            return Verdict(ExitCode.CONFIGURATION, f"the run, with a model that only answers, fails: {said}")
+                return Verdict(ExitCode.UNSUPPORTED, f"{why} (then the run fails: {failure})")
+            return Verdict(ExitCode.CONFIGURATION, f"the run, with a model that only answers, fails: {failure}")
         if not self.rows:
             return Verdict(ExitCode.CONFIGURATION, "there are no rows to tell by")
-        whole = self.in_bulk >= self.rows and not self.by_harness and not self.reasons
-        if whole:
+        is_all_in_bulk = self.in_bulk >= self.rows and not self.by_harness and not self.reasons
+        if is_all_in_bulk:
             return Verdict(ExitCode.OK, f"{counted(self.in_bulk, 'prompt')} of {counted(self.rows, 'row')}")
         if not self.in_bulk:
             return Verdict(ExitCode.UNSUPPORTED, why or f"the backend has no part in {inferencer or 'this'}'s prompts")
@@ -70,7 +70,7 @@ class Watched:
         return Verdict(ExitCode.UNSUPPORTED, f"{share}: {why or 'not every row was rendered in bulk'}")
 
 
-def way_of(
+def dry_run(
     harness: Harness, config: Mapping[str, Any], model: Mapping[str, Any] | None, dataset: Any, settings: Any
 ) -> Verdict:
     """Run a configuration's inferencer with the backend on, and say which way its prompts went.
@@ -102,14 +102,14 @@ def way_of(
                 _run_aisbench(harness, config, model or {}, scripted, dataset, folder)
         except Exception as raised:
             error = raised
-    return Watched(rows, record.in_bulk, record.by_harness, tuple(record.reasons), error).verdict(name)
+    return DryRun(rows, record.in_bulk, record.by_harness, tuple(record.reasons), error).verdict(name)
 
 
 @contextmanager
-def _recorded(harness: Harness, rows: int) -> Iterator[report.Call]:
+def _recorded(harness: Harness, rows: int) -> Iterator[report.CallRecord]:
     """Have the backend on, and what goes on within recorded as one call."""
     backend = importlib.import_module(f"promptpress.{harness.dialect}").backend
-    with backend(), report.call("", "", rows) as record:
+    with backend(), report.record_call("", "", rows) as record:
         yield record
 
 
@@ -150,7 +150,7 @@ def _scripted(harness: Harness, kind: Any, settings: Mapping[str, Any]) -> Any:
             return _Numbers(-1.0 for _ in inputs)
 
     if kind.get_token_len is not api_base.get_token_len:  # which needs no tokenizer
-        Scripted.get_token_len = lambda *_: _TOO_LONG
+        Scripted.get_token_len = lambda *_: _SCRIPTED_TOKENS
     from mmengine.config import ConfigDict  # noqa: PLC0415 - comes with the harness
 
     meta = copy.deepcopy(settings["meta_template"])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from promptpress._backend.own import NotCoveredError
+from promptpress._backend.monkeypatches import NotCoveredError
 
 
-def listed(chosen: Any, *, is_read_once: bool) -> Any:
+def materialized(chosen: Any, *, is_read_once: bool) -> Any:
     """A choice that can be looked at before the harness's loop sees it.
 
     Args:
@@ -21,17 +21,17 @@ def listed(chosen: Any, *, is_read_once: bool) -> Any:
         The same, as a list where it can only be read once or is no sequence.
 
     Example:
-        >>> listed(iter([[0], [1]]), is_read_once=True)
+        >>> materialized(iter([[0], [1]]), is_read_once=True)
         [[0], [1]]
     """
     return list(chosen) if is_read_once and type(chosen) is not list else chosen
 
 
-def numbered(chosen: Any, *, is_written: bool) -> list[Sequence[int]]:
+def row_lists(chosen: Any, *, is_written: bool) -> list[Sequence[int]]:
     """A choice as lists of numbers.
 
     Args:
-        chosen: What `listed` gave.
+        chosen: What `materialized` gave.
         is_written: Whether the harness's loop puts shorter lists into the choice. Then it has to be that very object.
 
     Returns:
@@ -41,7 +41,7 @@ def numbered(chosen: Any, *, is_written: bool) -> list[Sequence[int]]:
         NotCoveredError: If it is made of other things.
 
     Example:
-        >>> numbered([(0, 1), range(2)], is_written=False)
+        >>> row_lists([(0, 1), range(2)], is_written=False)
         [[0, 1], [0, 1]]
     """
     if type(chosen) is list and all(type(rows) is list for rows in chosen):

@@ -18,12 +18,12 @@ from limit import CopyLimit
 from memory import air, held
 from peers import Peer, forget, samples_of
 from peers.everyone import OTHERS, OURS
-from peers.promptpress_peer import BATCH, renderer_of
+from peers.promptpress_peer import BATCH_ROWS, renderer_of
 from workloads import BY_ID, Workload
 
 ROUNDS = 3
-FAST = 100_000  # rows/s from which a peer gets as many samples as promptpress
-TAIL = 200  # requests compared at the end of what was timed
+FAST_ROWS_PER_SECOND = 100_000  # rows/s from which a peer gets as many samples as promptpress
+TAIL_REQUESTS = 200  # requests compared at the end of what was timed
 
 
 class Sizes:
@@ -106,7 +106,7 @@ def prepare(found: Measured, workload: Workload, sizes: Sizes) -> None:
     if isinstance(peer, CopyLimit):
         found.samples = sizes.ours
         found.bytes = found.aired = output_bytes(workload.id, sizes.ours)
-        found.work = peer.prepare_bytes(found.bytes, -(-found.bytes * BATCH // sizes.ours))
+        found.work = peer.prepare_bytes(found.bytes, -(-found.bytes * BATCH_ROWS // sizes.ours))
         found.round()
         return
     found.equal_to = assert_equal(peer, workload, sizes.compared)
@@ -141,9 +141,9 @@ def samples_to_time(peer: Peer, workload: Workload, sizes: Sizes) -> int:
         start = time.perf_counter()
         work()
         rate = count / (time.perf_counter() - start)
-        if rate >= FAST:
+        if rate >= FAST_ROWS_PER_SECOND:
             return sizes.ours
-        if rate < FAST / 50:
+        if rate < FAST_ROWS_PER_SECOND / 50:
             break
     return sizes.slow
 
@@ -189,7 +189,7 @@ def assert_equal(peer: Peer, workload: Workload, count: int) -> str | None:
 def assert_tail_equal(found: Measured, workload: Workload, answer: Any) -> None:
     """All has been rendered, and its end, past any change of chunk or offset, is right."""
     per_sample, oracle, peer = workload.requests_per_sample, oracle_of(workload), found.peer
-    rows, last = peer.last(answer, TAIL * per_sample)
+    rows, last = peer.last(answer, TAIL_REQUESTS * per_sample)
     assert rows == found.samples * per_sample, f"{workload.id}: {rows} requests of {found.samples} samples"
     if oracle is not None:
         tail = samples_of(workload.id, found.samples).slice(found.samples - last.num_rows // per_sample)

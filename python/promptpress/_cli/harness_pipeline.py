@@ -1,4 +1,4 @@
-"""A harness's own course from samples to requests: its dataset, retriever, templates and parser, called in its order.
+"""A harness's own pipeline from samples to requests: its dataset, retriever, templates and parser, called in its order.
 
 The harness is imported as it is installed. Nothing else of promptpress imports one.
 """
@@ -25,7 +25,7 @@ from promptpress._model_classes import last_part
 
 from .config_file import Config, read_config
 from .errors import ConfigError, DataError, reason
-from .harness_chats import TURNS, asks, chats_of, dialogues_of
+from .harness_chats import MULTI_TURN_INFERENCER, chats_of, dialogues_of, infer_mode_of
 from .outcome import Outcome, Refusal, plain
 
 
@@ -202,9 +202,9 @@ class Harness:
             return plain(parser.parse_template((prompt,), mode=mode)[0])
 
         chosen = retriever.retrieve()
-        if asks(inferencer) is not None:
+        if infer_mode_of(inferencer) is not None:
             registry = self.registry("ICL_INFERENCERS")
-            if last_part(inferencer.get("type")) == TURNS:
+            if last_part(inferencer.get("type")) == MULTI_TURN_INFERENCER:
                 kind = registry.get(inferencer["type"])
                 return chosen, dialogues_of(kind, inferencer, parser, retriever)
             template = given["prompt_template"]

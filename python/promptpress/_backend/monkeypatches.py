@@ -15,7 +15,7 @@ from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-_UNSEEN = ("__annotate__", "__annotate_func__", "__conditional_annotations__")
+_GENERATED_NAMES = ("__annotate__", "__annotate_func__", "__conditional_annotations__")
 
 
 class NotCoveredError(Exception):
@@ -23,7 +23,7 @@ class NotCoveredError(Exception):
 
 
 @dataclass(frozen=True)
-class _Names:
+class _GlobalNames:
     """What a module's file makes of its global names."""
 
     functions: frozenset[str]
@@ -34,7 +34,7 @@ class _Names:
     """All its global names."""
 
 
-def check_own(module: str, path: str, *, deeply: bool = True) -> None:
+def check_unpatched(module: str, path: str, *, deeply: bool = True) -> None:
     """Check that a function or method is that of its file.
 
     Args:
@@ -49,7 +49,7 @@ def check_own(module: str, path: str, *, deeply: bool = True) -> None:
         _check_function(module, path, set() if deeply else None)
 
 
-def check_class(kind: type) -> None:
+def check_unpatched_class(kind: type) -> None:
     """Check that a class has the methods of its file, and no others; so for its bases of the same package.
 
     Raises:
@@ -58,7 +58,7 @@ def check_class(kind: type) -> None:
     _check_class(kind, set())
 
 
-def check_shadows(thing: Any) -> None:
+def check_no_shadows(thing: Any) -> None:
     """Check that no method of a class is hidden by an attribute of an object.
 
     Raises:
@@ -70,7 +70,7 @@ def check_shadows(thing: Any) -> None:
             raise NotCoveredError(f"the {kind.__name__} has a {name} of its own")
 
 
-def check_made(thing: Any, fresh: Callable[[], Any], same: Callable[[Any, Any], bool]) -> None:
+def check_attributes(thing: Any, fresh: Callable[[], Any], same: Callable[[Any, Any], bool]) -> None:
     """Check that an object has the attributes that its constructor gives it.
 
     Args:
@@ -112,7 +112,7 @@ def _check_value(found: Any, module: ModuleType, path: str, seen: set[Any] | Non
         seen.add((module.__name__, path))
     if isinstance(found, (staticmethod, classmethod)):
         found = found.__func__
-    found = replaced.get(found, found) if isinstance(found, FunctionType) else found
+    found = originals.get(found, found) if isinstance(found, FunctionType) else found
     codes = _codes(module.__name__).get(path, ())
     if not isinstance(found, FunctionType) or found.__code__ not in codes or found.__globals__ is not vars(module):
         raise NotCoveredError(f"{path} isn't that of {module.__name__}")
@@ -138,17 +138,17 @@ def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:
         elif name in file.functions:
             _check_value(value, module, name, seen)
             continue
-        own = sys.modules.get(getattr(value, "__module__", None) or "")
-        if own is None or _package(own.__name__) != _package(module.__name__):
+        owner = sys.modules.get(getattr(value, "__module__", None) or "")
+        if owner is None or _package(owner.__name__) != _package(module.__name__):
             continue
         if isinstance(value, FunctionType):
-            _check_value(value, own, value.__qualname__, seen)
-        elif isinstance(value, type) and value.__name__ in _TAKEN:
+            _check_value(value, owner, value.__qualname__, seen)
+        elif isinstance(value, type) and value.__name__ in _CALLED_CLASSES:
             _check_class(value, seen)
 
 
 # Classes that methods name and whose own methods do a part of the work; others are named to be compared with.
-_TAKEN = ("PromptList",)
+_CALLED_CLASSES = ("PromptList",)
 
 
 def _check_class(kind: type, seen: set[Any]) -> None:
@@ -159,11 +159,11 @@ def _check_class(kind: type, seen: set[Any]) -> None:
     prefix = kind.__qualname__ + "."
     here = _bindings(module.__name__).functions
     wanted = {path.removeprefix(prefix) for path in here if path.startswith(prefix)}
-    wanted = {name for name in wanted if "." not in name and "<" not in name and name not in _UNSEEN}
+    wanted = {name for name in wanted if "." not in name and "<" not in name and name not in _GENERATED_NAMES}
     for name, value in vars(kind).items():
         if name in wanted:
             _check_value(value, module, prefix + name, seen)
-        elif name not in _UNSEEN and _is_method(value):
+        elif name not in _GENERATED_NAMES and _is_method(value):
             raise NotCoveredError(f"{prefix}{name} isn't that of {module.__name__}")
     for name in wanted - vars(kind).keys():
         raise NotCoveredError(f"{prefix}{name} isn't that of {module.__name__}")
@@ -199,12 +199,12 @@ def _codes(module: str) -> dict[str, list[CodeType]]:
 
 
 @cache
-def _bindings(module: str) -> _Names:
+def _bindings(module: str) -> _GlobalNames:
     spec = sys.modules[module].__spec__
     try:
         tree = ast.parse(_loader(module).get_source(module))
     except (AttributeError, ImportError, OSError, SyntaxError, TypeError):
-        return _Names(frozenset(), {}, frozenset())
+        return _GlobalNames(frozenset(), {}, frozenset())
     imports: dict[str, tuple[str, str | None]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -221,7 +221,7 @@ def _bindings(module: str) -> _Names:
     }
     bound = frozenset({*imports, *stored, *defined, *vars(ModuleType(module)), "__file__"})
     # A class's body is code too, so functions are what the source says.
-    return _Names(frozenset(_defined(tree, "")), imports, bound)
+    return _GlobalNames(frozenset(_defined(tree, "")), imports, bound)
 
 
 def _loader(module: str) -> Any:
@@ -259,5 +259,5 @@ def _absolute(package: str, module: str | None, level: int) -> str:
     return f"{package}.{module}" if module else package
 
 
-replaced: dict[Any, Any] = {}
+originals: dict[Any, Any] = {}
 """The functions that `Patches` put in the place of a harness's, with the harness's own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from promptpress._backend.course import Course
+from promptpress._backend.call_renderer import CallRenderer
 from promptpress._backend.prompts import Prompt
 from promptpress._backend.rendering import Rendering
 
@@ -13,11 +13,11 @@ Build = Callable[[int, Sequence[int]], Any]
 Settings = Callable[[Any, type], "dict[str, Any] | None"]
 
 
-class Source:
+class PromptSource:
     """Prompts of one template.
 
     Args:
-        course: The call that they belong to.
+        renderer: Renders the samples of the call that they belong to.
         settings: Arguments of `Renderer` for the template; `mode` among them.
         build: The harness's own object for a sample and its examples.
         parser_settings: Arguments of `Renderer` for a parser and a class of prompts; None if they aren't covered.
@@ -25,29 +25,29 @@ class Source:
         shots: Its examples.
     """
 
-    __slots__ = ("_last", "_marks", "_parser_settings", "_renderings", "_settings", "build", "course", "shape")
+    __slots__ = ("_last", "_marks", "_parser_settings", "_renderings", "_settings", "build", "renderer", "shape")
 
     def __init__(  # noqa: PLR0917 - all of them are needed
         self,
-        course: Course,
+        renderer: CallRenderer,
         settings: dict[str, Any],
         build: Build,
         parser_settings: Settings,
         row: int,
         shots: Sequence[int],
     ) -> None:
-        self.course = course
+        self.renderer = renderer
         self.build = build
         self.shape = type(build(row, shots))
         self._settings = settings
         self._parser_settings = parser_settings
         self._renderings: dict[Any, Any] = {}
-        self._marks = course.call.marks(course.samples.count)
+        self._marks = renderer.record.marks(renderer.samples.count)
         self._last: tuple[Any, Any, Any] = (None, None, None)
 
     def prompt(self, row: int) -> Prompt:
         """The prompt of a sample with the examples that were chosen for it."""
-        return Prompt(self, row, self.course.shots[row])
+        return Prompt(self, row, self.renderer.shots[row])
 
     def parsed(self, parser: Any, parse: Callable[[Any, Any, str], Any], prompt: Prompt, mode: str) -> Any:
         """What a parser makes of a prompt.
@@ -98,7 +98,7 @@ class Source:
             if settings is not None:
                 settings = {**self._settings, **settings, "finish": lambda built: parse(parser, built, mode)}
             # The parser is kept, so that no other gets its id.
-            made = (Rendering(self.course, settings, harness, self._marks), parser)
+            made = (Rendering(self.renderer, settings, harness, self._marks), parser)
             found = self._renderings.setdefault(key, made)  # another thread may have been faster
         rendering: Rendering = found[0]
         self._last = (parser, mode, rendering)

@@ -7,8 +7,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from promptpress._backend.own import replaced
-from promptpress._backend.report import Call, call, fall_back
+from promptpress._backend.monkeypatches import originals
+from promptpress._backend.report import CallRecord, fall_back, record_call
 
 _INFERENCERS = "opencompass.openicl.icl_inferencer."
 BASE = _INFERENCERS + "icl_base_inferencer"
@@ -32,7 +32,7 @@ def named(harness: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(harness)
     def inference(self: Any, retriever: Any, *rest: Any, **others: Any) -> Any:
-        with call(*_names(self, rest, others), _count(self, retriever, rest, others)):
+        with record_call(*_names(self, rest, others), _count(self, retriever, rest, others)):
             return harness(self, retriever, *rest, **others)
 
     return inference
@@ -43,7 +43,7 @@ def by_the_harness(harness: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(harness)
     def inference(self: Any, retriever: Any, *rest: Any, **others: Any) -> Any:
-        with call(*_names(self, rest, others), _count(self, retriever, rest, others)):
+        with record_call(*_names(self, rest, others), _count(self, retriever, rest, others)):
             fall_back(f"{type(self).__name__} isn't covered")
             return harness(self, retriever, *rest, **others)
 
@@ -57,8 +57,8 @@ def told_of(harness: Callable[..., Any]) -> Callable[..., Any]:
     def constructor(self: Any, *rest: Any, **others: Any) -> None:
         harness(self, *rest, **others)
         kind = type(self)
-        if not kind.__module__.startswith(_INFERENCERS) and getattr(kind, "inference", None) not in replaced:
-            Call(type(self.model).__name__).left(f"{kind.__name__} isn't covered")
+        if not kind.__module__.startswith(_INFERENCERS) and getattr(kind, "inference", None) not in originals:
+            CallRecord(type(self.model).__name__).left(f"{kind.__name__} isn't covered")
 
     return constructor
 

@@ -7,15 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from promptpress._backend.choice import numbered
-from promptpress._backend.course import Course
+from promptpress._backend.call_renderer import CallRenderer
 from promptpress._backend.expansions import expands
+from promptpress._backend.monkeypatches import (
+    NotCoveredError,
+    check_attributes,
+    check_no_shadows,
+    check_unpatched,
+    check_unpatched_class,
+)
 from promptpress._backend.objects import same
-from promptpress._backend.own import NotCoveredError, check_class, check_made, check_own, check_shadows
+from promptpress._backend.prompt_source import PromptSource
 from promptpress._backend.report import fall_back
-from promptpress._backend.source import Source
+from promptpress._backend.retrieved_rows import row_lists
 
-_RETRIEVING = ("generate_ice", "generate_label_prompt", "generate_prompt_for_generate_task")
+_PROMPT_METHODS = ("generate_ice", "generate_label_prompt", "generate_prompt_for_generate_task")
 
 
 @dataclass(frozen=True)
@@ -69,8 +75,8 @@ def loaded(module: str, name: str) -> Any:
     return getattr(sys.modules.get(module), name, None)
 
 
-class Run:
-    """One call of an inferencer.
+class BulkCall:
+    """One call of an inferencer, as far as bulk rendering covers it.
 
     Args:
         retriever: The harness's retriever.
@@ -100,11 +106,11 @@ class Run:
         joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
         if any(shots):
             self._check_examples(shots)
-        self.course = self.course_of(retriever.test_ds, retriever.index_ds, shots, settings, joints)
+        self.renderer = self.call_renderer_of(retriever.test_ds, retriever.index_ds, shots, settings, joints)
 
-    def course_of(self, *parts: Any) -> Course:
-        """The course of the call; the arguments are `Course`'s."""
-        return Course(*parts)
+    def call_renderer_of(self, *parts: Any) -> CallRenderer:
+        """What renders the samples of the call; the arguments are `CallRenderer`'s."""
+        return CallRenderer(*parts)
 
     def ice(self, rows: Sequence[int]) -> Any:
         """The harness's own examples."""
@@ -122,7 +128,7 @@ class Run:
         """The harness's own prompt of a label."""
         raise NotImplementedError
 
-    def generation(self, token: str) -> Source:
+    def generation(self, token: str) -> PromptSource:
         """Prompts of a generation task.
 
         Args:
@@ -130,10 +136,10 @@ class Run:
         """
         settings = {"mode": "gen", "inferencer": {"type": "GenInferencer", "gen_field_replace_token": token}}
         return self._source(
-            settings, lambda row, rows: self.generation_prompt(token, row, rows), 0, self.course.shots[0]
+            settings, lambda row, rows: self.generation_prompt(token, row, rows), 0, self.renderer.shots[0]
         )
 
-    def label(self, label: Any, row: int, shots: Sequence[int]) -> Source:
+    def label(self, label: Any, row: int, shots: Sequence[int]) -> PromptSource:
         """Prompts of one label.
 
         Args:
@@ -144,15 +150,17 @@ class Run:
         settings = {"mode": "ppl", "labels": [label]}
         return self._source(settings, lambda row, rows: self.label_prompt(label, row, rows), row, shots)
 
-    def _source(self, settings: dict[str, Any], build: Callable[..., Any], row: int, shots: Sequence[int]) -> Source:
-        return Source(self.course, settings, build, self._parser_settings, row, shots)
+    def _source(
+        self, settings: dict[str, Any], build: Callable[..., Any], row: int, shots: Sequence[int]
+    ) -> PromptSource:
+        return PromptSource(self.renderer, settings, build, self._parser_settings, row, shots)
 
     def _parser_settings(self, parser: Any, shape: type) -> dict[str, Any] | None:
         """Arguments of `Renderer` for a parser and a class of prompts; None if they aren't covered."""
         try:
             check_parser(self.classes, parser)
         except NotCoveredError as reason:
-            self.course.call.left(str(reason))
+            self.renderer.record.left(str(reason))
             return None
         meta = parser.meta_template
         to_messages = type(parser) is loaded(*self.classes.api_parser)
@@ -178,9 +186,9 @@ class Run:
         if names is None:
             raise NotCoveredError(f"the template {type(template).__name__} isn't one of those that are covered")
         settings = {name: getattr(template, name) for name in names}
-        check_class(type(template))
-        check_shadows(template)
-        check_made(template, lambda: type(template)(**settings), same)
+        check_unpatched_class(type(template))
+        check_no_shadows(template)
+        check_attributes(template, lambda: type(template)(**settings), same)
         return {"type": type(template).__name__, **settings}
 
     def _check_examples(self, shots: list[Sequence[int]]) -> None:
@@ -198,23 +206,23 @@ class Run:
                 raise NotCoveredError("templates of examples differ in kind, or a label has none")
 
 
-def run_of(  # noqa: PLR0917 - a call, as the harness makes it
-    kind: type[Run],
+def bulk_call_of(  # noqa: PLR0917 - a call, as the harness makes it
+    kind: type[BulkCall],
     model: Any,
-    asked: Sequence[str],
+    model_methods: Sequence[str],
     retriever: Any,
     shots: Any,
     ice_template: Any,
     prompt_template: Any,
     *,
     is_written: bool = False,
-) -> Run | None:
+) -> BulkCall | None:
     """What bulk rendering needs for a call.
 
     Args:
         kind: The harness.
         model: The harness's model.
-        asked: The methods of the model that the call hands prompts to. They have to be the harness's own.
+        model_methods: The methods of the model that the call hands prompts to. They have to be the harness's own.
         retriever: The harness's retriever.
         shots: What it chose.
         ice_template: The harness's template of examples, or None.
@@ -225,10 +233,10 @@ def run_of(  # noqa: PLR0917 - a call, as the harness makes it
         None, after a word in the log, if it isn't covered, or if there is nothing to render.
     """
     try:
-        chosen = numbered(shots, is_written=is_written)
+        chosen = row_lists(shots, is_written=is_written)
         if not chosen:
             return None
-        _check_model(kind.classes, model, asked)
+        _check_model(kind.classes, model, model_methods)
         return kind(retriever, chosen, ice_template, prompt_template)
     except NotCoveredError as reason:
         fall_back(str(reason))
@@ -246,10 +254,10 @@ def check_retriever(classes: Classes, retriever: Any) -> None:
     base = loaded(*classes.retriever)
     if base is None or not isinstance(retriever, base):
         raise NotCoveredError("the retriever isn't one of the harness's")
-    for name in _RETRIEVING:
+    for name in _PROMPT_METHODS:
         if getattr(type(retriever), name) is not getattr(base, name) or name in vars(retriever):
             raise NotCoveredError(f"{type(retriever).__name__} has a {name} of its own")
-        check_own(base.__module__, f"{base.__name__}.{name}")
+        check_unpatched(base.__module__, f"{base.__name__}.{name}")
 
 
 def check_parser(classes: Classes, parser: Any) -> None:
@@ -261,9 +269,9 @@ def check_parser(classes: Classes, parser: Any) -> None:
     kind = type(parser)
     if kind not in classes.parsers():
         raise NotCoveredError(f"the parser {kind.__name__} isn't one of the harness's")
-    check_class(kind)
-    check_shadows(parser)
-    check_made(parser, lambda: kind(parser.meta_template), same)
+    check_unpatched_class(kind)
+    check_no_shadows(parser)
+    check_attributes(parser, lambda: kind(parser.meta_template), same)
 
 
 def check_inferencer(inferencer: Any, *methods: str) -> None:
@@ -281,17 +289,17 @@ def check_inferencer(inferencer: Any, *methods: str) -> None:
         owner = next(base for base in kind.__mro__ if name in vars(base))
         if name in vars(inferencer):
             raise NotCoveredError(f"the {kind.__name__} has a {name} of its own")
-        check_own(owner.__module__, f"{owner.__name__}.{name}")
+        check_unpatched(owner.__module__, f"{owner.__name__}.{name}")
 
 
-def _check_model(classes: Classes, model: Any, asked: Sequence[str]) -> None:
+def _check_model(classes: Classes, model: Any, model_methods: Sequence[str]) -> None:
     base = loaded(*classes.model)
-    for name in ("parse_template", *asked):
+    for name in ("parse_template", *model_methods):
         found = getattr(type(model), name, None)
         if (found is not None and found is not getattr(base, name)) or name in getattr(model, "__dict__", ()):
             raise NotCoveredError(f"{type(model).__name__} has a {name} of its own")
         if found is not None:
-            check_own(base.__module__, f"{base.__name__}.{name}")
+            check_unpatched(base.__module__, f"{base.__name__}.{name}")
     parser = getattr(model, "template_parser", None)
     if parser is not None:
         check_parser(classes, parser)

@@ -1,0 +1,166 @@
+"""What a renderer is made of: settings, examples and texts of tokens, compiled once a process."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _core
+from promptpress._errors import template_error
+from promptpress._ipc_bytes import bytes_table, table_bytes
+from promptpress._process import install_printable
+from promptpress._remedies import with_remedy
+from promptpress._settings import canonical
+from promptpress._table_equality import same_texts
+from promptpress._tables import for_core
+from promptpress._token_texts import token_texts
+from promptpress.typing import Tokens
+
+__all__ = ["Configuration"]
+
+_DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
+_NAME = re.compile(r"\{([^{}]*)\}")
+
+
+class Configuration:
+    """A renderer's configuration: compared, hashed, pickled, and compiled when it is first needed.
+
+    Args:
+        settings: Arguments of `Renderer` but `examples` and `tokens`, as `plain_settings` gives them.
+        examples: The table of examples.
+        tokens: Texts of token ids.
+
+    >>> one, other = (Configuration({"prompt_template": "{q}"}, None, None) for _ in range(2))
+    >>> one == other
+    True
+
+    """
+
+    __slots__ = ("compiled", "examples", "settings", "tokens")
+
+    compiled: _core.CompiledRenderer | None
+    examples: pa.Table | None
+    settings: dict[str, Any]
+    tokens: Tokens | None
+
+    def __init__(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:
+        self.settings = settings
+        self.examples = examples
+        self.tokens = tokens
+        self.compiled = None
+
+    @property
+    def core(self) -> _core.CompiledRenderer:
+        """The configuration, compiled: once, and again in a process that was forked.
+
+        Raises:
+            TemplateError: If the configuration is wrong.
+
+        """
+        if self.compiled is None or self.compiled.orphaned_by_fork:
+            install_printable()
+            examples, lower = (None, None) if self.examples is None else for_core(self.examples, of="examples")
+            text = None if self.tokens is None else token_texts(self.tokens)
+            try:
+                compiled = _core.CompiledRenderer(self.settings, examples, text, lower)
+            except _core.TemplateError as error:
+                raise with_remedy(error, self.settings, has_examples=examples is not None) from None
+            self.compiled = compiled
+        assert self.compiled is not None
+        return self.compiled
+
+    def required_columns(self) -> list[str]:
+        """List the names in braces of all templates, and the columns of labels and choices; without a masked one."""
+        found: dict[str, None] = {}
+        for literal in self.core.literals:
+            found.update(dict.fromkeys(_NAME.findall(literal)))
+        masked = self.core.masked_column
+        for column in (self.core.label_column, self.core.index_column):
+            if column is not None:
+                found[column] = None
+                masked = None if column == masked else masked
+        return [name for name in found if name != masked]
+
+    def refuse_replies(self) -> None:
+        """Refuse conversations whose requests depend on the model's replies.
+
+        Raises:
+            TemplateError: If it is one.
+
+        """
+        if self.core.wants_replies:
+            message = (
+                '"every" needs the model\'s replies; use converse(samples), or the modes "every_with_gt" and "last"'
+            )
+            raise template_error("unsupported_mode", "inferencer.infer_mode", message)
+
+    def refuse_label_column(self, what: str) -> None:
+        """Refuse labels that are the values of a column.
+
+        Args:
+            what: What doesn't know all the rows.
+
+        Raises:
+            TemplateError: If they are.
+
+        """
+        if self.core.label_column is not None:
+            message = (
+                f"they would be the values of column {self.core.label_column!r}, which {what} doesn't know "
+                "as a whole; give labels="
+            )
+            raise template_error("depends_on_other_rows", "labels", message)
+
+    def refuse_position(self) -> None:
+        """Refuse a retriever that goes by the sample's position.
+
+        Raises:
+            TemplateError: If it does.
+
+        """
+        if self.core.by_position:
+            message = (
+                "it goes by the sample's position, which a batch alone doesn't know; "
+                'give the choice of retrieve(num_samples) as a column, by {"type": "IndexColumn", "column": ...}'
+            )
+            raise template_error("depends_on_other_rows", "retriever", message)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Configuration):
+            return NotImplemented
+        if canonical(self.settings) != canonical(other.settings) or self.tokens != other.tokens:
+            return False
+        if self.examples is None or other.examples is None:
+            return self.examples is other.examples
+        return same_texts(self.examples, other.examples)
+
+    def __hash__(self) -> int:
+        return hash(canonical(self.settings))
+
+    def state(self) -> dict[str, Any]:
+        """What a pickle holds: all but what is compiled."""
+        # As a stream: pickling a table would take along whatever larger table it is a slice of.
+        examples = None if self.examples is None else table_bytes(self.examples)
+        return {"settings": self.settings, "examples": examples, "tokens": self.tokens}
+
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> Configuration:
+        """The configuration of a pickle, which isn't compiled yet.
+
+        Args:
+            state: What `state` gave.
+
+        """
+        examples = state["examples"]
+        return cls(**{**state, "examples": None if examples is None else bytes_table(examples)})
+
+    def __repr__(self) -> str:
+        """The arguments that were given, as in a call."""
+        given = [f"{key}={value!r}" for key, value in self.settings.items() if value != _DEFAULTS.get(key)]
+        if self.examples is not None:
+            given.insert(3, f"examples=<{self.examples.num_rows} rows of {', '.join(self.examples.column_names)}>")
+        if self.tokens is not None:
+            given.append("tokens=...")
+        return ", ".join(given)
