@@ -164,3 +164,29 @@ def test_links(page: Path) -> None:
 def test_options_of_the_command() -> None:
     page = (PROJECT / "docs" / "command.md").read_text(encoding="utf-8")
     assert set(options(page)) == set(known_options())
+
+
+FILE = re.compile(r"`([\w./-]+\.(?:rs|py)|(?:src|python|tests|tools|benches)/[\w./-]*)`")
+ROOTS = ["", "src", "src/render", "python/promptpress", "tests", "src/plan", "src/pytext"]
+TYPE = re.compile(r"`([A-Z][A-Za-z]+)(?:::(\w+))?`")
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/design.md"])
+def test_files_that_are_named_are_there(name: str) -> None:
+    named = set(FILE.findall((PROJECT / name).read_text(encoding="utf-8")))
+    sources = {path.name for root in ("src", "python") for path in (PROJECT / root).rglob("*.*")}
+    there = lambda path: path in sources or any((PROJECT / root / path).exists() for root in ROOTS)  # noqa: E731
+    assert len(named) > 10
+    assert sorted(path for path in named if not there(path)) == []
+
+
+def test_types_that_the_design_names_are_there() -> None:
+    files = [*(PROJECT / "src").rglob("*.rs"), *(PROJECT / "python").rglob("*.py")]
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    text = (PROJECT / "docs" / "design.md").read_text(encoding="utf-8")
+    missing = [
+        f"{owner}::{member}" if member else owner
+        for owner, member in sorted(set(TYPE.findall(text)))
+        if not re.search(rf"\b{member or owner}\b", sources)
+    ]
+    assert missing == []

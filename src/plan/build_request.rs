@@ -1,6 +1,6 @@
 //! A configuration, a label and a row's examples → the request, before the sample is known.
 //!
-//! This is the harness's own course (retriever, template, parser), walked once for each label and each shape of
+//! These are the harness's own steps (retriever, template, parser), walked once for each label and each shape of
 //! examples instead of once a row; fields stay open all the way.
 
 use std::sync::Arc;
