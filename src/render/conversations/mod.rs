@@ -1,6 +1,7 @@
 //! Requests of conversations: from list columns (`turns`) and from whatever a chat is made of (`chat`).
 //!
-//! Both zip columns (`zipped`), render what is said as fragments, and say which `requests` to make of them; `fragment_origins` remembers of what.
+//! Both zip columns (`zipped`), render what is said as fragments, and say which `requests` to make of them;
+//! `fragment_origins` keeps what they were rendered from.
 
 mod chat;
 mod fragment_origins;

@@ -13,48 +13,48 @@ const MAX_RUN_BYTES: usize = 64 << 20;
 /// Fragments that one thread takes at a time.
 const CHUNK_FRAGMENTS: usize = 1024;
 
-/// Texts of example parts, by example and part.
+/// Texts of fragments, by fragment and part.
 #[derive(Default)]
 pub struct FragmentStore {
-    /// The number of each example's first part.
+    /// The number of each fragment's first part.
     starts: Vec<usize>,
     texts: Texts,
-    /// How many parts each example has, where all have as many, and where these lie, with 32-bit offsets.
+    /// How many parts each fragment has, where all have as many, and where these lie, with 32-bit offsets.
     even: Option<(usize, Vec<i32>)>,
     /// Which parts a field could be filled into; empty if none.
     may_hold_placeholder: Vec<bool>,
     /// By part, the column that it is as it stands: nothing of it is copied.
     columns: Vec<Option<TextColumn>>,
-    /// How many examples have such parts; what is added behind them has none.
+    /// How many fragments have such parts; what is added behind them has none.
     rows: usize,
-    /// Runs of them that were asked for, of all examples as they are now.
+    /// Runs of them that were asked for, of all fragments as they are now.
     runs: RunCache,
 }
 
 impl FragmentStore {
-    /// The text of part `part` of example `example`.
+    /// The text of part `part` of fragment `fragment`.
     #[inline]
-    pub fn bytes(&self, example: u32, part: u32) -> &[u8] {
-        let (bytes, start, end) = self.place(example, part);
+    pub fn bytes(&self, fragment: u32, part: u32) -> &[u8] {
+        let (bytes, start, end) = self.place(fragment, part);
         &bytes[start..end]
     }
 
     /// The bytes of all parts, and where this one's are among them.
     #[inline]
-    pub fn place(&self, example: u32, part: u32) -> (&[u8], usize, usize) {
-        if let Some(column) = self.column(example, part) {
-            return column.place(example as usize);
+    pub fn place(&self, fragment: u32, part: u32) -> (&[u8], usize, usize) {
+        if let Some(column) = self.column(fragment, part) {
+            return column.place(fragment as usize);
         }
-        let at = self.starts[example as usize] + part as usize;
+        let at = self.starts[fragment as usize] + part as usize;
         (&self.texts.bytes, self.texts.offsets[at], self.texts.offsets[at + 1])
     }
 
     /// Whether a field could be filled into it.
     #[inline]
-    pub fn may_hold_placeholder(&self, example: u32, part: u32) -> bool {
+    pub fn may_hold_placeholder(&self, fragment: u32, part: u32) -> bool {
         self.any_may_hold_placeholder()
-            && self.column(example, part).is_none()
-            && self.may_hold_placeholder[self.starts[example as usize] + part as usize]
+            && self.column(fragment, part).is_none()
+            && self.may_hold_placeholder[self.starts[fragment as usize] + part as usize]
     }
 
     /// Whether a field could be filled into any part.
@@ -62,7 +62,7 @@ impl FragmentStore {
         !self.may_hold_placeholder.is_empty()
     }
 
-    /// Where all examples have as many parts: how many, and where each begins and ends among which bytes.
+    /// Where all fragments have as many parts: how many, and where each begins and ends among which bytes.
     pub fn even(&self) -> Option<(usize, &[i32], &[u8])> {
         self.even.as_ref().map(|(each, offsets)| (*each, &offsets[..], &self.texts.bytes[..]))
     }
@@ -73,12 +73,12 @@ impl FragmentStore {
         self.even = each.and_then(|each| Some((each, narrow()?)));
     }
 
-    /// How many examples there are.
+    /// How many fragments there are.
     pub fn len(&self) -> usize {
         self.starts.len()
     }
 
-    /// The lengths of some parts of each example, added up; of parts that each example has.
+    /// The lengths of some parts of each fragment, added up; of parts that each fragment has.
     pub fn lengths(&self, parts: &[u32]) -> Option<Vec<usize>> {
         let mut lengths = vec![0; self.starts.len()];
         for part in parts {
@@ -95,7 +95,7 @@ impl FragmentStore {
         Some(lengths)
     }
 
-    /// A run of these examples' parts, put together when it is first asked for; None where it can't be.
+    /// A run of these fragments' parts, put together when it is first asked for; None where it can't be.
     pub fn run(&self, key: &RunKey) -> Option<Arc<Run>> {
         self.runs.get(key, || self.make_run(key))
     }
@@ -128,14 +128,14 @@ impl FragmentStore {
         Some(Run { offsets, bytes: fragments.concat() })
     }
 
-    /// The column that a part of every example is, as it stands.
+    /// The column that a part of every fragment is, as it stands.
     pub fn as_column(&self, part: u32) -> Option<&TextColumn> {
         self.columns.get(part as usize)?.as_ref().filter(|_| self.rows == self.starts.len())
     }
 
     #[inline]
-    fn column(&self, example: u32, part: u32) -> Option<&TextColumn> {
-        self.columns.get(part as usize)?.as_ref().filter(|_| (example as usize) < self.rows)
+    fn column(&self, fragment: u32, part: u32) -> Option<&TextColumn> {
+        self.columns.get(part as usize)?.as_ref().filter(|_| (fragment as usize) < self.rows)
     }
 
     /// The texts of some rows' parts, where `starts` says the number of each row's first part; `each` how many parts
@@ -154,7 +154,7 @@ impl FragmentStore {
         Self { starts, columns, rows, ..self }
     }
 
-    /// The same parts, each an example of its own.
+    /// The same parts, each a fragment of its own.
     #[must_use]
     pub fn apart(mut self) -> Self {
         self.runs = RunCache::default();
@@ -163,7 +163,7 @@ impl FragmentStore {
         self
     }
 
-    /// Add an example with one part that nothing is filled into.
+    /// Add a fragment with one part that nothing is filled into.
     pub fn push(&mut self, text: &[u8]) -> u32 {
         if self.texts.offsets.is_empty() {
             self.texts.offsets.push(0);

@@ -157,7 +157,7 @@ pub fn texts(
             }
             return;
         }
-        // Hard texts alone lie as they are to be written.
+        // Substituted texts alone lie as they are to be written.
         if chunk.substituted.len() == chunk.lengths.len() {
             own.copy_from_slice(&chunk.texts.0);
             return;

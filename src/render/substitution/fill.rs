@@ -2,7 +2,7 @@
 //! harness does.
 
 use super::recursive_fill::RecursiveFill;
-use super::replace::whole;
+use super::replace::on_character_boundaries;
 use crate::error::Result;
 use crate::plan::{Program, Seg, Unit};
 use crate::render::fragments::FragmentStores;
@@ -95,7 +95,7 @@ impl<'a> Filler<'a> {
     fn replace(&mut self, column: usize, unit: &Text, row: usize) -> Result<()> {
         let Self { batch, text, next, .. } = self;
         let tokens = &batch.columns.tokens;
-        let mut found = whole(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
+        let mut found = on_character_boundaries(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
         if found.peek().is_none() {
             return Ok(());
         }

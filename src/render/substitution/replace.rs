@@ -4,7 +4,7 @@ use memchr::memmem;
 
 /// Of the places where a token stands those that count: an empty one stands between characters, as in Python, not
 /// between bytes.
-pub(super) fn whole<'t>(
+pub(super) fn on_character_boundaries<'t>(
     text: &'t [u8],
     token: &str,
     found: impl Iterator<Item = usize> + 't,
@@ -24,7 +24,8 @@ pub(super) fn whole<'t>(
 /// ```
 #[must_use]
 pub fn replaced(text: &str, token: &str, value: &str) -> Option<String> {
-    let mut found = whole(text.as_bytes(), token, memmem::find_iter(text.as_bytes(), token)).peekable();
+    let mut found =
+        on_character_boundaries(text.as_bytes(), token, memmem::find_iter(text.as_bytes(), token)).peekable();
     found.peek()?;
     let mut out = String::with_capacity(text.len() + value.len());
     let mut start = 0;
