@@ -36,8 +36,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long \
-        instructions build clean
+.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long instructions build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22

@@ -12,7 +12,7 @@ use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
 use crate::output::{FORMS, OutputForm, Parser, default_form, form};
 use crate::role::{MetaTemplate, TokenTexts};
-use crate::template::{Source, Template, family_name};
+use crate::template::{Source, Template, family_name, keys};
 use crate::value::Value;
 
 /// What the prompt is for.
@@ -263,7 +263,7 @@ fn speaks_api(meta: &Value) -> bool {
     match meta {
         Value::List(items) => !items.is_empty(),
         Value::Dict(_) => ["round", "reserved_roles"].iter().any(|key| match meta.get(key) {
-            Some(Value::List(items)) => items.iter().any(|item| item.get("api_role").is_some()),
+            Some(Value::List(items)) => items.iter().any(|item| item.get(keys::API_ROLE).is_some()),
             _ => false,
         }),
         _ => false,
