@@ -38,7 +38,7 @@ def rendered_by(case: Case, renderer_config: dict[str, Any]) -> tuple[pp.Rendere
 
 
 def is_list_among_texts(case: Case, want: list[Any]) -> bool:
-    """Whether a request is a list in a column of texts, where a row has several: it can't stand for an empty text there.
+    """Whether a request is a list in a column of texts, which refuses it where a row has several requests.
 
     AISBench's API parser gives an empty list for a dialogue that says nothing and meets no meta template.
     """

@@ -113,9 +113,7 @@ def test_explain_and_divergence_of_every_recorded_conversation() -> None:
         # What is refused as a whole has rows that aren't.
         for row in range(len(samples)):
             check_divergence(settings, samples.slice(row, 1), {"question", "answer"})
-    print(
-        f"\n{covered} conversations' cases with {requests} requests, {with_fields} of them with fields, {apart} rows apart"
-    )
+    print(f"\n{covered} cases with {requests} requests, {with_fields} of them with fields, {apart} rows apart")
     assert {"every", "every_with_gt", "last"} <= modes
     assert covered >= 100
     assert with_fields >= 300
