@@ -18,7 +18,7 @@ from test_chat_against_model import Case as ChatCase
 from test_chat_against_model import cases as chat_cases
 from test_explain import said
 from traced_model import Spoken, chat_said, messages_said, turns_said
-from turn_parts import WAYS, Request, check_divergence, check_every_request
+from turn_parts import REFUSED, WAYS, Request, check_divergence, check_every_request
 
 # Notes on odd configurations are no part of this.
 pytestmark = UNWARNED
@@ -254,3 +254,54 @@ def test_random_chats_of_any_kind(case: ChatCase) -> None:
         return
     check_every_request(case.config, case.samples)
     check_divergence(case.config, case.samples, {*case.samples.column_names})
+
+
+def test_a_string_that_a_placeholder_takes_out_of_a_chat_differs() -> None:
+    config = {
+        "prompt_template": {"round": [{"role": "HUMAN", "prompt": "{unread}"}, "{q}"]},
+        "reader": {"input_columns": ["q"], "output_column": "a"},
+        "inferencer": {"type": "ChatInferencer"},
+    }
+    samples = pa.table({"q": ["{a}", "{a}", "x"], "a": ["", "a section", ""]})
+    assert check_divergence(config, samples, {"q"}) == [0, 1]
+
+
+def test_the_first_turn_is_explained_where_a_later_one_is_refused() -> None:
+    turn = {"role": "HUMAN", "prompt": "{question}"}
+    config = {
+        "prompt_template": {
+            "type": "MultiTurnPromptTemplate",
+            "template": {"round": [turn, {"role": "BOT", "prompt": "{answer}"}, turn], "end": [turn]},
+        },
+        "inferencer": {"type": "MultiTurnGenInferencer", "infer_mode": "every"},
+        "meta_template": META,
+        "output": "messages",
+        "dialect": "aisbench",
+    }
+    samples = pa.table({"question": [["β", "γ"]], "answer": [["ж", "з"]]})
+    talk = pp.Renderer(**config).converse(samples)
+    with pytest.raises(REFUSED, match="the role has no prompt"):
+        talk.reply(["и"])
+    assert [turn for (_, turn, _), _ in check_every_request(config, samples)] == [0]
+
+
+@pytest.mark.parametrize("output", ["messages", "messages_json"])
+@pytest.mark.parametrize("mode", ["gen", "ppl"])
+def test_an_empty_text_of_a_label_map_is_no_list(output: str, mode: str) -> None:
+    """AISBench's API parser leaves texts as they are."""
+    labels = ["A", "B"] if mode == "ppl" else None
+    renderer = pp.Renderer({"A": "{q}", "B": "x"}, mode=mode, labels=labels, output=output, dialect="aisbench")
+    empty = '""' if output == "messages_json" else ""
+    assert renderer.render(pa.table({"q": [""]}))["prompt"][0].as_py() == empty
+
+
+def test_all_parts_of_a_chats_message_have_one_role() -> None:
+    config = {
+        "prompt_template": {"round": [{"role": "HUMAN", "prompt": "{q}?"}, {"role": "BOT", "prompt": "{a}"}]},
+        "reader": {"input_columns": ["q"], "output_column": "a"},
+        "inferencer": {"type": "ChatInferencer"},
+        "meta_template": META,
+        "output": "text",
+    }
+    spans = pp.Renderer(**config).explain(pa.table({"q": ["β"], "a": ["ж"]}), 0)
+    assert spans["role"].to_pylist() == ["user", "user", "user", "user", "assistant"]

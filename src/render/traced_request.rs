@@ -97,6 +97,9 @@ impl BoundConfig<'_> {
         let Some(at) = turns.position(|own| turn.is_none_or(|turn| *own == turn as i64)) else { return Ok(None) };
         let request = all.plans[all.each[at] as usize].request.clone();
         let request = with_fragments(request, &all, at, involved, host)?;
+        for fragment in all.origins.dropped_before(all.shown.of(at).len()) {
+            all.origins.traced(fragment, 0, involved, host)?;
+        }
         let none = Columns::new([], None, config.substitution)?;
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
