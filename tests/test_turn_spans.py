@@ -39,11 +39,11 @@ HOSTILE = (
     "\n",
     "😀",
 )
-QUESTIONS = st.lists(st.sampled_from(("γ", "βγ", *HOSTILE)), max_size=4).map("".join)
+QUESTIONS = st.lists(st.sampled_from(("δ", "βδ", *HOSTILE)), max_size=4).map("".join)
 ANSWERS = st.lists(st.sampled_from(("ж", "зи", *HOSTILE)), max_size=4).map("".join)
 WORDS = st.lists(st.sampled_from(("ㄅ", "ㄆ ", *HOSTILE, "{question}", "{answer}")), max_size=4).map("".join)
 LETTERS = {
-    **dict.fromkeys("βγ", ("field", "question", None)),
+    **dict.fromkeys("βδ", ("field", "question", None)),
     **dict.fromkeys("жзи", ("field", "answer", None)),
     **dict.fromkeys("ㄅㄆ", ("prompt_template", None, None)),
     **{"❶": ("role.begin", None, "HUMAN"), "❷": ("role.end", None, "HUMAN")},
@@ -278,7 +278,7 @@ def test_the_first_turn_is_explained_where_a_later_one_is_refused() -> None:
         "output": "messages",
         "dialect": "aisbench",
     }
-    samples = pa.table({"question": [["β", "γ"]], "answer": [["ж", "з"]]})
+    samples = pa.table({"question": [["β", "δ"]], "answer": [["ж", "з"]]})
     talk = pp.Renderer(**config).converse(samples)
     with pytest.raises(REFUSED, match="the role has no prompt"):
         talk.reply(["и"])
