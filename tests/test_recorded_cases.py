@@ -104,7 +104,8 @@ def test_explain_and_divergence_of_every_recorded_conversation() -> None:
             assert case["error"] is not None, case["id"]
             continue
         found = check_every_request(settings, samples)
-        assert found or not any(case.get("requests") or []), case["id"]
+        wanted = [request for row in case.get("requests") or [] for request in row or []]
+        assert found or not wanted or not shared.representable(wanted), case["id"]
         covered += bool(found)
         requests += len(found)
         with_fields += sum(any(span["source"] == "field" for span in spans) for _, spans in found)
