@@ -7,6 +7,7 @@ They are no part of the project. `PROMPTPRESS_SHARED` says where they are; else 
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import os
 import subprocess
@@ -17,6 +18,8 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from marks import UNWARNED
+from turn_parts import check_divergence, check_every_request
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 
@@ -74,3 +77,45 @@ def test_media_without_a_content_column_are_what_the_documents_say() -> None:
         assert [part["type"] for part in parts] == ["text", "image_url", "audio_url", "video_url"]
         assert parts[0]["text"] == "blabla\nQuestion: What is this?"
         assert parts[1]["image_url"]["url"].endswith("IMG")
+
+
+@UNWARNED
+def test_explain_and_divergence_of_every_recorded_conversation() -> None:
+    """No chat is recorded; `test_turn_spans.py` has those of the models."""
+    runner, cases = recorded("aisbench")
+    spec = importlib.util.spec_from_file_location("recorded_case_runner", runner)
+    assert spec is not None
+    assert spec.loader is not None
+    shared = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shared)
+    covered, requests, with_fields, apart = 0, 0, 0, 0
+    modes = set()
+    for case in map(json.loads, lines_of(cases)):
+        if "MultiTurn" not in f"{case['prompt_template']} {case['inferencer']}":
+            continue
+        keys = ("prompt_template", "ice_template", "reader", "inferencer", "meta_template")
+        settings = {key: shared.revive(case[key]) for key in keys}
+        settings["output"] = {"none": "prompt_list", "lm": "text", "api": "messages"}[case["parser"]]
+        settings["dialect"] = "aisbench"
+        samples = shared.table(case["test"], case["schema"])
+        try:
+            pp.Renderer(**settings)
+        except pp.TemplateError:
+            assert case["error"] is not None, case["id"]
+            continue
+        found = check_every_request(settings, samples)
+        wanted = [request for row in case.get("requests") or [] for request in row or []]
+        assert found or not wanted or not shared.representable(wanted), case["id"]
+        covered += bool(found)
+        requests += len(found)
+        with_fields += sum(any(span["source"] == "field" for span in spans) for _, spans in found)
+        modes |= {case["inferencer"].get("infer_mode")} if found else set()
+        apart += len(check_divergence(settings, samples, {"question", "answer"}) or [])
+        # What is refused as a whole has rows that aren't.
+        for row in range(len(samples)):
+            check_divergence(settings, samples.slice(row, 1), {"question", "answer"})
+    print(f"\n{covered} cases with {requests} requests, {with_fields} of them with fields, {apart} rows apart")
+    assert {"every", "every_with_gt", "last"} <= modes
+    assert covered >= 100
+    assert with_fields >= 300
+    assert apart > 0

@@ -14,7 +14,7 @@ use crate::plan::{
     Choice, Config, Draws, ExampleForm, IceForm, InferMode, Labels, Mode, Substitution, build_request, labels,
 };
 use crate::role::Request;
-use crate::template::{ColumnTokens, PromptTemplate, Shape, Template};
+use crate::template::{Body, ColumnTokens, PromptTemplate, Shape, Template};
 use crate::value::Value;
 
 /// A compiled configuration. Immutable; what depends on a schema is bound on first use and kept.
@@ -229,8 +229,15 @@ impl CompiledConfig {
 
     /// Whether an empty request is a list here: a dialogue through AISBench's API parser without a meta template.
     pub(super) fn empty_is_a_list(&self) -> bool {
+        let is_dialogue = |body: &Body| !matches!(body, Body::Str(_));
         let dialogue = match self.config.main() {
-            Template::Prompt(p) => p.keys.is_some(),
+            Template::Prompt(prompt) => match &prompt.shape {
+                Shape::One(body) => is_dialogue(body),
+                Shape::Labels(bodies) if self.config.mode == Mode::Gen => {
+                    bodies.first().is_some_and(|(_, body)| is_dialogue(body))
+                }
+                Shape::Labels(bodies) => bodies.iter().any(|(_, body)| is_dialogue(body)),
+            },
             _ => true,
         };
         dialogue

@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{LargeListBuilder, StringBuilder};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::batches::conversations;
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
-use super::conversations::Replies;
+use super::conversations::empty_replies;
 use super::input::{Batch, Host};
 use super::messages::SliceCache;
 use super::outcomes::{Outcome, OutcomeSink};
@@ -20,7 +19,7 @@ use super::rows::any_needs_substitution;
 use super::substitution::InvolvedColumns;
 use super::values::value_at;
 use crate::error::{Kind, Result};
-use crate::plan::{Draws, InferMode, Plan, Substitution};
+use crate::plan::{Draws, Plan, Substitution};
 use crate::template::Template;
 use crate::threads;
 use crate::value::Value;
@@ -135,7 +134,7 @@ impl Way<'_> {
         let mut ids = Vec::new();
         for turn in 0.. {
             let lists = empty_replies(slice.num_rows(), turn);
-            let replies = self.replies(turn, &lists);
+            let replies = self.bound.replies(turn, &lists);
             let asked = conversations(compiled, slice, 0, replies, query.host).map_err(|e| e.shifted(first))?;
             let Some(asked) = asked else { break };
             let own = asked.samples.values().iter().zip(asked.turns.values());
@@ -151,11 +150,6 @@ impl Way<'_> {
             }
         }
         Ok(Rendered { prompts: out.into_iter().map(|one| one.prompts).collect(), ids })
-    }
-
-    /// The replies before a turn, where requests hold any.
-    fn replies<'r>(&self, turn: usize, lists: &'r ArrayRef) -> Option<Replies<'r>> {
-        (self.bound.compiled.config.infer_mode == InferMode::Every).then_some(Replies { turn, lists })
     }
 
     /// The rows of requests that differ, with the columns that made them so under the harness's rules.
@@ -199,11 +193,7 @@ impl Way<'_> {
     ) -> Result<()> {
         let one = slice.slice(row, 1);
         if matches!(self.bound.compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
-            let lists = empty_replies(1, which);
-            return self
-                .bound
-                .traced_turn(&one, Some(which), self.replies(which, &lists), involved, query.host)
-                .map(|_| ());
+            return self.bound.traced_turn(&one, Some(which), involved, query.host).map(|_| ());
         }
         let ids = match chosen {
             Some(chosen) => chosen.to_vec(),
@@ -212,16 +202,6 @@ impl Way<'_> {
         let label = query.labels[which].as_ref();
         self.bound.traced_sample(&one, &ids, label, involved, query.host).map(|_| ())
     }
-}
-
-/// So many empty replies for each of some conversations.
-fn empty_replies(rows: usize, turns: usize) -> ArrayRef {
-    let mut lists = LargeListBuilder::new(StringBuilder::new());
-    for _ in 0..rows {
-        (0..turns).for_each(|_| lists.values().append_value(""));
-        lists.append(true);
-    }
-    Arc::new(lists.finish())
 }
 
 /// Whether the two ways begin with the same plans: what they make of a row then differs only where a placeholder forms.

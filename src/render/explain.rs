@@ -60,9 +60,9 @@ pub fn explain(
     let bound = BoundConfig::new(compiled, &batch.schema())?;
     let (one, mut involved) = (batch.slice(own, 1), InvolvedColumns::new());
     let traced = match compiled.config.main() {
-        Template::Turns(_) | Template::Chat(_) => bound
-            .traced_turn(&one, turn, None, &mut involved, host)
-            .and_then(|texts| texts.ok_or_else(|| no_turn(turn))),
+        Template::Turns(_) | Template::Chat(_) => {
+            bound.traced_turn(&one, turn, &mut involved, host).and_then(|texts| texts.ok_or_else(|| no_turn(turn)))
+        }
         _ => {
             let label = self::label(compiled, labels, label)?;
             let ids = bound.example_ids(batch, own, row).map_err(|e| e.shifted(row))?;

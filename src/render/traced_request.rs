@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 
 use super::batches::conversations;
 use super::bound::BoundConfig;
-use super::conversations::{Conversations, Replies};
+use super::conversations::{Conversations, Replies, empty_replies};
 use super::input::{Batch, Host, readable};
 use super::media::MediaParts;
 use super::substitution::{InvolvedColumns, Traced, traced};
 use super::values::value_at;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Choice, Columns, ExampleForm, Mode, build_request, leave_opened, messages_of};
+use crate::plan::{Choice, Columns, ExampleForm, InferMode, Mode, build_request, leave_opened, messages_of};
 use crate::role::{Join, Message, Piece, Request, Slot};
 use crate::template::{Atom, Media, Origin, RawItem, Source, Template, Text};
 use crate::value::Value;
@@ -68,8 +68,13 @@ impl BoundConfig<'_> {
         self.traced_request(request, row, &batch, involved)
     }
 
+    /// The replies before a turn, where requests hold any.
+    pub(super) fn replies<'r>(&self, turn: usize, lists: &'r ArrayRef) -> Option<Replies<'r>> {
+        (self.compiled.config.infer_mode == InferMode::Every).then_some(Replies { turn, lists })
+    }
+
     /// The texts of one turn's request of a conversation: the first that is asked for where none is named. None where the
-    /// turn isn't asked for.
+    /// turn isn't asked for. A model's own replies are taken for empty.
     ///
     /// # Errors
     ///
@@ -78,16 +83,23 @@ impl BoundConfig<'_> {
         &self,
         row: &RecordBatch,
         turn: Option<usize>,
-        replies: Option<Replies>,
         involved: &mut InvolvedColumns,
         host: &dyn Host,
     ) -> Result<Option<Vec<TracedMessage>>> {
         let config = &self.compiled.config;
-        let Some(all) = conversations(self.compiled, row, 0, replies, host)? else { return Ok(None) };
+        // Later turns, which may be refused, aren't asked for before there is a reply.
+        let asked = turn.unwrap_or_default();
+        let lists = empty_replies(1, asked);
+        let Some(all) = conversations(self.compiled, row, 0, self.replies(asked, &lists), host)? else {
+            return Ok(None);
+        };
         let mut turns = all.turns.values().iter();
         let Some(at) = turns.position(|own| turn.is_none_or(|turn| *own == turn as i64)) else { return Ok(None) };
         let request = all.plans[all.each[at] as usize].request.clone();
         let request = with_fragments(request, &all, at, involved, host)?;
+        for fragment in all.origins.dropped_before(all.shown.of(at).len()) {
+            all.origins.traced(fragment, 0, involved, host)?;
+        }
         let none = Columns::new([], None, config.substitution)?;
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
@@ -199,7 +211,12 @@ fn with_fragments(
                 match atom {
                     Atom::Fragment(place) => {
                         let own = all.origins.traced(shown[place.slot as usize], place.part, involved, host)?;
-                        atoms.extend(own.into_iter().map(|(text, origin)| Atom::Lit(text, origin)));
+                        // A chat's messages have roles of their own, under other names than the template's.
+                        let speaker = piece.text.speaker();
+                        atoms.extend(own.into_iter().map(|(text, origin)| {
+                            let role = speaker.cloned().or(origin.role);
+                            Atom::Lit(text, Origin { role, ..origin })
+                        }));
                     }
                     other => atoms.push(other.clone()),
                 }

@@ -168,7 +168,8 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
     let texts = asked.into_iter().chain(lines.iter().map(|line| line.text.clone()));
     let texts = texts.chain([said.unwrap_or_default().finalized()]).collect();
     let parts = parts.map_err(in_row)?.apart();
-    let origins = FragmentOrigins { table: entries.table.clone(), columns: fields, texts, is_apart: true };
+    let origins =
+        FragmentOrigins { table: entries.table.clone(), columns: fields, texts, is_apart: true, dropped: Vec::new() };
     let mut chats = Chats::new(parts, origins);
     for (sample, bounds) in entries.starts.windows(2).enumerate() {
         for first in (bounds[0]..bounds[1]).map(|entry| entry as u32 * each) {
@@ -180,6 +181,8 @@ fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> R
                 if !line.bare || stays(chats.parts.bytes(text, 0)) {
                     let role = ROLES.iter().position(|role| *role == line.role).unwrap_or_default();
                     chats.say(role as u32, text);
+                } else {
+                    chats.origins.dropped.push((chats.texts.len(), text));
                 }
             }
             match chats.speakers.last() {
@@ -408,5 +411,5 @@ fn origins(name: &str, contents: Option<&ArrayRef>) -> Result<FragmentOrigins> {
     let arrays = contents.into_iter().cloned().collect();
     let table = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &options)
         .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
-    Ok(FragmentOrigins { table, columns, texts: vec![field(name)], is_apart: true })
+    Ok(FragmentOrigins { table, columns, texts: vec![field(name)], is_apart: true, dropped: Vec::new() })
 }

@@ -17,9 +17,16 @@ pub struct FragmentOrigins {
     pub(super) texts: Vec<Text>,
     /// Whether each text of a row is a fragment of its own; else a row is one, and the texts are its parts.
     pub(super) is_apart: bool,
+    /// Fragments that became no message, each with the number of the message that follows.
+    pub(super) dropped: Vec<(usize, u32)>,
 }
 
 impl FragmentOrigins {
+    /// The fragments that became no message before message `end`, of those of one conversation.
+    pub fn dropped_before(&self, end: usize) -> impl Iterator<Item = u32> {
+        self.dropped.iter().filter(move |(next, _)| *next <= end).map(|(_, fragment)| *fragment)
+    }
+
     /// A fragment's part, each byte with its origin; nothing of fragments that no row gave.
     ///
     /// # Errors

@@ -10,5 +10,5 @@ mod turns;
 mod zipped;
 
 pub use chat::chat_requests;
-pub use requests::{Conversations, Replies};
+pub use requests::{Conversations, Replies, empty_replies};
 pub use turns::turn_requests;

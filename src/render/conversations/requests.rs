@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::builder::{LargeListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, Int64Array};
 
@@ -30,6 +31,16 @@ impl Replies<'_> {
     pub(super) fn of(&self, sample: usize) -> Result<TextColumn> {
         TextColumn::new(&self.lists.as_list::<i64>().value(sample))
     }
+}
+
+/// So many empty replies for each of some conversations.
+pub fn empty_replies(conversations: usize, turns: usize) -> ArrayRef {
+    let mut lists = LargeListBuilder::new(StringBuilder::new());
+    for _ in 0..conversations {
+        (0..turns).for_each(|_| lists.values().append_value(""));
+        lists.append(true);
+    }
+    Arc::new(lists.finish())
 }
 
 /// The requests of a batch's conversations, and all that stands in them.

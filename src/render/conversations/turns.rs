@@ -121,6 +121,6 @@ pub fn turn_requests(
         }
     }
     let texts = turns.parts().into_iter().cloned().collect();
-    let origins = FragmentOrigins { table: pairs.table, columns, texts, is_apart: false };
+    let origins = FragmentOrigins { table: pairs.table, columns, texts, is_apart: false, dropped: Vec::new() };
     Ok(requests.with(planner.plans, fragments, origins))
 }
