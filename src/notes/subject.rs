@@ -50,14 +50,7 @@ impl<'a> Subject<'a> {
 
     /// The ICE template, if it renders examples here.
     pub fn ice(&self) -> Option<&Template> {
-        let none = match &self.config.retriever.choice {
-            Choice::Zero => true,
-            Choice::Fixed(ids) => ids.is_empty(),
-            Choice::Random { count, .. } => *count == 0,
-            Choice::Window { k } => *k == 0,
-            Choice::Column(_) => false,
-        };
-        self.config.ice.as_ref().filter(|_| !none)
+        self.config.ice.as_ref().filter(|_| !self.config.retriever.choice.is_empty())
     }
 
     /// Whether the output column's value is left out of prompts.

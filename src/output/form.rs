@@ -92,7 +92,7 @@ impl OutputForm {
         }
         match prompt {
             // Not opened yet: they come again, and whole requests can't be changed twice.
-            Prompt::Messages { messages, .. } if self.changes_messages && has_columns(&messages) => {
+            Prompt::Messages { messages, has_sections: false } if self.changes_messages && has_columns(&messages) => {
                 Ok(Request::List(messages))
             }
             prompt => (self.request)(side, prompt),

@@ -4,11 +4,11 @@ use super::form::OutputForm;
 use super::{messages, messages_json, prompt_list, text};
 
 /// Every form, in the order in which errors list them.
-pub static FORMS: [&OutputForm; 4] = [&text::FORM, &messages::FORM, &prompt_list::FORM, &messages_json::FORM];
+pub static FORMS: &[&OutputForm] = &[&text::FORM, &messages::FORM, &prompt_list::FORM, &messages_json::FORM];
 
 /// The form of that name.
 pub fn form(name: &str) -> Option<&'static OutputForm> {
-    FORMS.into_iter().find(|form| form.name == name)
+    FORMS.iter().copied().find(|form| form.name == name)
 }
 
 /// The form of a configuration that names none: messages where an API is spoken to, else text.

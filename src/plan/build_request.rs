@@ -11,7 +11,7 @@ use super::example::{ExampleForm, between, columns_text};
 use super::infer_mode::InferMode;
 use super::leave::leave;
 use super::retriever::Choice;
-use super::segment::Substitution;
+use super::substitution::Substitution;
 use super::turn_request::build_turn_request;
 use crate::error::{Code, Error, Result};
 use crate::near::meant_as;

@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn taken_apart(texts: &[&str]) -> (String, Vec<String>, String) {
-        let columns = Columns::new(["a", "b", "c"].map(Arc::from), None, Substitution::Harness).unwrap();
+        let columns = Columns::of_names(["a", "b", "c"].map(Arc::from), None, Substitution::Harness).unwrap();
         let program = |text: &&str| Program::new(&[Piece::new(Text::lit(*text, Origin::default()))], &columns);
         let programs: Vec<Program> = texts.iter().map(program).collect();
         let programs: Vec<&Program> = programs.iter().collect();

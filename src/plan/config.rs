@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::finding::Finding;
 use super::infer_mode::InferMode;
 use super::retriever::Retriever;
-use super::segment::Substitution;
+use super::substitution::Substitution;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
@@ -159,7 +159,8 @@ impl Config {
         let is_raw = matches!(prompt.as_ref().or(ice.as_ref()), Some(Template::Raw(_)));
         let output = match word(&s.output, "output", "")? {
             "" => default_form(is_raw || speaks_api(&s.meta_template)),
-            name => form(name).ok_or_else(|| not_one_of("output", name, &FORMS.map(|form| form.name)))?,
+            name => form(name)
+                .ok_or_else(|| not_one_of("output", name, &FORMS.iter().map(|form| form.name).collect::<Vec<_>>()))?,
         };
         let meta = MetaTemplate::parse(&s.meta_template, output.parser == Parser::Messages, dialect, tokens);
         // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.

@@ -18,6 +18,7 @@ mod planner;
 mod request_plan;
 mod retriever;
 mod segment;
+mod substitution;
 mod tokens;
 mod turn_request;
 
@@ -37,6 +38,7 @@ pub(crate) use leave::{leave_opened, opens_columns};
 pub(crate) use planner::{Key, Planner, plan_rows};
 pub(crate) use request_plan::{Plan, Plans};
 pub(crate) use retriever::Choice;
-pub(crate) use segment::{Columns, LITERAL_PADDING_BYTES, Op, Program, Seg, Substitution, Unit};
+pub(crate) use segment::{Columns, LITERAL_PADDING_BYTES, Op, Program, Seg, Unit};
+pub(crate) use substitution::Substitution;
 pub(crate) use tokens::Tokens;
 pub(crate) use turn_request::{build_turn_request, turn_request_shapes};

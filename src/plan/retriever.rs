@@ -189,6 +189,16 @@ fn count(value: &Value, key: &str, default: Option<usize>) -> Result<usize> {
 }
 
 impl Choice {
+    /// Whether it never chooses any.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Zero => true,
+            Self::Fixed(ids) => ids.is_empty(),
+            Self::Random { count, .. } | Self::Window { k: count } => *count == 0,
+            Self::Column(_) => false,
+        }
+    }
+
     /// Whether the choice goes by the sample's position in the whole table.
     pub fn by_position(&self) -> bool {
         matches!(self, Self::Random { .. } | Self::Window { .. })

@@ -15,20 +15,12 @@
 
 use std::sync::Arc;
 
+use super::config::Config;
+use super::substitution::Substitution;
 use super::tokens::Tokens;
 use crate::error::{Code, Error, Result};
 use crate::role::{Join, Piece};
 use crate::template::{Atom, Cuts, FragmentRef, Origin, Source, Text};
-
-/// How fields are filled in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Substitution {
-    /// One column after the other over the whole string, as the references do.
-    #[default]
-    Harness,
-    /// Each placeholder of a template once, and nothing else.
-    SinglePass,
-}
 
 /// The columns that fields come from, in order, with what is masked.
 #[derive(Clone, Debug)]
@@ -51,6 +43,23 @@ impl Columns {
     ///
     /// `RenderError` if two columns have the same name.
     pub fn new(
+        config: &Config,
+        names: impl IntoIterator<Item = Arc<str>>,
+        masked: Option<(&str, Arc<str>)>,
+    ) -> Result<Self> {
+        Self::of_names(names, masked, config.substitution)
+    }
+
+    /// Columns whose values are shown as they are: nothing is looked for in what they hold.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` if two columns have the same name.
+    pub fn verbatim(names: impl IntoIterator<Item = Arc<str>>) -> Result<Self> {
+        Self::of_names(names, None, Substitution::SinglePass)
+    }
+
+    pub(super) fn of_names(
         names: impl IntoIterator<Item = Arc<str>>,
         masked: Option<(&str, Arc<str>)>,
         substitution: Substitution,
@@ -74,15 +83,16 @@ impl Columns {
 
     /// Columns that a template names with tokens of its own, and further ones that nothing stands for.
     pub fn with_tokens(
+        config: &Config,
         columns: &[(Arc<str>, String)],
         others: &[String],
         masked: Option<(&str, Arc<str>)>,
-        substitution: Substitution,
     ) -> Self {
         let mut names: Vec<Arc<str>> = columns.iter().map(|(name, _)| name.clone()).collect();
         names.extend(others.iter().map(|name| Arc::from(name.as_str())));
         let masked = masked.and_then(|(name, by)| Some((columns.iter().position(|(known, _)| &**known == name)?, by)));
-        Self { names, tokens: Tokens::new(columns.iter().map(|(_, t)| t.clone()).collect()), masked, substitution }
+        let tokens = Tokens::new(columns.iter().map(|(_, t)| t.clone()).collect());
+        Self { names, tokens, masked, substitution: config.substitution }
     }
 
     /// The same columns under another way of substituting.
@@ -407,7 +417,7 @@ mod tests {
 
     fn ops(text: &str, names: &[&str], masked: Option<(&str, &str)>, substitution: Substitution) -> (Vec<Op>, String) {
         let masked = masked.map(|(name, by)| (name, Arc::from(by)));
-        let columns = Columns::new(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
+        let columns = Columns::of_names(names.iter().map(|n| Arc::from(*n)), masked, substitution).unwrap();
         let program = Program::new(&[Piece::new(Text::lit(text, Origin::default()))], &columns);
         let mut literals = String::from_utf8(program.literals).unwrap();
         literals.truncate(literals.len() - LITERAL_PADDING_BYTES);

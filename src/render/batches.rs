@@ -144,7 +144,7 @@ impl BoundConfig<'_> {
         host: &dyn Host,
     ) -> Result<()> {
         let Conversations { samples, turns, each, plans, shown, fragments, .. } = conversations;
-        let none = Columns::new([], None, self.compiled.config.substitution)?;
+        let none = Columns::verbatim([])?;
         let options = RecordBatchOptions::new().with_row_count(Some(samples.len()));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
             .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;

@@ -57,7 +57,7 @@ impl<'c> BoundConfig<'c> {
     /// `RenderError` for a value without text.
     pub(super) fn example_fragments(&self, host: &dyn Host) -> Result<&FragmentStore> {
         let made = self.binding.examples.get_or_init(|| match (&self.compiled.ice, &self.compiled.examples) {
-            (Some(ice), Some(examples)) => examples.parts(ice, host, &self.columns().tokens),
+            (Some(ice), Some(examples)) => examples.parts(ice, host, self.columns()),
             _ => Ok(FragmentStore::default()),
         });
         made.as_ref().map_err(Clone::clone)
@@ -101,7 +101,7 @@ fn columns(config: &Config, schema: &Schema) -> Result<Columns> {
         _ => None,
     };
     match own {
-        Some((tokens, others)) => Ok(Columns::with_tokens(tokens, others, masked, config.substitution)),
-        None => Columns::new(names(schema).filter(|n| index != Some(n)), masked, config.substitution),
+        Some((tokens, others)) => Ok(Columns::with_tokens(config, tokens, others, masked)),
+        None => Columns::new(config, names(schema).filter(|n| index != Some(n)), masked),
     }
 }

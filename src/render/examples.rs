@@ -10,7 +10,7 @@ use super::rows::fragments_of_forms;
 use super::substitution::{InvolvedColumns, Traced, traced};
 use super::values::{keys_of, value_at};
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, ExampleForm, IceForm, Substitution, Tokens, messages_of};
+use crate::plan::{Columns, Config, ExampleForm, IceForm, Substitution, messages_of};
 use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
 use crate::value::Value;
 
@@ -59,15 +59,15 @@ impl Examples {
                 let by_label = tokens.selected.as_ref().map(|own| &own.column);
                 let read = tokens.columns.iter().map(|(name, _)| name).filter(|name| Some(*name) != by_label);
                 present(schema, read.map(|name| &**name)).map_err(in_examples)?;
-                Columns::with_tokens(&tokens.columns, &[], None, config.substitution)
+                Columns::with_tokens(config, &tokens.columns, &[], None)
             }
             None if config.dialect.renders_without_template() => {
                 let others: Vec<String> =
                     config.reader.input_columns.iter().chain(&config.reader.output_column).cloned().collect();
                 present(schema, others.iter().map(String::as_str)).map_err(in_examples)?;
-                Columns::with_tokens(&[], &others, None, config.substitution)
+                Columns::with_tokens(config, &[], &others, None)
             }
-            _ => Columns::new(names(schema), None, config.substitution)?,
+            _ => Columns::new(config, names(schema), None)?,
         };
         for name in ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()).flat_map(ExampleForm::expands) {
             if let Ok(at) = table.schema_ref().index_of(name) {
@@ -148,17 +148,17 @@ impl Examples {
         self.table.schema_ref()
     }
 
-    /// Every part of every example as text; `tokens` are the placeholders of the samples that come later.
+    /// Every part of every example as text; `samples` are the columns that are filled in later.
     ///
     /// # Errors
     ///
     /// `RenderError` for a value without text.
-    pub fn parts<'a>(&self, ice: &'a IceForm, host: &dyn Host, tokens: &Tokens) -> Result<FragmentStore> {
+    pub fn parts<'a>(&self, ice: &'a IceForm, host: &dyn Host, samples: &Columns) -> Result<FragmentStore> {
         let batch = Batch::new(&self.columns, &self.table, host);
         let parts = |form: &'a Result<ExampleForm>| form.as_ref().map(ExampleForm::parts).unwrap_or_default();
         let forms: Vec<Vec<&Text>> = ice.kinds.iter().map(|(_, form)| parts(form)).collect();
         let kinds = self.kinds.iter().map(|kind| kind.as_ref().ok().copied());
-        fragments_of_forms(&batch, &forms, kinds, tokens).map_err(in_examples)
+        fragments_of_forms(&batch, &forms, kinds, &samples.tokens).map_err(in_examples)
     }
 
     /// One example with its texts in place, each byte with its origin. `involved` gets the column of every value that

@@ -113,7 +113,8 @@ impl BoundConfig<'_> {
     /// Fields that messages of examples' list columns add.
     pub(super) fn with_example_columns(&self, mut of: MessageType) -> Result<MessageType> {
         let (Some(ice), Some(examples)) = (&self.compiled.ice, &self.compiled.examples) else { return Ok(of) };
-        if self.compiled.constant_requests.is_some() {
+        // What becomes of them was told by one of them, where the form of output changes them.
+        if self.compiled.constant_requests.is_some() || self.compiled.config.output.changes_messages {
             return Ok(of);
         }
         for form in ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()) {

@@ -86,7 +86,6 @@ impl BoundConfig<'_> {
         involved: &mut InvolvedColumns,
         host: &dyn Host,
     ) -> Result<Option<Vec<TracedMessage>>> {
-        let config = &self.compiled.config;
         // Later turns, which may be refused, aren't asked for before there is a reply.
         let asked = turn.unwrap_or_default();
         let lists = empty_replies(1, asked);
@@ -100,7 +99,7 @@ impl BoundConfig<'_> {
         for fragment in all.origins.dropped_before(all.shown.of(at).len()) {
             all.origins.traced(fragment, 0, involved, host)?;
         }
-        let none = Columns::new([], None, config.substitution)?;
+        let none = Columns::verbatim([])?;
         let options = RecordBatchOptions::new().with_row_count(Some(1));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
             .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
@@ -115,7 +114,7 @@ impl BoundConfig<'_> {
         batch: &Batch,
         involved: &mut InvolvedColumns,
     ) -> Result<Vec<TracedMessage>> {
-        let messages = match request {
+        let messages = match self.known_request(request, row)? {
             Request::Text(pieces) => return Ok(vec![TracedMessage::Text(traced_pieces(&pieces, batch, involved)?)]),
             // Each part is an item of the list.
             Request::Parts(media) => {
@@ -125,17 +124,15 @@ impl BoundConfig<'_> {
             }
             Request::List(messages) => messages,
         };
-        self.known_messages(messages, row)?
-            .iter()
-            .map(|message| self.traced_message(message, row, batch, involved))
-            .collect()
+        messages.iter().map(|message| self.traced_message(message, row, batch, involved)).collect()
     }
 
-    /// Messages with those that columns bring in their place.
-    fn known_messages(&self, messages: Vec<Message>, row: &RecordBatch) -> Result<Vec<Message>> {
-        if !messages.iter().any(|message| matches!(message, Message::Expand { .. })) {
-            return Ok(messages);
-        }
+    /// A request with the messages that columns bring in their place, in the form of output: that may be a text.
+    fn known_request(&self, request: Request, row: &RecordBatch) -> Result<Request> {
+        let messages = match request {
+            Request::List(messages) if messages.iter().any(|m| matches!(m, Message::Expand { .. })) => messages,
+            other => return Ok(other),
+        };
         let mut all = Vec::with_capacity(messages.len());
         for message in messages {
             match message {
@@ -143,10 +140,7 @@ impl BoundConfig<'_> {
                 other => all.push(other),
             }
         }
-        match leave_opened(&self.compiled.config, all)? {
-            Request::List(messages) => Ok(messages),
-            Request::Text(_) | Request::Parts(_) => Ok(Vec::new()),
-        }
+        leave_opened(&self.compiled.config, all)
     }
 
     fn traced_message(

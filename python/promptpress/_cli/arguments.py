@@ -8,7 +8,9 @@ import itertools
 import json
 import re
 import sys
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
+
+from promptpress.typing import Dialect, Mode, Output, StringLayout, Substitution
 
 from .errors import UsageError
 
@@ -40,7 +42,6 @@ Whatever goes wrong, --out is either complete or untouched.
 """
 
 _FORMATS = ("parquet", "arrow", "jsonl")
-_DIALECTS = ("opencompass", "aisbench", "openicl", "meta_prompt_design")
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
 
 
@@ -142,12 +143,12 @@ def _add_render(commands: argparse._SubParsersAction[Any]) -> None:
 
     what = render.add_argument_group("what is rendered, over what the configuration says")
     what.add_argument("--keep", type=_names, action="extend", metavar="COL,COL", help="columns to keep, or: all")
-    what.add_argument("--output", choices=("text", "messages", "prompt_list", "messages_json"))
-    what.add_argument("--mode", choices=("gen", "ppl"))
+    what.add_argument("--output", choices=get_args(Output))
+    what.add_argument("--mode", choices=get_args(Mode))
     what.add_argument("--labels", type=_labels, metavar="A,B", help="labels to render in ppl; or a JSON list")
-    what.add_argument("--substitution", choices=("harness", "single_pass"))
-    what.add_argument("--dialect", choices=_DIALECTS, help="whose rules decide where harnesses differ")
-    what.add_argument("--strings", choices=("string", "large_string", "string_view"), help="layout of prompts in Arrow")
+    what.add_argument("--substitution", choices=get_args(Substitution))
+    what.add_argument("--dialect", choices=get_args(Dialect), help="whose rules decide where harnesses differ")
+    what.add_argument("--strings", choices=get_args(StringLayout), help="layout of prompts in Arrow")
     what.add_argument("--limit", type=_natural, metavar="N", help="the first N samples only")
 
     how = render.add_argument_group("how")

@@ -14,7 +14,7 @@ use super::fragment_origins::{FragmentOrigins, field};
 use super::requests::{Conversations, Replies, RequestList, requested_turns};
 use super::zipped::Zipped;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, Substitution, Tokens, build_chat_request};
+use crate::plan::{Columns, Config, InferMode, Plan, Planner, Program, Tokens, build_chat_request};
 use crate::pytext::TextColumn;
 use crate::render::fragments::FragmentStore;
 use crate::render::input::{Batch, Host, cast, element_type, is_row_numbers, is_text, large_lists, readable};
@@ -93,7 +93,7 @@ pub fn chat_requests(
         }
         ChatShape::Lists => entries(chat, config, &zipped(chat, batch)?, host)?,
     };
-    let none = Columns::new([], None, config.substitution)?;
+    let none = Columns::verbatim([])?;
     let (mut requests, mut planner, mut key) = (RequestList::new(start, 0), Planner::default(), Vec::new());
     for sample in 0..batch.num_rows() {
         let (first, end) = (chats.starts[sample], chats.starts[sample + 1]);
@@ -127,7 +127,7 @@ pub fn chat_requests(
 /// The chats of entries: what the template says of each, or its question and its answer.
 fn entries(chat: &Chat, config: &Config, entries: &Zipped, host: &dyn Host) -> Result<Chats> {
     let names = entries.table.schema_ref().fields().iter().map(|f| Arc::from(f.name().as_str()));
-    let fields = Columns::new(names, None, config.substitution)?;
+    let fields = Columns::new(config, names, None)?;
     let in_row = |error: Error| match error.place().row {
         Some(entry) => error.at_row(entries.sample(entry)),
         None => error,
@@ -405,7 +405,7 @@ fn child<'s>(structs: &'s StructArray, key: &str) -> Result<&'s ArrayRef> {
 
 /// What the messages of a column say, as a table of that column alone.
 fn origins(name: &str, contents: Option<&ArrayRef>) -> Result<FragmentOrigins> {
-    let columns = Columns::new([Arc::from(name)], None, Substitution::SinglePass)?;
+    let columns = Columns::verbatim([Arc::from(name)])?;
     let fields: Vec<Field> = contents.iter().map(|array| Field::new(name, array.data_type().clone(), true)).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(contents.map_or(0, |array| array.len())));
     let arrays = contents.into_iter().cloned().collect();

@@ -77,14 +77,14 @@ pub fn turn_requests(
     host: &dyn Host,
 ) -> Result<Conversations> {
     let pairs = pairs(batch)?;
-    let columns = Columns::new(PAIR_COLUMNS.map(Arc::from), None, config.substitution)?;
+    let columns = Columns::new(config, PAIR_COLUMNS.map(Arc::from), None)?;
     let in_row = |error: Error| match error.place().row {
         Some(pair) => error.at_row(pairs.sample(pair)),
         None => error,
     };
     let values = Batch::new(&columns, &pairs.table, host);
     let mut fragments = fragments_of_rows(&values, &turns.parts()).map_err(in_row)?;
-    let none = Columns::new([], None, config.substitution)?;
+    let none = Columns::verbatim([])?;
     let mut planner = Planner::default();
     let mut plan = |key: [u32; 2]| {
         let cut = (key[1] > 0).then(|| (key[0] as usize - 1, key[1] as usize - 1));

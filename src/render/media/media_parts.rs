@@ -12,7 +12,7 @@ use super::part_type::PartBlock;
 use super::sources::{CONTENT, MediaSources, of_type};
 use super::tagged::TaggedContent;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, Op, Plan, Plans, Seg, Substitution};
+use crate::plan::{Columns, Config, Op, Plan, Plans, Seg};
 use crate::pytext::{TextColumn, TextSpan};
 use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::render::input::Batch;
@@ -263,7 +263,7 @@ impl<'a> MediaParts<'a> {
                 TextColumn::spans(Arc::from([]), vec![TextSpan::Own("".into()); total])
             });
         }
-        let none = Columns::new([], None, Substitution::SinglePass)?;
+        let none = Columns::verbatim([])?;
         let batch = Batch::of_texts(&none, total, columns, values.host);
         let plans = Plans { all: self.plans.clone(), labels: 1, each: Some(each) };
         let layout = self.config.layout;
@@ -464,5 +464,5 @@ fn columns(placeholder: &Arc<str>, others: &[Arc<str>]) -> Result<Columns> {
     let others = others.iter().map(|name| if *name == own { format!("\0{name}").into() } else { name.clone() });
     let names: Vec<Arc<str>> = std::iter::once(own.clone()).chain(others).collect();
     // Values are never looked into: what a sample shows can't bring in what another column holds.
-    Columns::new(names, None, Substitution::SinglePass)
+    Columns::verbatim(names)
 }
