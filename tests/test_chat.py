@@ -229,7 +229,10 @@ NUMBERED = pa.list_(pa.struct([("role", pa.int64()), ("content", pa.string())]))
         ({"q": pa.array([TALK, [None]], MESSAGES)}, ['row 1, column "q"', "null stands among"]),
         ({"q": pa.array([TALK, TALK[:2]], MESSAGES)}, ["row 1", "no message of the role 'assistant'"]),
         ({"q": pa.array([[{"role": "user"}]], NO_CONTENT)}, ['column "q"', "these have role"]),
-        ({"q": pa.array([[], [{"role": "user", "content": ["a"]}]], PARTS)}, ['row 1, column "q"', "join their"]),
+        (
+            {"q": pa.array([[], [{"role": "user", "content": ["a"]}]], PARTS)},
+            ['row 1, column "q"', "Parts of several kinds", "join their"],
+        ),
         ({"q": pa.array([[{"role": 1, "content": "a"}]], NUMBERED)}, ['column "q"', "Int64"]),
     ],
 )

@@ -102,6 +102,11 @@ FILES = {
                 prompt_template=raw(says("user", [{"type": "text"}])),
                 meta_template=[says("user", "M")],
             ),
+            "contents that can't be joined, beside a column's messages": render_error(
+                row=0,
+                prompt_template=raw({"expand_column": "talk"}, says("user", None)),
+                meta_template=[says("user", "M")],
+            ),
         },
     ),
     "meta templates": File(

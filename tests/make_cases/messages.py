@@ -112,6 +112,12 @@ FILES = {
                 samples=[("talk", TALK, [[says("user", "u"), says("system", "s")], [says("assistant", "a")], []])],
                 meta_template=[says("system", "M "), says("user", "N ")],
             ),
+            "keys of what is inserted keep their order": case(
+                prompt_template=raw({"expand_column": "talk"}, {"content": "{q}", "role": "user"}),
+                samples=[("talk", TALK, [[says("assistant", "a")], []]), ("q", "string", ["1+1?", "2+2?"])],
+                meta_template=[{"role": "system", "n": 1, "content": "M"}, {"content": "N", "role": "user"}],
+                output="messages_json",
+            ),
         },
     ),
     "json": File(

@@ -362,7 +362,7 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
             .map_err(|e| e.in_column(name))?
     } else if let Some(other) = (0..values.len()).find(|n| speaks(*n)) {
         let message = format!(
-            "the content of a message is {}; a chat's contents are strings or null. FragmentStore of several kinds have no \
+            "the content of a message is {}; a chat's contents are strings or null. Parts of several kinds have no \
              form here: join their texts first",
             content.data_type()
         );
