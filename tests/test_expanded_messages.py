@@ -80,3 +80,55 @@ def test_nulls_among_messages_are_refused(output: Any) -> None:
         samples = pa.table({"talk": talk, "q": ["1"]})
         with pytest.raises(pp.RenderError, match="row 0"):
             pp.Renderer([{"expand_column": "talk"}, {"role": "user", "content": "{q}"}], output=output).render(samples)
+
+
+MERGED = [{"role": "system", "content": "S: "}]
+
+
+@pytest.mark.parametrize("output", ["messages", "messages_json"])
+def test_messages_of_no_rows_are_no_rows(output: Any) -> None:
+    """Whatever the column's type: there is nothing in it to read."""
+    message = pa.struct([("role", pa.string()), ("content", pa.string())])
+    template = [{"role": "user", "content": "</E>"}, "</E>", {"expand_column": "talk"}]
+    renderer = pp.Renderer(
+        {"type": "RawPromptTemplate", "messages": template, "ice_token": "</E>"},
+        {"type": "RawPromptTemplate", "messages": [{"role": "user", "content": "{q}"}], "ice_token": "</E>"},
+        retriever={"type": "RandomRetriever", "ice_num": 1},
+        reader={"input_columns": ["q"], "output_column": "q"},
+        examples=pa.table({"q": ["a", "b"]}),
+        meta_template=MERGED,
+        output=output,
+    )
+    for data_type in (pa.list_(message), pa.list_(message, 0), pa.list_(pa.null())):
+        samples = pa.table({"q": pa.array([], pa.string()), "talk": pa.array([], data_type)})
+        table = renderer.render(samples)
+        assert (table.num_rows, table.schema) == (0, renderer.output_schema(samples.schema))
+
+
+@pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])
+def test_merging_goes_by_who_speaks_in_each_row(strings: Any) -> None:
+    talks = [
+        [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+        [],
+        [{"role": "user", "content": None}],
+        None,
+        [{"role": "user", "content": "v"}, {"role": "system", "content": "t"}],
+    ]
+    samples = pa.table({"talk": talks, "q": ["1", "2", "3", "4", "5"]})
+    renderer = pp.Renderer(
+        [{"expand_column": "talk"}, {"role": "user", "content": "{q}"}], meta_template=MERGED, strings=strings
+    )
+    said = [
+        [f"{m['role'][0]}:{m['content']}" for m in prompt] for prompt in renderer.render(samples)["prompt"].to_pylist()
+    ]
+    assert said == [
+        ["s:S: s", "u:u", "u:1"],
+        ["s:S: ", "u:2"],
+        ["s:S: ", "u:None", "u:3"],
+        ["s:S: ", "u:4"],
+        ["u:v", "s:S: t", "u:5"],
+    ]
+    sliced = pa.concat_tables([samples.slice(3, 2), samples.slice(0, 2)]).combine_chunks().slice(1)
+    assert renderer.render(sliced)["prompt"].to_pylist() == [
+        renderer.render(samples)["prompt"].to_pylist()[n] for n in (4, 0, 1)
+    ]

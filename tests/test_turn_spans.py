@@ -16,7 +16,7 @@ from marks import UNWARNED
 from test_against_model import QUICK
 from test_chat_against_model import Case as ChatCase
 from test_chat_against_model import cases as chat_cases
-from test_explain import said
+from test_explain import traced
 from traced_model import Spoken, chat_said, messages_said, turns_said
 from turn_parts import REFUSED, WAYS, Request, check_divergence, check_every_request
 
@@ -72,7 +72,7 @@ STRINGS = (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.in
 
 def check_letters(spans: list[dict[str, Any]], request: Any) -> None:
     """Each letter that stands in one place alone is said to come from there."""
-    for text, *_, source, column, example, role in (row[-5:] for row in said(spans, request)):
+    for text, *_, source, column, example, role in (row[-5:] for row in traced(spans, request)):
         assert example is None
         for letter in text:
             own_source, own_column, own_role = LETTERS.get(letter, (source, column, None))
@@ -83,7 +83,7 @@ def check_letters(spans: list[dict[str, Any]], request: Any) -> None:
 def spoken(spans: list[dict[str, Any]], request: Any) -> Spoken:
     """The characters of the templates and of the columns, one after the other."""
     out: Spoken = []
-    for text, source, column, _, role in (row[-5:] for row in said(spans, request)):
+    for text, source, column, _, role in (row[-5:] for row in traced(spans, request)):
         if source in ("prompt_template", "field"):
             out += [(character, column, role) for character in text]
     return out

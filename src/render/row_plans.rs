@@ -121,6 +121,9 @@ impl BoundConfig<'_> {
         if names().next().is_none() || !opens_columns(&self.compiled.config) {
             return Ok(None);
         }
+        if batch.num_rows() == 0 {
+            return Ok(Some(Opened::default()));
+        }
         let column = |name: &str| {
             let at = batch.schema_ref().index_of(name).ok()?;
             Some((batch.schema_ref().fields()[at].clone(), batch.column(at).clone()))
