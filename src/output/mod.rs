@@ -12,6 +12,8 @@ mod forms;
 mod messages;
 mod messages_json;
 mod meta_messages;
+#[cfg(test)]
+pub mod one_text;
 mod prompt_list;
 mod raw_messages;
 mod text;

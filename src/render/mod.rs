@@ -37,6 +37,8 @@ mod output_schema;
 mod row_plans;
 mod rows;
 mod schema_binding;
+#[cfg(test)]
+mod stage_after_messages;
 mod substitution;
 mod traced_request;
 mod values;
