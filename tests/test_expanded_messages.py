@@ -132,3 +132,11 @@ def test_merging_goes_by_who_speaks_in_each_row(strings: Any) -> None:
     assert renderer.render(sliced)["prompt"].to_pylist() == [
         renderer.render(samples)["prompt"].to_pylist()[n] for n in (4, 0, 1)
     ]
+
+
+def test_a_content_that_cannot_be_merged_is_told_by_its_column() -> None:
+    talks = [[{"role": "user", "content": "u"}], [{"role": "system", "content": None}]]
+    renderer = pp.Renderer([{"expand_column": "talk"}], meta_template=MERGED)
+    with pytest.raises(pp.RenderError, match="must be a str, found None") as caught:
+        renderer.render(pa.table({"talk": talks}))
+    assert (caught.value.row, caught.value.column, caught.value.code) == (1, "talk", "unmergeable_content")

@@ -113,7 +113,10 @@ fn prefixed(message: Message, content: &str) -> Result<Message> {
             Ok(Message::Dict(own))
         }
         Message::Element(mut element) => {
-            element.content.as_mut().map_err(|found| unmergeable(found))?.insert(0, prefix);
+            match &mut element.content {
+                Ok(pieces) => pieces.insert(0, prefix),
+                Err(found) => return Err(unmergeable(found).in_column(&*element.column)),
+            }
             Ok(Message::Element(element))
         }
         other => Ok(other),
