@@ -1,8 +1,8 @@
 //! promptpress: whole Arrow tables of samples into prompts, byte for byte what an evaluation harness would have built
 //! one sample at a time.
 //!
-//! A sample travels one way: configuration → template and role → output → plan → render → Arrow. Each module uses only modules
-//! named to its left: `error · near · value · threads · dialect · template · role · output · plan · pytext · render · notes · python`.
+//! A sample travels one way: configuration → template and role → output → plan → render → Arrow. Each module uses only
+//! modules named to its left: `error · near · value · threads · dialect · template · role · output · plan · pytext · render · notes · python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.

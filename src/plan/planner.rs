@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::value::Value;
 
 /// What decides a row's plan, next to the label: the kinds of its examples, or the examples themselves where their
-/// texts do.
+/// texts do; who speaks in a conversation, or in messages that a column brings.
 pub type Key = Vec<u32>;
 
 /// Plans, each made once for its key.

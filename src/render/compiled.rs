@@ -71,7 +71,7 @@ impl CompiledConfig {
         Ok(out)
     }
 
-    /// The same renderer under another way of substituting.
+    /// The same configuration under another way of substituting.
     ///
     /// # Errors
     ///

@@ -72,7 +72,7 @@ impl BoundConfig<'_> {
             if let Some(opened) = &opened {
                 let start = shown.fragments.len();
                 shown.fragments.extend_from_slice(own);
-                opened.row(row, key, &mut shown.fragments)?;
+                opened.row(row, self.compiled.config.output.parser, key, &mut shown.fragments)?;
                 shown.bounds.push((start, shown.fragments.len()));
             }
             Ok(())

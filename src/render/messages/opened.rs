@@ -79,14 +79,14 @@ impl Opened {
         Ok(out)
     }
 
-    /// Append what decides a row's plan, and the fragments that the row shows.
+    /// Append what decides a row's plan, and the fragments that the row shows, where messages are for this parser.
     ///
     /// # Errors
     ///
     /// `RenderError` for messages that are none.
-    pub fn row(&self, row: usize, key: &mut Vec<u32>, shown: &mut Vec<u32>) -> Result<()> {
+    pub fn row(&self, row: usize, parser: Parser, key: &mut Vec<u32>, shown: &mut Vec<u32>) -> Result<()> {
         for column in &self.columns {
-            let all = column.expansion.messages(row, Parser::Messages)?;
+            let all = column.expansion.messages(row, parser)?;
             key.push(all.len() as u32);
             for n in all {
                 let n = n - column.first;
