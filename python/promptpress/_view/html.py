@@ -78,6 +78,24 @@ padding:0;background:none;border:0;unicode-bidi:isolate}}
 """The looks of what this module writes: for a `<style>` element, once a page."""
 
 
+def stylesheet_under(light: str, dark: str) -> str:
+    """Give the looks of what this module writes for a page that says itself whether it is dark.
+
+    Args:
+        light: A selector under which the page is light.
+        dark: One under which it is dark.
+
+    Returns:
+        A stylesheet that doesn't ask what the system prefers.
+
+    >>> "prefers-color-scheme" in stylesheet_under(".light", ".dark")
+    False
+
+    """
+    layout = STYLESHEET.partition(_rules(0))[0]
+    return f"{layout}{_under(light, _rules(0))}\n{_under(dark, _DARK)}\n"
+
+
 def pieces_html(pieces: Iterable[Piece], *, marks: Sequence[Mark] = (), whitespace: bool = False) -> str:
     """Write a text's pieces.
 
