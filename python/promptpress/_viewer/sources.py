@@ -10,6 +10,7 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._core import Position
+from promptpress._errors import render_error
 from promptpress._renderer import Renderer
 from promptpress._tables import for_core
 from promptpress._view.prompt_source import RequestBatch
@@ -43,6 +44,9 @@ class StoredRows:
     def row(self, number: int) -> pa.Table:
         """Give one row, as soon as it is there."""
         self.store.wait(number + 1)
+        if not 0 <= number < self.store.ready:
+            message = f"there is no such row: rows count from 0, and there are {self.store.ready}"
+            raise render_error("row_out_of_range", message, row=number)
         return self.store.rows(number, number + 1)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
