@@ -62,9 +62,11 @@ class Renderer:
             `"aisbench:<model class>"` for the one that such a model has when none is given.
         mode: `"gen"` or `"ppl"`. None: `"ppl"` for `PPLInferencer` and `LLInferencer`, else `"gen"`.
         output: `"text"` (the language-model parser), `"messages"` (the API parser), `"prompt_list"` (before any meta
-            template) or `"messages_json"`. None: messages for raw messages, a list-form meta template or a role with
-            `api_role`; else text. A message of `MMPromptTemplate` has `parts`, a list of structs, in the place of its
-            `prompt`; without a meta template its messages are the parts themselves. See `to_pylist`.
+            template), `"messages_json"`, or `"openai"` (`role` and `content` as chat APIs take them, a text as one
+            message of the user; a `content` is a list of parts where one can be). None: messages for raw messages, a
+            list-form meta template or a role with `api_role`; else text. In messages of `MMPromptTemplate` `parts`, a
+            list of structs, may stand in the place of a `prompt`; without a meta template the messages are the parts
+            themselves. See `to_pylist`.
         labels: The labels of ppl; None: those of the inferencer, the template, or the output column.
         dialect: The harness whose rules decide where they differ.
         substitution: `"harness"` replaces column by column and looks into values, as the harnesses do; `"single_pass"`
@@ -73,6 +75,8 @@ class Renderer:
         tokens: Texts of token ids in a meta template: a dict or a function.
         names: Other names for the output columns `prompt`, `label` and `turn`.
         refuse: Names of findings that are errors when samples are rendered; see `findings`.
+        roles: For `output="openai"`, what to call roles that chat APIs don't know, and others than usual for those
+            that they do: `{"CRITIC": "user", "system": "developer"}`.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
@@ -111,6 +115,7 @@ class Renderer:
         tokens: Tokens | None = None,
         names: Mapping[str, str] | None = None,
         refuse: Sequence[Finding] | None = None,
+        roles: Mapping[str, str] | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -129,6 +134,7 @@ class Renderer:
             "strings": strings,
             "names": names,
             "refuse": refuse,
+            "roles": roles,
         }
         table = None if examples is None else _examples_table(examples)
         if isinstance(tokens, Mapping):

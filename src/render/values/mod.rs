@@ -4,5 +4,5 @@ mod arrow;
 mod cells;
 pub mod json;
 
-pub use arrow::{build, string_type, structs, type_of, unify};
+pub use arrow::{build, string_type, structs, type_of, unify, widened};
 pub use cells::{distinct, keys_of, value_at};
