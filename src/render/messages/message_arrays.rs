@@ -12,6 +12,7 @@ use super::content_views::ContentViews;
 use super::expansion::Expansion;
 use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
 use super::message_type::MessageType;
+use super::sent_parts::sent;
 use super::slice_cache::SliceCache;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Plan, Plans};
@@ -391,7 +392,13 @@ impl<'a> MessageArrays<'a> {
                 Some(s) => s.column_by_name(name).cloned(),
                 None => (name == keys::PROMPT).then(|| values.clone()),
             };
-            child.map_or_else(|| Ok(new_null_array(data_type, values.len())), |child| typed(name, &child, data_type))
+            let rewritten =
+                name == keys::CONTENT && self.config.output.chat_api && self.config.dialect.rewrites_parts();
+            match child {
+                Some(child) if rewritten => typed(name, &sent(&child)?, data_type),
+                Some(child) => typed(name, &child, data_type),
+                None => Ok(new_null_array(data_type, values.len())),
+            }
         };
         self.expansions.iter().map(child).collect()
     }

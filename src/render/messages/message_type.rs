@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
+use super::sent_parts::sent_type;
 use crate::error::{Code, Error, Result};
 use crate::output::Parser;
 use crate::plan::{Config, Layout};
@@ -115,10 +116,12 @@ impl MessageType {
                                     if said && config.output.chat_api {
                                         text(&keys::CONTENT.into());
                                     }
-                                    add(
-                                        field.name(),
-                                        unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null),
-                                    )?;
+                                    let sent = field.name() == keys::CONTENT
+                                        && config.output.chat_api
+                                        && config.dialect.rewrites_parts();
+                                    let own = field.data_type();
+                                    let own = if sent { &sent_type(own) } else { own };
+                                    add(field.name(), unify(&DataType::Null, own, layout).unwrap_or(DataType::Null))?;
                                 }
                             }
                             Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
