@@ -1,16 +1,17 @@
 //! How many bytes of each fragment come from where: traced once, whichever requests show it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::compiled::CompiledConfig;
 use super::conversations::FragmentOrigins;
 use super::examples::Examples;
-use super::input::Batch;
+use super::fragments::FragmentStore;
+use super::input::{Batch, Host};
 use super::substitution::Traced;
 use crate::error::Result;
 use crate::plan::IceForm;
-use crate::template::{FragmentSet, Origin};
+use crate::template::{FragmentSet, Origin, Source};
 
 /// Origins, each known by a number.
 #[derive(Default)]
@@ -43,6 +44,8 @@ pub(super) struct PartTrace {
 enum Of<'a> {
     Examples(&'a IceForm, &'a Examples),
     Conversations(&'a FragmentOrigins),
+    /// Messages of columns: what they say, and the number of each column's first.
+    Columns(&'a FragmentStore, Vec<(u32, Arc<str>)>),
     Nobody,
 }
 
@@ -68,7 +71,7 @@ impl<'a> FragmentTraces<'a> {
     }
 
     /// The fragments of a configuration's examples.
-    pub(super) fn of_examples(compiled: &'a CompiledConfig, host: &'a dyn super::input::Host) -> Self {
+    pub(super) fn of_examples(compiled: &'a CompiledConfig, host: &'a dyn Host) -> Self {
         match (&compiled.ice, &compiled.examples) {
             (Some(ice), Some(examples)) => {
                 Self::new(Of::Examples(ice, examples), Some(examples.batch(host)), examples.count())
@@ -78,12 +81,13 @@ impl<'a> FragmentTraces<'a> {
     }
 
     /// So many fragments of conversations.
-    pub(super) fn of_conversations(
-        origins: &'a FragmentOrigins,
-        count: usize,
-        host: &'a dyn super::input::Host,
-    ) -> Self {
+    pub(super) fn of_conversations(origins: &'a FragmentOrigins, count: usize, host: &'a dyn Host) -> Self {
         Self::new(Of::Conversations(origins), Some(origins.batch(host)), count)
+    }
+
+    /// What the messages of columns say.
+    pub(super) fn of_columns(contents: &'a FragmentStore, said_by: Vec<(u32, Arc<str>)>) -> Self {
+        Self::new(Of::Columns(contents, said_by), None, contents.len())
     }
 
     /// The parts of a fragment, each byte with its origin.
@@ -91,6 +95,11 @@ impl<'a> FragmentTraces<'a> {
         match (&self.of, &self.batch) {
             (Of::Examples(ice, examples), Some(batch)) => examples.traced_parts(ice, fragment, batch),
             (Of::Conversations(origins), Some(batch)) => origins.traced_parts(fragment, batch),
+            (Of::Columns(contents, said_by), _) => {
+                let column = said_by.iter().rev().find(|(first, _)| *first <= fragment).map(|(_, name)| name.clone());
+                let text = String::from_utf8_lossy(contents.bytes(fragment, 0)).into();
+                Ok(vec![vec![(text, Origin { source: Source::Field, column, ..Origin::default() })]])
+            }
             _ => Ok(Vec::new()),
         }
     }
@@ -139,7 +148,7 @@ impl<'a> AllTraces<'a> {
 }
 
 /// An origin within a fragment as it is in a request, in this place and piece.
-pub(super) fn placed(origin: Origin, set: FragmentSet, slot: u32, speaker: Option<&std::sync::Arc<str>>) -> Origin {
+pub(super) fn placed(origin: Origin, set: FragmentSet, slot: u32, speaker: Option<&Arc<str>>) -> Origin {
     match set {
         FragmentSet::Renderer => {
             Origin { example: Some(slot), role: origin.role.or_else(|| speaker.cloned()), ..origin }

@@ -50,13 +50,13 @@ pub use compiled::CompiledConfig;
 pub use divergence::{Divergence, divergence};
 pub use explain::{OriginSpan, explain};
 pub use findings::findings;
-pub use input::{Host, NoHost, is_text, readable};
+pub use input::{Host, NoHost};
 pub use labels::labels_of;
 pub use media::Found;
 pub use origin_totals::{OriginTotals, origin_totals};
 pub use outcomes::Outcome;
 pub use output_schema::output_fields;
 pub use substitution::replaced;
-pub use values::{Said, said_length, said_under, value_at};
+pub use values::{SaidColumn, said_length, value_at};
 
 pub use crate::template::{Origin, Source};

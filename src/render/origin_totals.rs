@@ -1,8 +1,8 @@
 //! How many bytes of all requests come from where: what `explain` says of each, added up.
 //!
 //! Nearly every row is a copy of literals, fields and fragments, and the program that copies them knows where each comes
-//! from: literals are counted once a plan, fields by their lengths, fragments as they were traced once. Rows in which
-//! copying isn't enough, and those that show media or messages of a column, are traced as `explain` traces them.
+//! from: literals are counted once a plan, fields by their lengths, fragments as they were traced once. Requests in which
+//! copying isn't enough, and media, are traced as `explain` traces them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,17 +17,18 @@ use super::compiled::CompiledConfig;
 use super::fragment_traces::{AllTraces, FragmentTraces, OriginNumbers, placed};
 use super::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use super::input::{Batch, Host};
+use super::media::MediaParts;
 use super::row_plans::RowPlans;
 use super::rows::BoundProgram;
 use super::substitution::InvolvedColumns;
-use super::traced_request::{TracedMessage, traced_pieces};
-use super::values::{said_length, said_under, value_at};
+use super::traced_request::traced_pieces;
+use super::values::{SaidColumn, said_length, said_under};
 use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Draws, Plan, Plans, Seg, Unit};
 use crate::pytext::TextColumn;
 use crate::render::copying::TextSources;
-use crate::role::{Join, Message, Piece, Request, Slot};
-use crate::template::{Atom, FragmentRef, FragmentSet, Origin, RawItem, Source, Template, Text};
+use crate::role::{Element, Join, Message, Piece, Request, Slot};
+use crate::template::{Atom, FragmentRef, FragmentSet, Origin, Source, Template, Text};
 use crate::threads;
 use crate::value::Value;
 
@@ -38,8 +39,6 @@ pub type OriginTotals = HashMap<Origin, u64>;
 const SLICE_ROWS: usize = 65_536;
 /// Requests that one thread takes at a time.
 const CHUNK_REQUESTS: usize = 1024;
-/// The same of rows that are traced one by one.
-const CHUNK_TRACED_ROWS: usize = 64;
 
 /// How many bytes of the requests of a batch, whose first row is row `start` of the samples, come from where. What is
 /// counted is what `explain` explains: texts, what messages say, the payloads of parts.
@@ -81,6 +80,9 @@ struct Requests<'a> {
     shown: &'a RowFragments,
     fragments: FragmentStores<'a>,
     traces: AllTraces<'a>,
+    media: Option<MediaParts<'a>>,
+    /// Columns whose messages stand in requests as they are.
+    said: Vec<(Arc<str>, SaidColumn)>,
 }
 
 impl BoundConfig<'_> {
@@ -105,106 +107,40 @@ impl BoundConfig<'_> {
                 shown: &all.shown,
                 fragments: FragmentStores { renderer: &none, batch: &all.fragments },
                 traces: AllTraces { renderer: FragmentTraces::none(), batch },
+                media: None,
+                said: Vec::new(),
             };
             return requests.totals();
         }
-        let mut before = draws.clone();
         let values = Batch::new(self.columns(), slice, host);
-        let RowPlans { plans, shown, contents } = self.plans(slice, first, labels, draws, host)?;
-        if plans.all.iter().any(|plan| brings_messages(&plan.request)) {
-            let chosen = self.compiled.choose_examples(first, slice.num_rows(), &mut before)?;
-            return self.traced_totals(slice, first, labels, chosen.as_deref(), host);
-        }
+        let RowPlans { plans, shown, contents, said_by } = self.plans(slice, first, labels, draws, host)?;
         let renderer = if plans.each.is_some() { self.example_fragments(host)? } else { &none };
-        let renderer_traces = FragmentTraces::of_examples(self.compiled, host);
-        let requests = Requests {
-            values: &values,
-            plans: &plans,
-            shown: &shown,
-            fragments: FragmentStores { renderer, batch: &contents },
-            traces: AllTraces { renderer: renderer_traces, batch: FragmentTraces::none() },
+        let traces = AllTraces {
+            renderer: FragmentTraces::of_examples(self.compiled, host),
+            batch: FragmentTraces::of_columns(&contents, said_by),
         };
-        requests.totals()
-    }
-
-    /// The totals of rows that are traced one by one; `chosen` names their examples, where the samples don't.
-    fn traced_totals(
-        &self,
-        slice: &RecordBatch,
-        first: usize,
-        labels: &[Option<Value>],
-        chosen: Option<&[Vec<i64>]>,
-        host: &dyn Host,
-    ) -> Result<OriginTotals> {
-        let count = |rows: Range<usize>| -> Result<OriginTotals> {
-            host.check()?;
-            let mut totals = OriginTotals::new();
-            for row in rows {
-                let one = slice.slice(row, 1);
-                let mut trace = || -> Result<()> {
-                    let ids = match chosen {
-                        Some(chosen) => chosen[row].clone(),
-                        None => self.example_ids(slice, row, first + row)?,
-                    };
-                    for label in labels {
-                        let involved = &mut InvolvedColumns::new();
-                        for said in self.traced_sample(&one, &ids, label.as_ref(), involved, host)? {
-                            let texts = match said {
-                                TracedMessage::Text(text) => vec![text],
-                                TracedMessage::Parts(parts) => parts,
-                            };
-                            for (text, origin) in texts.into_iter().flatten() {
-                                *totals.entry(origin).or_default() += text.len() as u64;
-                            }
-                        }
-                        self.unexplained(&one, &mut totals);
-                    }
-                    Ok(())
-                };
-                trace().map_err(|e| e.into_render().at_row(row))?;
-            }
-            Ok(totals)
+        let media = match self.compiled.config.main() {
+            Template::Media(template) => Some(MediaParts::new(&self.compiled.config, template, slice, &values, None)?),
+            _ => None,
         };
-        let chunks = threads::chunks(0..slice.num_rows(), CHUNK_TRACED_ROWS);
-        let mut totals = OriginTotals::new();
-        for own in threads::try_map(chunks, count)? {
-            merge(&mut totals, own);
-        }
-        Ok(totals)
-    }
-
-    /// What messages of a column say in other ways than by a text, which has no spans: lists of parts, bare strings.
-    fn unexplained(&self, one: &RecordBatch, totals: &mut OriginTotals) {
-        let Template::Raw(raw) = self.compiled.config.main() else { return };
-        for item in &raw.items {
-            let RawItem::Expand(name) = item else { continue };
-            let Some(array) = one.column_by_name(name) else { continue };
-            let Value::List(messages) = value_at(array, 0) else { continue };
-            let said = |message: &Value| match message.get("content") {
-                Some(Value::Str(_)) => 0,
-                _ => said_length(message).0,
-            };
-            let bytes: usize = messages.iter().map(said).sum();
-            if bytes > 0 {
-                let column = Some(Arc::from(name.as_str()));
-                let origin = Origin { source: Source::Field, column, ..Origin::default() };
-                *totals.entry(origin).or_default() += bytes as u64;
+        let mut said = Vec::new();
+        for name in plans.all.iter().flat_map(|plan| expanded(&plan.request)) {
+            if let (Some(array), true) = (slice.column_by_name(name), said.iter().all(|(known, _)| known != name)) {
+                said.push((name.clone(), SaidColumn::new(array).map_err(|e| e.in_column(&**name))?));
             }
         }
+        let fragments = FragmentStores { renderer, batch: &contents };
+        Requests { values: &values, plans: &plans, shown: &shown, fragments, traces, media, said }.totals()
     }
 }
 
-/// Whether a request shows what only a walk over the row's own messages or media knows.
-fn brings_messages(request: &Request) -> bool {
-    match request {
-        Request::Text(_) => false,
-        Request::Parts(_) => true,
-        Request::List(messages) => messages.iter().any(|message| match message {
-            Message::Expand { .. } | Message::Element(_) => true,
-            Message::Dict(keys) => keys.iter().any(|(_, slot)| matches!(slot, Slot::Parts(_))),
-            Message::Bare(_) => false,
-        }),
-    }
+/// The columns whose messages a request shows as they stand.
+fn expanded(request: &Request) -> impl Iterator<Item = &Arc<str>> {
+    let messages: &[Message] = if let Request::List(messages) = request { messages } else { &[] };
+    messages.iter().filter_map(|message| match message {
+        Message::Expand { column } | Message::Element(Element { column, content: Err(_), .. }) => Some(column),
+        _ => None,
+    })
 }
 
 /// What the requests of one plan are the sum of.
@@ -220,6 +156,10 @@ struct PlanTally<'a> {
     /// Fragments that say who speaks what stands beside them, if they say who speaks.
     speakers: Vec<FragmentRef>,
     newline: usize,
+    /// Messages of columns: the place among those, which of the row's where it is one, and the origin.
+    said: Vec<(usize, Option<u32>, usize)>,
+    /// Media that stand in it, by their numbers.
+    media: Vec<usize>,
 }
 
 #[derive(Default)]
@@ -277,6 +217,7 @@ impl Requests<'_> {
             for request in chunk {
                 let (row, plan) = (request / labels.max(&1), self.plans.of(request));
                 let shown = self.shown.of(row);
+                self.count_rest(&tallies[plan], row, &mut counted).map_err(|e| e.into_render().at_row(row))?;
                 let counts = self.count(&tallies[plan], row, shown, &mut counted);
                 if !counts.map_err(|e| e.into_render().at_row(row))? {
                     self.trace(&all[plan].request, row, shown, &mut counted.traced)
@@ -322,6 +263,8 @@ impl Requests<'_> {
             lines: Vec::new(),
             speakers: Vec::new(),
             newline: numbers.origins.of(newline),
+            said: Vec::new(),
+            media: self.media_of(&plan.request),
         };
         for unit in plan.programs.iter().flat_map(|program| &program.units) {
             let mut line = OpenLine::default();
@@ -359,7 +302,55 @@ impl Requests<'_> {
         for (origin, bytes) in constants(&plan.request) {
             out.literal(numbers.origins.of(origin), bytes);
         }
+        let messages: &[Message] = if let Request::List(messages) = &plan.request { messages } else { &[] };
+        for message in messages {
+            let (column, number) = match message {
+                Message::Expand { column } => (column, None),
+                Message::Element(Element { column, number, content: Err(_), .. }) => (column, Some(*number)),
+                _ => continue,
+            };
+            if let Some(at) = self.said.iter().position(|(known, _)| known == column) {
+                let origin = Origin { source: Source::Field, column: Some(column.clone()), ..Origin::default() };
+                out.said.push((at, number, numbers.origins.of(origin)));
+            }
+        }
         Ok(out)
+    }
+
+    /// The media that stand in a request, by their numbers.
+    fn media_of(&self, request: &Request) -> Vec<usize> {
+        let Some(shown) = &self.media else { return Vec::new() };
+        let media = |slot: &Slot| if let Slot::Parts(media) = slot { Some(shown.number(media)) } else { None };
+        match request {
+            Request::Text(_) => Vec::new(),
+            Request::Parts(all) => all.iter().map(|media| shown.number(media)).collect(),
+            Request::List(messages) => {
+                let slots = |message: &Message| match message {
+                    Message::Dict(keys) => keys.iter().filter_map(|(_, slot)| media(slot)).collect(),
+                    _ => Vec::new(),
+                };
+                messages.iter().flat_map(slots).collect()
+            }
+        }
+    }
+
+    /// Count what is the same whether texts are copied or filled: messages of columns, and media.
+    fn count_rest(&self, tally: &PlanTally, row: usize, counted: &mut Counted) -> Result<()> {
+        for (at, number, origin) in &tally.said {
+            let column = &self.said[*at].1;
+            let bytes = match (number, column) {
+                (Some(number), SaidColumn::List(ends, items, _)) => items.length(ends[row] + *number as usize).0,
+                _ => column.length(row).0,
+            };
+            counted.origins[*origin] += bytes as u64;
+        }
+        let Some(media) = self.media.as_ref().filter(|_| !tally.media.is_empty()) else { return Ok(()) };
+        for number in &tally.media {
+            for (text, origin) in media.traced(row, *number, self.values)?.into_iter().flatten() {
+                *counted.traced.entry(origin).or_default() += text.len() as u64;
+            }
+        }
+        Ok(())
     }
 
     /// Count a request that is a copy; says whether it is one.

@@ -6,9 +6,9 @@
 
 use std::sync::LazyLock;
 
-use super::request_column::{Node, RequestColumn};
+use super::request_column::RequestColumn;
 use super::sizes::CHUNK_ROWS;
-use crate::render::value_at;
+use crate::render::{SaidColumn, value_at};
 use crate::template::keys;
 use crate::threads;
 use crate::value::Value;
@@ -36,12 +36,12 @@ impl RequestColumn {
         let parsed = self.parsed(row);
         let hash = match (&self.root, &parsed) {
             (_, Some(Value::Str(text))) => blake3::hash(text.as_bytes()),
-            (Node::Text(texts, _), None) => blake3::hash(texts.bytes(row)),
+            (SaidColumn::Text(texts, _), None) => blake3::hash(texts.bytes(row)),
             (root, parsed) => {
                 written.clear();
                 match parsed {
                     Some(request) => write_value(request, written),
-                    None => root.write(row, written),
+                    None => write(root, row, written),
                 }
                 blake3::keyed_hash(&MESSAGES_KEY, written)
             }
@@ -52,33 +52,31 @@ impl RequestColumn {
     }
 }
 
-impl Node {
-    /// Write a value as [`write_value`] would.
-    fn write(&self, row: usize, out: &mut Vec<u8>) {
-        if self.is_null(row) {
-            return out.push(b'n');
+/// Write a row of a column as [`write_value`] would its value.
+fn write(column: &SaidColumn, row: usize, out: &mut Vec<u8>) {
+    if column.is_null(row) {
+        return out.push(b'n');
+    }
+    match column {
+        SaidColumn::Text(texts, _) => text(b's', texts.bytes(row), out),
+        SaidColumn::List(ends, items, _) => {
+            count(b'l', ends[row + 1] - ends[row], out);
+            (ends[row]..ends[row + 1]).for_each(|item| write(items, item, out));
         }
-        match self {
-            Self::Text(texts, _) => text(b's', texts.bytes(row), out),
-            Self::List(ends, items, _) => {
-                count(b'l', ends[row + 1] - ends[row], out);
-                (ends[row]..ends[row + 1]).for_each(|item| items.write(item, out));
+        SaidColumn::Struct(fields, _) => {
+            let shown = || fields.iter().filter(|(_, field)| !field.is_null(row));
+            if let (Some((name, SaidColumn::Text(own, _))), 1) = (shown().next(), shown().count())
+                && name == keys::PROMPT
+            {
+                return text(b's', own.bytes(row), out);
             }
-            Self::Struct(fields, _) => {
-                let shown = || fields.iter().filter(|(_, field)| !field.is_null(row));
-                if let (Some((name, Self::Text(own, _))), 1) = (shown().next(), shown().count())
-                    && name == keys::PROMPT
-                {
-                    return text(b's', own.bytes(row), out);
-                }
-                count(b'd', shown().count(), out);
-                for (name, field) in shown() {
-                    text(b's', name.as_bytes(), out);
-                    field.write(row, out);
-                }
+            count(b'd', shown().count(), out);
+            for (name, field) in shown() {
+                text(b's', name.as_bytes(), out);
+                write(field, row, out);
             }
-            Self::Other(array) => write_value(&value_at(array, row), out),
         }
+        SaidColumn::Other(array) => write_value(&value_at(array, row), out),
     }
 }
 

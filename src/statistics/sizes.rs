@@ -1,7 +1,7 @@
 //! How long each request is: what it says, in bytes and in characters.
 
-use super::request_column::{Node, RequestColumn};
-use crate::render::{Said, said_length, said_under, value_at};
+use super::request_column::RequestColumn;
+use crate::render::said_length;
 use crate::threads;
 
 /// Rows that one thread takes at a time.
@@ -34,34 +34,6 @@ impl RequestColumn {
         match self.parsed(row) {
             Some(request) => said_length(&request),
             None => self.root.length(row),
-        }
-    }
-}
-
-impl Node {
-    /// How many bytes and characters of a value are said: [`said_length`] of it.
-    fn length(&self, row: usize) -> (usize, usize) {
-        if self.is_null(row) {
-            return (0, 0);
-        }
-        let add = |all: (usize, usize), one: (usize, usize)| (all.0 + one.0, all.1 + one.1);
-        match self {
-            Self::Text(texts, _) => {
-                let text = texts.bytes(row);
-                // What goes on a character begins with the bits 10.
-                (text.len(), text.iter().filter(|byte| **byte & 0xc0 != 0x80).count())
-            }
-            Self::List(ends, items, _) => (ends[row]..ends[row + 1]).map(|item| items.length(item)).fold((0, 0), add),
-            Self::Struct(fields, _) => {
-                let said = |(name, field): &(String, Self)| match (said_under(name)?, field) {
-                    (Said::Within(inner), Self::Struct(own, _)) if !field.is_null(row) => {
-                        own.iter().find(|(name, _)| name == inner).map(|(_, text)| text.length(row))
-                    }
-                    _ => Some(field.length(row)),
-                };
-                fields.iter().filter_map(said).fold((0, 0), add)
-            }
-            Self::Other(array) => said_length(&value_at(array, row)),
         }
     }
 }

@@ -15,7 +15,7 @@ pub enum Said {
 /// Whether what stands under `key` of a message, or of a part of one, is said.
 pub fn said_under(key: &str) -> Option<Said> {
     match key {
-        keys::PROMPT | keys::CONTENT | keys::PARTS | "text" => Some(Said::Whole),
+        keys::PROMPT | keys::PROMPT_MM | keys::CONTENT | keys::PARTS | "text" => Some(Said::Whole),
         "image_url" | "video_url" | "audio_url" => Some(Said::Within("url")),
         "input_audio" => Some(Said::Within("data")),
         "file" => Some(Said::Within("file_data")),
