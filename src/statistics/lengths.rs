@@ -120,6 +120,7 @@ impl Lengths {
             out.push(Bin { start: edge, end: max + 1, requests: 0 });
         }
         let end = out.len() - 1;
+        out[end].end = max + 1;
         for (length, count) in &self.counts {
             out[(((length - min) / width) as usize).min(end)].requests += count;
         }
