@@ -4,7 +4,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `compiled_renderer`, `single`, `notes` | what Python calls: batches, one text of one sample, notes on a configuration |
+//! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
 //! | `detach` | work on threads, while other Python threads go on |
@@ -20,6 +20,7 @@ mod interpreter;
 mod notes;
 mod outcome;
 mod single;
+mod statistics;
 mod value;
 
 use pyo3::prelude::*;
@@ -54,6 +55,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<compiled_renderer::Position>()?;
     module.add_class::<outcome::PyOutcome>()?;
     module.add_class::<notes::PyNote>()?;
+    module.add_class::<statistics::Lengths>()?;
+    module.add_class::<statistics::Duplicates>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
@@ -62,6 +65,9 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::origin_totals, module)?)?;
     Ok(())
 }
 
