@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bad_input_parts import CONFIG, META, SAMPLES, SHOTS, TURNS, invalid_utf8
-from promptpress._cli import jsonl_input, main
+from promptpress._cli import main
+from promptpress._inputs import jsonl_input
 
 Make = Callable[[Path], object]
 

@@ -16,8 +16,9 @@ import promptpress as pp
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from promptpress._cli import jsonl_input, main
+from promptpress._cli import main
 from promptpress._cli.errors import ExitCode
+from promptpress._inputs import jsonl_input
 
 TEMPLATE = {"round": [{"role": "HUMAN", "prompt": "Q: {question}\nA:"}, {"role": "BOT", "prompt": "{answer}"}]}
 CONFIG: dict[str, Any] = {

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from config_texts import read, write
-from promptpress._cli.config_file import read_config
-from promptpress._cli.errors import ConfigError
-from promptpress._cli.selection import choose_dataset
+from promptpress._config_files.config_file import read_config
+from promptpress._config_files.selection import choose_dataset
+from promptpress._file_errors import ConfigError
 
 
 class TestBases:

@@ -8,10 +8,10 @@ from textwrap import dedent
 
 import pytest
 from config_texts import read, write
-from promptpress._cli.config_file import read_config
-from promptpress._cli.errors import ConfigError
-from promptpress._cli.python_config import Symbol
-from promptpress._cli.selection import choose_dataset
+from promptpress._config_files.config_file import read_config
+from promptpress._config_files.python_config import Symbol
+from promptpress._config_files.selection import choose_dataset
+from promptpress._file_errors import ConfigError
 
 CLASSES = """
 from opencompass.openicl.icl_prompt_template import PromptTemplate

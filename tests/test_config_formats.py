@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from config_texts import write
-from promptpress._cli.config_file import read_config
-from promptpress._cli.errors import CommandError, ConfigError, UsageError
-from promptpress._cli.selection import choose_dataset, choose_model
+from promptpress._config_files.config_file import read_config
+from promptpress._config_files.selection import choose_dataset, choose_model
+from promptpress._file_errors import ConfigError, FileError, UsageError
 
 
 class TestChoice:
@@ -155,5 +155,5 @@ class TestPlainFormats:
         with pytest.raises(ConfigError, match="No such file or directory"):
             read_config(str(tmp_path / name))
         (tmp_path / name).mkdir()
-        with pytest.raises(CommandError, match="Is a directory"):
+        with pytest.raises(FileError, match="Is a directory"):
             read_config(str(tmp_path / name))

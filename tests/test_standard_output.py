@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from promptpress._cli.errors import ExitCode
-from promptpress._cli.whole_writes import WholeWrites
+from promptpress._outputs.whole_writes import WholeWrites
 
 ROWS = 50_000
 ONE = {"prompt": "Q: " + "a" * 40}

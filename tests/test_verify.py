@@ -11,14 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from promptpress._cli import main
-from promptpress._cli.config_file import read_config
-from promptpress._cli.errors import ConfigError, ExitCode
+from promptpress._cli.errors import ExitCode
 from promptpress._cli.harness_pipeline import Harness
 from promptpress._cli.outcome import Outcome, Refusal, first_difference
 from promptpress._cli.refusals import same_fault
 from promptpress._cli.verdict import Verdict, judged, worst
 from promptpress._cli.verify import conversed, rendered
+from promptpress._config_files.config_file import read_config
 from promptpress._errors import render_error, template_error
+from promptpress._file_errors import ConfigError
 
 DATASET: dict[str, Any] = {
     "reader_cfg": {"input_columns": ["question"], "output_column": "answer"},

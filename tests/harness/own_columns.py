@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.shipped import folder, plain
-from promptpress._cli.config_file import read_config
-from promptpress._cli.errors import CommandError
-from promptpress._cli.python_config import RefusedError
+from promptpress._config_files.config_file import read_config
+from promptpress._config_files.python_config import RefusedError
+from promptpress._file_errors import FileError
 
 PACKAGES = {"opencompass": "opencompass", "aisbench": "ais_bench.benchmark"}
 
@@ -35,7 +35,7 @@ def shipped(harness: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for path in sorted(root.rglob("*.py")):
         try:
             value = read_config(str(path)).value
-        except CommandError:
+        except FileError:
             continue
         lists = [item for name, item in value.items() if name.endswith("datasets") and isinstance(item, list)]
         for entry in (entry for entries in lists for entry in entries):
@@ -43,7 +43,7 @@ def shipped(harness: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 continue
             try:
                 config = {name: plain(entry[name]) for name in ("reader_cfg", "infer_cfg")}
-            except (KeyError, CommandError, RefusedError):
+            except (KeyError, FileError, RefusedError):
                 continue
             if not isinstance(config["infer_cfg"], dict) or repr(config) in seen:
                 continue

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from promptpress._cli.config_file import read_config
-from promptpress._cli.errors import CommandError
-from promptpress._cli.python_config.values import Opaque, Symbol
+from promptpress._config_files.config_file import read_config
+from promptpress._config_files.python_config.values import Opaque, Symbol
+from promptpress._file_errors import FileError
 
 ROWS = 7
 TEXTS = ("What is {0}?", "", "f{{{0}}} \\frac{{a}}{{b}}", "\u4e2d\u6587 and a longer text, of several words", "x")
@@ -47,7 +47,7 @@ def datasets(path: Path) -> list[dict[str, Any]]:
             for one in items
             if isinstance(one, dict) and "infer_cfg" in one and isinstance(one["reader_cfg"], dict)
         ]
-    except CommandError:
+    except FileError:
         return []
 
 

@@ -16,9 +16,10 @@ from typing import Any
 from unittest.mock import patch
 
 from promptpress._backend import report
+from promptpress._cli.errors import ExitCode
+from promptpress._file_errors import reason
 from promptpress._model_classes import find_model_class, last_part
 
-from .errors import ExitCode, reason
 from .harness_pipeline import Harness, silence
 from .refusals import words
 from .verdict import Verdict, counted

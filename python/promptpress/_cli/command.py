@@ -8,14 +8,15 @@ import threading
 import traceback
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 import promptpress
-
-from .arguments import parse
-from .errors import CommandError, ExitCode, Terminated, reason
+from promptpress._cli.arguments import parse
+from promptpress._cli.commands import COMMANDS
+from promptpress._cli.errors import ExitCode, Terminated, exit_code_of
+from promptpress._file_errors import FileError, reason
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -39,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"promptpress {promptpress.__version__}")
             return int(ExitCode.OK)
         with _terminable(), _noted(quiet=arguments.quiet):
-            return int(_COMMANDS[arguments.command](arguments))
+            return int(COMMANDS[arguments.command].run(arguments))
     except (KeyboardInterrupt, Exception, Terminated) as error:
         if arguments.traceback:
             traceback.print_exc()
@@ -48,21 +49,6 @@ def main(argv: list[str] | None = None) -> int:
         return int(code)
     return int(ExitCode.OK)
 
-
-def _render(arguments: Namespace) -> ExitCode:
-    from .render import render  # noqa: PLC0415 - --help needn't wait for Arrow
-
-    render(arguments)
-    return ExitCode.OK
-
-
-def _verify(arguments: Namespace) -> ExitCode:
-    from .verify import verify  # noqa: PLC0415 - --help needn't wait for Arrow
-
-    return verify(arguments)
-
-
-_COMMANDS: dict[str, Callable[[Namespace], ExitCode]] = {"render": _render, "verify": _verify}
 
 _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
     (promptpress.TemplateError, ExitCode.CONFIGURATION, "{}"),
@@ -74,8 +60,8 @@ _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
 
 
 def _explained(error: BaseException, out: str | None) -> tuple[ExitCode, str]:
-    if isinstance(error, CommandError):
-        return error.exit_code, str(error)
+    if isinstance(error, FileError):
+        return exit_code_of(error), str(error)
     left = "what standard output has may be incomplete" if out == "-" else "nothing is written"
     for kind, code, text in _KINDS:
         if isinstance(error, kind):

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import promptpress
-
-from .config_file import Config, read_config
-from .errors import ConfigError
-from .samples import Samples
-from .selection import Selection, choose_dataset, choose_model
+from promptpress._config_files.config_file import Config, read_config
+from promptpress._config_files.selection import Selection, choose_dataset, choose_model
+from promptpress._file_errors import ConfigError
+from promptpress._inputs.samples import Samples
 
 _OVERRIDES = ("output", "mode", "labels", "substitution", "dialect", "strings")
 _INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
@@ -78,7 +77,7 @@ def configuration(
         What the renderer is made of, and the model's dict.
 
     Raises:
-        CommandError: when a file can't be read, holds nothing of the kind, or holds several.
+        FileError: when a file can't be read, holds nothing of the kind, or holds several.
 
     """
     config = read(arguments.config)

@@ -1,9 +1,10 @@
-"""What can go wrong in the command, and the exit code that says which part it was."""
+"""How the command ends: its exit codes, and which of them each error has."""
 
 from __future__ import annotations
 
-import os
 from enum import IntEnum
+
+from promptpress._file_errors import ConfigError, DataError, FileError, OutputError, UsageError
 
 
 class ExitCode(IntEnum):
@@ -17,7 +18,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     UNEXPECTED = 1
-    DIFFERENT = 1  # what `verify` looks for, as `cmp` and `diff` have it
+    DIFFERENT = 1  # what `verify` and `diff` look for, as `cmp` and `diff` have it
     USAGE = 2
     CONFIGURATION = 3
     DATA = 4
@@ -27,61 +28,30 @@ class ExitCode(IntEnum):
     TERMINATED = 143  # and for SIGTERM: 128 + 15
 
 
-class CommandError(Exception):
-    """An error that is told in one line; its class gives the exit code.
-
-    Example:
-        >>> DataError("a.parquet: no such file").exit_code.name
-        'DATA'
-
-    """
-
-    exit_code = ExitCode.UNEXPECTED
-
-
-class UsageError(CommandError):
-    """The command line asks for something that can't be done."""
-
-    exit_code = ExitCode.USAGE
-
-
-class ConfigError(CommandError):
-    """A configuration can't be read, or holds no prompt configuration."""
-
-    exit_code = ExitCode.CONFIGURATION
-
-
-class DataError(CommandError):
-    """The samples or examples can't be read."""
-
-    exit_code = ExitCode.DATA
-
-
-class OutputError(CommandError):
-    """The output can't be written."""
-
-    exit_code = ExitCode.OUTPUT
-
-
 class Terminated(BaseException):
     """SIGTERM arrived. Like KeyboardInterrupt no `Exception`, so that nothing on the way swallows it."""
 
 
-def reason(error: BaseException) -> str:
-    """Say in one line why something failed.
+_EXIT_CODES: dict[type[FileError], ExitCode] = {
+    UsageError: ExitCode.USAGE,
+    ConfigError: ExitCode.CONFIGURATION,
+    DataError: ExitCode.DATA,
+    OutputError: ExitCode.OUTPUT,
+}
+
+
+def exit_code_of(error: FileError) -> ExitCode:
+    """Say how the process ends after an error of the files.
 
     Args:
         error: what was raised.
 
     Returns:
-        The system's words for an error of the system, else the first line of the message.
+        The exit code of its kind.
 
     Example:
-        >>> reason(FileNotFoundError(2, "No such file or directory", "x"))
-        'No such file or directory'
+        >>> exit_code_of(DataError("a.parquet: no such file")).name
+        'DATA'
 
     """
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno)  # Arrow's own sentence repeats the path, which the callers name
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), ExitCode.UNEXPECTED)

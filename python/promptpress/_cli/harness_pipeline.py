@@ -20,11 +20,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._config_files.config_file import Config, read_config
+from promptpress._file_errors import ConfigError, DataError, reason
 from promptpress._from_config import INFERENCER_MODES
 from promptpress._model_classes import last_part
 
-from .config_file import Config, read_config
-from .errors import ConfigError, DataError, reason
 from .harness_chats import MULTI_TURN_INFERENCER, chats_of, dialogues_of, infer_mode_of
 from .outcome import Outcome, Refusal, plain
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .config_file import Config, read_config
+from promptpress._config_files.config_file import Config, read_config
+from promptpress._config_files.selection import Selection, all_datasets, all_models
+
 from .configured_renderer import configuration
-from .selection import Selection, all_datasets, all_models
 
 ALL = "all"
 """What --dataset and --model-abbr call every one of a file, where none has that name."""
@@ -41,7 +42,7 @@ def jobs(arguments: Namespace, read: Callable[[str], Config] = read_config) -> l
         Every dataset with every model, in the order of the files; one where the options say one.
 
     Raises:
-        CommandError: when a file can't be read, holds nothing of the kind, or holds several and none is said.
+        FileError: when a file can't be read, holds nothing of the kind, or holds several and none is said.
 
     """
     kept: dict[str, Config] = {}

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 import promptpress
+from promptpress._file_errors import ConfigError
 from promptpress._notes import find_notes, silent
-
-from .errors import ConfigError
 
 
 @contextmanager

@@ -5,12 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 import sys
 import time
-import warnings
 from argparse import Namespace
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -18,19 +15,18 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
-from promptpress import _core
+from promptpress import _compute as pc
+from promptpress._cli.prompt_stream import pulled, rendered
+from promptpress._cli.threads import set_threads
+from promptpress._file_errors import ConfigError, UsageError
+from promptpress._inputs.samples import Samples, format_of
+from promptpress._outputs.background_writer import background_writer, write_or_raise
+from promptpress._outputs.formats import check_compression, open_writer
+from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
 
-from .. import _compute as pc
-from .background_writer import background_writer, write_or_raise
 from .configured_renderer import make_renderer
-from .errors import ConfigError, DataError, UsageError, reason
 from .notes import held_back, tell_notes
-from .output_file import STDOUT, STDOUT_DEVICES, check_compression, open_writer, output_file, standard_output
 from .progress import Progress
-from .samples import Samples, format_of
-
-_NUMBER = re.compile(r"\+?[0-9]{1,9}")
-_MAX_THREADS = 1024
 
 
 @dataclass
@@ -74,7 +70,7 @@ def render(arguments: Namespace) -> None:
         arguments: as `promptpress._cli.arguments.parse` gives them.
 
     Raises:
-        CommandError: when something is wrong, by kind.
+        FileError: when something is wrong, by kind.
         promptpress.TemplateError: when the configuration is.
         promptpress.RenderError: when the data don't fit it.
 
@@ -82,7 +78,7 @@ def render(arguments: Namespace) -> None:
     out_kind = _out_kind(arguments)
     check_compression(out_kind, arguments.compression)
     _refuse_overwriting(arguments)
-    _set_threads(arguments.threads)
+    set_threads(arguments.threads)
     with held_back(arguments) as held:
         renderer = make_renderer(arguments)
     start = time.perf_counter()
@@ -94,11 +90,11 @@ def render(arguments: Namespace) -> None:
     done = Done()
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with output_file(arguments.out) as file, Progress(samples.num_rows, is_shown=is_shown) as progress:
-        stream = _rendered(renderer, samples, progress, keep)
+        stream = rendered(renderer, samples, progress, keep)
         writer = open_writer(file, out_kind, schema, arguments.compression)
         try:
             with background_writer(writer) as write:
-                for batch in _pulled(stream, samples):
+                for batch in pulled(stream, samples):
                     if arguments.print_first and not done.rows and batch.num_rows:
                         print_first(batch, to_stderr=arguments.out == STDOUT)
                     done.rows += batch.num_rows
@@ -123,22 +119,6 @@ def _out_kind(arguments: Namespace) -> str:
             f"--out-format {arguments.out_format}: standard output is JSONL; --out names a file for others"
         )
     return "jsonl"
-
-
-def _set_threads(threads: int | None) -> None:
-    if threads is not None:
-        try:
-            promptpress.set_threads(threads)
-        except ValueError as error:
-            raise UsageError(f"--threads: {reason(error)}") from error
-        pa.set_cpu_count(threads)
-        return
-    given = os.environ.get("PROMPTPRESS_THREADS", "").strip()
-    number = int(given) if _NUMBER.fullmatch(given) else 0
-    if given and not 1 <= number <= _MAX_THREADS:
-        used = f"{_core.threads()} may be used"
-        text = f"PROMPTPRESS_THREADS={given}: not a whole number from 1 to {_MAX_THREADS}; {used}"
-        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def _refuse_overwriting(arguments: Namespace) -> None:
@@ -175,34 +155,6 @@ def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[
                 f" names: {{{usual_names.get(name, name)}: ...}} beside its prompt_template"
                 " (for a harness's dataset: rename the column)"
             )
-
-
-def _rendered(
-    renderer: promptpress.Renderer, samples: Samples, progress: Progress, keep: list[str]
-) -> pa.RecordBatchReader:
-    """Render as a stream; or at once where the configuration depends on all rows, such as labels of a column."""
-    try:
-        return renderer.stream(samples.reader(progress.advance), keep=keep)
-    except promptpress.TemplateError:
-        return renderer.render(samples.table(), keep=keep).to_reader()
-
-
-def _pulled(stream: pa.RecordBatchReader, samples: Samples) -> Iterator[pa.RecordBatch]:
-    """Give the rendered batches; what went wrong while reading is raised as itself."""
-    while True:
-        try:
-            batch = stream.read_next_batch()
-        except StopIteration:
-            return
-        except Exception as error:
-            if samples.error is not None:
-                raise samples.error from None
-            if isinstance(error, (promptpress.RenderError, promptpress.TemplateError)):
-                raise
-            if isinstance(error, (pa.ArrowException, OSError, ValueError)):
-                raise DataError(reason(error)) from error  # Arrow's C stream hands errors on as text
-            raise
-        yield batch
 
 
 def print_first(batch: pa.RecordBatch, *, to_stderr: bool = False) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import promptpress
+from promptpress._cli.errors import ExitCode
 
-from .errors import ExitCode
 from .outcome import Outcome, Refusal, first_difference
 from .refusals import same_fault
 

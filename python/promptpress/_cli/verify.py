@@ -11,17 +11,18 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
+from promptpress._cli.errors import ExitCode, exit_code_of
 from promptpress._errors import of_row
+from promptpress._file_errors import ConfigError, FileError, UsageError
 from promptpress._from_config import dialect_of, renderer_arguments
+from promptpress._inputs.samples import Samples
 from promptpress._model_classes import last_part
+from promptpress._outputs.output_file import standard_output
 
-from .errors import CommandError, ConfigError, ExitCode, UsageError
 from .harness_chats import by_turn, infer_mode_of, reply
 from .harness_pipeline import HARNESSES, Harness
 from .jobs import ALL, Job, jobs, takes_all
 from .outcome import Outcome, Refusal, plain
-from .output_file import standard_output
-from .samples import Samples
 from .verdict import Verdict, counted, judged, worst
 
 # Their requests depend on the model's replies, or are many for one prompt, and nothing here goes their way.
@@ -57,7 +58,7 @@ def verify(arguments: Namespace) -> ExitCode:
         Whether both sides agree on every row; of several datasets or models what is worst.
 
     Raises:
-        CommandError: when something is wrong, by kind; with several, only what is wrong with all of them.
+        FileError: when something is wrong, by kind; with several, only what is wrong with all of them.
 
     """
     if arguments.examples and not arguments.data:
@@ -79,8 +80,8 @@ def verify(arguments: Namespace) -> ExitCode:
     for number, one in enumerate(found):
         try:
             verdict = sides.dry_run(number, one) if arguments.backend else sides.compared(number, one)
-        except CommandError as error:
-            verdict = Verdict(error.exit_code, str(error))
+        except FileError as error:
+            verdict = Verdict(exit_code_of(error), str(error))
         verdicts.append(verdict)
         _print_line(f"{names.get(verdict.code, verdict.word):13}  {one.label:{width}}  {verdict.found}")
     counts = Counter(names.get(verdict.code, verdict.word) for verdict in verdicts)

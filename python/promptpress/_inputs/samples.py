@@ -11,11 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from promptpress._file_errors import DataError, UsageError, reason
+from promptpress._inputs.jsonl_input import JsonLines
+from promptpress._places import conversion, is_remote, missing
 from promptpress._tables import core_schema
-
-from .errors import DataError, UsageError, reason
-from .jsonl_input import JsonLines
-from .places import conversion, is_remote, missing
 
 FORMATS = {
     ".parquet": "parquet",
@@ -190,7 +189,7 @@ def reading(path: str) -> Iterator[None]:
         ...     raise OSError(5, "Input/output error")
         Traceback (most recent call last):
         ...
-        promptpress._cli.errors.DataError: a.parquet: Input/output error
+        promptpress._file_errors.DataError: a.parquet: Input/output error
 
     """
     try:

@@ -23,7 +23,7 @@ class Expressions(Source):
     """The values of one file: its names, and how an expression over them is evaluated.
 
     Example:
-        >>> from promptpress._cli.python_config.limits import Budget
+        >>> from promptpress._config_files.python_config.limits import Budget
         >>> file = Expressions("my.py", Budget())
         >>> file.eval(ast.parse("dict(a=['x' + str(i) for i in range(2)])", mode="eval").body)
         {'a': ['x0', 'x1']}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ..errors import ConfigError
+from promptpress._file_errors import ConfigError
 
 _NOT_EXECUTED = (
     "the file is read as data, and this would have to be executed; load it in Python, and give its dicts to "
@@ -42,7 +42,7 @@ class Opaque:
         >>> str([Opaque(RefusedError("my.py", 3, "call of make()"))])  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        promptpress._cli.python_config.values.RefusedError: my.py:3: call of make(): the file is read as data, ...
+        promptpress._config_files.python_config.values.RefusedError: my.py:3: call of make(): ...
 
     """
 

@@ -24,7 +24,7 @@ class Budget:
         >>> budget.text(1 << 40)
         Traceback (most recent call last):
         ...
-        promptpress._cli.python_config.limits.TooMuchError: a string of 1099511627776 characters
+        promptpress._config_files.python_config.limits.TooMuchError: a string of 1099511627776 characters
 
     """
 

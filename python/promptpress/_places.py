@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 
-from .errors import reason
+from promptpress._file_errors import reason
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _MAX_ENTRIES = 10_000

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..bounded_file import read_bytes
-from ..errors import ConfigError, reason
+from promptpress._config_files.bounded_file import read_bytes
+from promptpress._file_errors import ConfigError, reason
+
 from .calls import deepcopy_call
 from .expressions import Expressions
 from .limits import SLOT_CHARS, Budget, TooMuchError

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .bounded_file import read_bytes
-from .errors import ConfigError, UsageError, reason
-from .python_config import read_python
-from .samples import FORMATS
+from promptpress._config_files.bounded_file import read_bytes
+from promptpress._config_files.python_config import read_python
+from promptpress._file_errors import ConfigError, UsageError, reason
+from promptpress._inputs.samples import FORMATS
 
 _MAX_FILE_BYTES = 1 << 28
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .errors import ConfigError
-from .places import missing
+from promptpress._file_errors import ConfigError
+from promptpress._places import missing
 
 
 def read_bytes(path: str, max_bytes: int) -> bytes:
@@ -23,7 +23,7 @@ def read_bytes(path: str, max_bytes: int) -> bytes:
         >>> read_bytes("no such folder/a.json", 1 << 20)
         Traceback (most recent call last):
         ...
-        promptpress._cli.errors.ConfigError: no such folder/a.json: No such file or directory (there is no folder ...)
+        promptpress._file_errors.ConfigError: no such folder/a.json: No such file or directory (there is no folder ...)
 
     """
     try:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from .errors import OutputError, reason
-from .output_file import Writer
+from promptpress._file_errors import OutputError, reason
+from promptpress._outputs.formats import Writer
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .config_file import Config
-from .errors import ConfigError, UsageError
-from .python_config import Opaque, RefusedError, Symbol
+from promptpress._config_files.config_file import Config
+from promptpress._config_files.python_config import Opaque, RefusedError, Symbol
+from promptpress._file_errors import ConfigError, UsageError
 
 RENDERER_ARGUMENTS = (
     "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",

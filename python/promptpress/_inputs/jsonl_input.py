@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json as pj
 
-from .. import _compute as pc
-from .errors import DataError, reason
+from promptpress import _compute as pc
+from promptpress._file_errors import DataError, reason
 
 _CHUNK_BYTES = 1 << 24
 _BLOCK_BYTES = 1 << 21

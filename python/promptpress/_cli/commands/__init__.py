@@ -1,0 +1,12 @@
+"""The commands: a file each, with its options and what runs it.
+
+A command is a file here and a name in `COMMANDS`. The file says the options, without importing what is slow, so that
+`--help` needn't wait for Arrow; what the command does is imported when it runs.
+"""
+
+from promptpress._cli.commands.command import Command
+from promptpress._cli.commands.render import COMMAND as RENDER
+from promptpress._cli.commands.verify import COMMAND as VERIFY
+
+COMMANDS: dict[str, Command] = {command.name: command for command in (RENDER, VERIFY)}
+"""Every command by its name, in the order in which help lists them."""

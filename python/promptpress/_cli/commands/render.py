@@ -1,0 +1,71 @@
+"""`promptpress render`: its options."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from promptpress._cli.commands.command import Command
+from promptpress._cli.errors import ExitCode
+from promptpress._cli.options import (
+    DATA_FORMATS,
+    add_config,
+    add_data,
+    add_prompt_options,
+    add_threads,
+    add_traceback,
+    names,
+    natural,
+    positive,
+)
+
+_DESCRIPTION = """\
+Render every row of some files into the prompt that an LLM-evaluation harness would have built for it.
+
+CONFIG is JSON, YAML, TOML or a harness's Python file, which is read as data and never executed. It holds arguments of
+promptpress.Renderer (prompt_template, retriever, ...), a dataset dict (reader_cfg, infer_cfg), or a list of those
+(datasets, ..._datasets). Files are told apart by suffix: .parquet, .arrow/.feather/.ipc (Arrow IPC), .jsonl/.ndjson.
+"""
+
+_EXIT_CODES = """\
+exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
+Whatever goes wrong, --out is either complete or untouched.
+"""
+
+
+def _add_options(parser: ArgumentParser) -> None:
+    add_config(parser)
+    add_data(parser)
+    parser.add_argument(
+        "--out", metavar="FILE", required=True, help="the prompts: .parquet, .arrow or .jsonl; - is JSONL on stdout"
+    )
+    what = parser.add_argument_group("what is rendered, over what the configuration says")
+    what.add_argument("--keep", type=names, action="extend", metavar="COL,COL", help="columns to keep, or: all")
+    add_prompt_options(what)
+    what.add_argument("--limit", type=natural, metavar="N", help="the first N samples only")
+
+    how = parser.add_argument_group("how")
+    how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")
+    how.add_argument("--out-format", choices=DATA_FORMATS, help="of --out, whatever the suffix")
+    how.add_argument("--batch-size", type=positive, default=65536, metavar="N", help="samples at a time (65536)")
+    how.add_argument(
+        "--compression", metavar="NAME", help="Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"
+    )
+    add_threads(how)
+
+    talk = parser.add_argument_group("what is said")
+    talk.add_argument("--print-first", action="store_true", help="print the first prompt as the model gets it")
+    bar = talk.add_mutually_exclusive_group()
+    bar.add_argument("--progress", action="store_true", help="a progress bar even where stderr is no terminal")
+    bar.add_argument("--quiet", action="store_true", help="neither a bar, nor notes, nor the summary")
+    talk.add_argument("--strict", action="store_true", help="what is probably a mistake is an error (exit code 3)")
+    add_traceback(talk)
+
+
+def _run(arguments: Namespace) -> ExitCode:
+    from promptpress._cli.render import render  # noqa: PLC0415 - --help needn't wait for Arrow
+
+    render(arguments)
+    return ExitCode.OK
+
+
+COMMAND = Command("render", "render files of samples into prompts", _DESCRIPTION, _EXIT_CODES, _add_options, _run)

@@ -1,0 +1,171 @@
+"""Options that several commands share, and the values that options take."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any, Protocol, get_args
+
+from promptpress.typing import Dialect, Mode, Output, StringLayout, Substitution
+
+DATA_FORMATS = ("parquet", "arrow", "jsonl")
+"""Formats that a file may be said to have."""
+
+
+class _Options(Protocol):
+    """A parser, or a group of it."""
+
+    def add_argument(self, *names: str, **keywords: Any) -> Any: ...
+
+
+def add_config(parser: ArgumentParser, more: str = "") -> None:
+    """Add the configuration, the model's, and which of several.
+
+    Args:
+        parser: the command's.
+        more: what else may be said where a file holds several, for help.
+
+    """
+    parser.add_argument("config", metavar="CONFIG", help="the prompt configuration")
+    add_model(parser, more)
+
+
+def add_model(parser: ArgumentParser, more: str = "") -> None:
+    """Add the model's configuration, and which of several a file holds.
+
+    Args:
+        parser: the command's.
+        more: what else may be said where a file holds several, for help.
+
+    """
+    parser.add_argument(
+        "--model", metavar="CONFIG", help="a model configuration: its meta template and class; default: CONFIG's own"
+    )
+    pick = parser.add_argument_group("where a file holds several")
+    pick.add_argument(
+        "--dataset", metavar="NAME", help=f"which dataset, by its abbr or the variable that holds it{more}"
+    )
+    pick.add_argument("--model-abbr", metavar="NAME", help=f"which model, by its abbr{more}")
+
+
+def add_data(parser: _Options, *, required: bool = True) -> None:
+    """Add the files of samples and of examples.
+
+    Args:
+        parser: the command's.
+        required: whether there must be samples.
+
+    """
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        required=required,
+        help="the samples; several files in order, of one schema",
+    )
+    parser.add_argument(
+        "--examples",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        help="the rows that few-shot examples come from (the train split)",
+    )
+
+
+def add_prompt_options(parser: _Options) -> None:
+    """Add what is said of prompts over what the configuration says; `promptpress._cli.configured_renderer` reads it.
+
+    Args:
+        parser: the command's, or a group of it.
+
+    """
+    add = parser.add_argument
+    add("--output", choices=get_args(Output))
+    add("--mode", choices=get_args(Mode))
+    add("--labels", type=labels, metavar="A,B", help="labels to render in ppl; or a JSON list")
+    add("--substitution", choices=get_args(Substitution))
+    add("--dialect", choices=get_args(Dialect), help="whose rules decide where harnesses differ")
+    add("--strings", choices=get_args(StringLayout), help="layout of prompts in Arrow")
+
+
+def add_threads(parser: _Options) -> None:
+    """Add how many threads work; `promptpress._cli.threads` obeys.
+
+    Args:
+        parser: the command's, or a group of it.
+
+    """
+    parser.add_argument("--threads", type=positive, metavar="N", help="default: all cores that the process may use")
+
+
+def add_traceback(parser: _Options) -> None:
+    """Add how much an error says.
+
+    Args:
+        parser: the command's, or a group of it.
+
+    """
+    parser.add_argument("--traceback", action="store_true", help="show where in the code an error comes from")
+
+
+def names(text: str) -> list[str]:
+    """Read names between commas.
+
+    Example:
+        >>> names("id,answer")
+        ['id', 'answer']
+
+    """
+    return text.split(",")
+
+
+def labels(text: str) -> list[Any]:
+    """Read labels: texts between commas, or a JSON list.
+
+    Raises:
+        argparse.ArgumentTypeError: when what begins as a JSON list is none.
+
+    Example:
+        >>> labels("A,B"), labels("[1, true]")
+        (['A', 'B'], [1, True])
+
+    """
+    if not text.lstrip().startswith("["):
+        return list(text.split(","))
+    try:
+        return list(json.loads(text))
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no JSON list: {error}") from None
+
+
+def positive(text: str) -> int:
+    """Read a whole number from 1 on.
+
+    Raises:
+        argparse.ArgumentTypeError: for anything else.
+
+    Example:
+        >>> positive("7")
+        7
+
+    """
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def natural(text: str) -> int:
+    """Read a whole number from 0 on.
+
+    Raises:
+        argparse.ArgumentTypeError: for anything else.
+
+    Example:
+        >>> natural("0")
+        0
+
+    """
+    if not text.isascii() or not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is no whole number from 0 on")
+    return int(text)

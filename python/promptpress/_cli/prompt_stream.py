@@ -1,0 +1,68 @@
+"""The prompts of some files as a stream of record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+import promptpress
+from promptpress._cli.progress import Progress
+from promptpress._file_errors import DataError, reason
+from promptpress._inputs.samples import Samples
+
+
+def rendered(
+    renderer: promptpress.Renderer, samples: Samples, progress: Progress, keep: list[str]
+) -> pa.RecordBatchReader:
+    """Render as a stream; or at once where the configuration depends on all rows, such as labels of a column.
+
+    Args:
+        renderer: what renders.
+        samples: the files.
+        progress: is told of the rows.
+        keep: columns to keep.
+
+    Returns:
+        The prompts, to be read with `pulled`.
+
+    Raises:
+        promptpress.TemplateError: when the configuration is wrong.
+        promptpress.RenderError: when the data don't fit it.
+
+    """
+    try:
+        return renderer.stream(samples.reader(progress.advance), keep=keep)
+    except promptpress.TemplateError:
+        return renderer.render(samples.table(), keep=keep).to_reader()
+
+
+def pulled(stream: pa.RecordBatchReader, samples: Samples) -> Iterator[pa.RecordBatch]:
+    """Give the rendered batches; what went wrong while reading is raised as itself.
+
+    Args:
+        stream: as `rendered` gives it.
+        samples: the files that it reads.
+
+    Yields:
+        The batches.
+
+    Raises:
+        DataError: when a file turns out to be damaged.
+        promptpress.RenderError: when a row can't be rendered.
+
+    """
+    while True:
+        try:
+            batch = stream.read_next_batch()
+        except StopIteration:
+            return
+        except Exception as error:
+            if samples.error is not None:
+                raise samples.error from None
+            if isinstance(error, (promptpress.RenderError, promptpress.TemplateError)):
+                raise
+            if isinstance(error, (pa.ArrowException, OSError, ValueError)):
+                raise DataError(reason(error)) from error  # Arrow's C stream hands errors on as text
+            raise
+        yield batch

@@ -1,0 +1,1 @@
+"""Samples and examples from files."""

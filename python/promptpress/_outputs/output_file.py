@@ -1,0 +1,154 @@
+"""An output file: complete under its name, or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from typing import IO, BinaryIO, TextIO, cast
+
+from promptpress._file_errors import OutputError, reason
+from promptpress._outputs.whole_writes import WholeWrites
+from promptpress._places import is_remote, missing
+
+STDOUT = "-"
+STDOUT_DEVICES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Other names of standard output: no files, and written as `-` is."""
+
+
+@contextlib.contextmanager
+def output_file(path: str) -> Iterator[IO[bytes]]:
+    """Open a file that takes its name when it is complete.
+
+    It is written beside its place, synced, and moved there in one step. Whatever ends the block early, an error or a
+    signal that raises, leaves no trace, and what had the name before keeps it.
+
+    Args:
+        path: the name; `-` is standard output, which is written as it comes.
+
+    Yields:
+        The file to write to.
+
+    Raises:
+        OutputError: when it can't be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with output_file(f"{folder}/a") as file:
+        ...         _ = file.write(b"x")
+        ...         before = os.path.exists(f"{folder}/a")
+        ...     before, os.listdir(folder)
+        (False, ['a'])
+
+    """
+    if path == STDOUT:
+        with standard_output():
+            yield cast("IO[bytes]", WholeWrites(sys.stdout.buffer))
+        return
+    if is_remote(path):
+        raise OutputError(f"{path}: output goes to local files; write one and copy it there")
+    place = os.path.realpath(path)  # a link keeps pointing where it points
+    if os.path.isdir(place):
+        raise OutputError(f"{path}: a folder, not a file")
+    if os.path.exists(place) and not os.path.isfile(place):
+        raise OutputError(f"{path}: not a regular file")
+    folder, name = os.path.split(place)
+    # The name is bounded: 255 bytes are all that a file system takes.
+    temporary = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.partial")
+    finished = False
+    try:
+        with _told(path):
+            with open(temporary, "xb") as file:
+                with contextlib.suppress(FileNotFoundError):
+                    os.chmod(file.fileno(), os.stat(place).st_mode & 0o777)
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, place)
+            finished = True
+            _sync_folder(folder)
+    finally:
+        if not finished:
+            with _undisturbed(), contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def standard_output() -> Iterator[TextIO]:
+    """Write to standard output, and leave it so that the interpreter's exit doesn't fail on it once more.
+
+    Yields:
+        The stream, flushed at the end.
+
+    Raises:
+        OutputError: when it can't be written, say because its reader is gone.
+
+    Example:
+        >>> with standard_output() as stream:
+        ...     print("x", file=stream)
+        x
+
+    """
+    try:
+        with _told("standard output"):
+            yield _unbuffered(sys.stdout)
+            sys.stdout.flush()
+    except OutputError:
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        raise
+
+
+def _unbuffered(stream: TextIO) -> TextIO:
+    """Write text whole where no buffer does it."""
+    raw = getattr(stream, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        return stream
+    raw_writes = cast("IO[bytes]", WholeWrites(cast("BinaryIO", raw)))
+    return io.TextIOWrapper(raw_writes, stream.encoding, stream.errors, write_through=True)
+
+
+@contextlib.contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Say of an error of the system that it is about the output."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise OutputError(f"{path}: nobody reads it any more") from error
+        if isinstance(error, FileNotFoundError):
+            raise OutputError(f"{path}: {missing(path, error)}") from error
+        hint = " (disk full)" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else ""
+        raise OutputError(f"{path}: {reason(error)}{hint}") from error
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Clean up to the end, even where Ctrl-C is pressed twice."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name itself survive a crash, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
