@@ -43,7 +43,7 @@ class Piece:
 
 
 def object_pieces(members: Sequence[tuple[str, Piece]]) -> list[Piece]:
-    """Make the pieces of a line that is an object.
+    r"""Make the pieces of a line that is an object.
 
     Args:
         members: its keys and their values.
@@ -52,7 +52,7 @@ def object_pieces(members: Sequence[tuple[str, Piece]]) -> list[Piece]:
         The pieces, with the line's end.
 
     >>> [piece.text for piece in object_pieces([("a", Piece("literal", "1"))])]
-    ['{"a": ', '1', '}\\n']
+    ['{"a": ', '1', '}\n']
 
     """
     out = []
@@ -84,7 +84,7 @@ class LineWriter:
     def __init__(self, schema: pa.Schema, pieces: Sequence[Piece]) -> None:
         foreign, nested = unlike(schema)
         self._columns: list[tuple[str, _Foreign | None]] = []
-        segments = []
+        segments: list[tuple[str, str, int]] = []
         for piece in pieces:
             at = 0
             kind = piece
@@ -168,8 +168,10 @@ def _written(piece: Piece) -> Piece:
 def _is_other_list(data_type: pa.DataType) -> bool:
     """Whether it is a list that isn't laid out as rendered messages are: in it bare strings can't be told."""
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
-        return types.is_nested(data_type.value_type)
-    return types.is_fixed_size_list(data_type) or types.is_list_view(data_type) or types.is_large_list_view(data_type)
+        return bool(types.is_nested(data_type.value_type))
+    return bool(
+        types.is_fixed_size_list(data_type) or types.is_list_view(data_type) or types.is_large_list_view(data_type)
+    )
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
