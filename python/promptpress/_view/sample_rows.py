@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from promptpress._errors import render_error
 from promptpress._file_errors import DataError
-from promptpress._inputs.samples import Samples, format_of, reading
+from promptpress._inputs.samples import Samples, reading
 from promptpress._tables import as_table
 
 __all__ = ["FileRows", "SampleRows", "TableRows"]
@@ -79,7 +79,7 @@ class FileRows:
 
     Args:
         paths: The files, of one schema.
-        data_format: `parquet`, `arrow` or `jsonl`; by the suffix when None.
+        data_format: As `promptpress._inputs.samples.Samples` takes it; by the suffix when None.
         batch_size: Rows a batch, at most.
 
     Raises:
@@ -92,10 +92,9 @@ class FileRows:
         self._paths = list(paths)
         self._format = data_format
         self._batch_size = batch_size
-        samples = Samples(self._paths, data_format, batch_size)
-        self.schema: pa.Schema = samples.schema
-        self._num_rows = samples.num_rows
-        samples.close()
+        self._samples = Samples(self._paths, data_format, batch_size)
+        self.schema: pa.Schema = self._samples.schema
+        self._num_rows = self._samples.num_rows
         self._groups = self._row_groups()
         self._block: tuple[int, pa.RecordBatch] | None = None
         self._following: Iterator[tuple[int, pa.RecordBatch]] = iter(())
@@ -141,9 +140,9 @@ class FileRows:
                 yield first, batch
                 first += batch.num_rows
             return
-        for begin, path, group in self._groups[self._group_of(number) :]:
+        for begin, path, file, group in self._groups[self._group_of(number) :]:
             first = begin
-            with reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+            with reading(path):
                 for batch in file.iter_batches(_BLOCK, [group]):
                     yield first, pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
                     first += batch.num_rows
@@ -155,17 +154,21 @@ class FileRows:
             at += 1
         return at
 
-    def _row_groups(self) -> list[tuple[int, str, int]]:
+    def _row_groups(self) -> list[tuple[int, str, pq.ParquetFile, int]]:
         """First row, file and number of each row group, where all files are Parquet; nothing where not all are."""
-        if any(format_of(path, self._format, "--data-format") != "parquet" for path in self._paths):
-            return []
+        files = [(path, getattr(file, "_file", None)) for path, file in self._samples._files]
         out, first = [], 0
-        for path in self._paths:
-            with reading(path), pq.ParquetFile(path) as file:
-                for group in range(file.metadata.num_row_groups):
-                    out.append((first, path, group))
-                    first += file.metadata.row_group(group).num_rows
+        for path, file in files:
+            if not isinstance(file, pq.ParquetFile):
+                return []
+            for group in range(file.metadata.num_row_groups):
+                out.append((first, path, file, group))
+                first += file.metadata.row_group(group).num_rows
         return out
+
+    def close(self) -> None:
+        """Close the files."""
+        self._samples.close()
 
 
 def _check(number: int, rows: int) -> None:
