@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from promptpress._cli.prompt_sources import prompt_source
 from promptpress._cli.terminal import Terminal
@@ -35,7 +35,7 @@ def show(arguments: Namespace) -> None:
     count = None if arguments.tokenizer is None else token_count(arguments.tokenizer)
     source = prompt_source(arguments)
     with standard_output() as stream:
-        terminal = Terminal(stream, arguments.color)
+        terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, show_masked=terminal.is_colored)
         shown: list[Prompt] = []
         for prompt in _prompts(source, arguments, terminal, layout):
@@ -94,15 +94,15 @@ def token_count(name: str) -> Count:
         What counts the tokens of a prompt's texts: those of its messages together, without roles.
 
     Raises:
-        UsageError: when the package isn't installed.
-        DataError: when there is no such tokenizer.
+        UsageError: when there is no such tokenizer, or the package isn't installed.
 
     """
+    from promptpress._tokenizer import LOAD_ERRORS, load_tokenizer  # noqa: PLC0415 - an extra
+
     try:
-        from promptpress._tokenizer import load_tokenizer  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise UsageError(f"--tokenizer {name}: needs the package tokenizers ({error})") from error
-    counter: Any = load_tokenizer(name)
+        counter = load_tokenizer(name)
+    except LOAD_ERRORS as error:
+        raise UsageError(f"--tokenizer {name}: {error}") from error
 
     def count(prompt: Prompt) -> int:
         texts = ["".join(piece.text for piece in pieces) for _, _, pieces in prompt.texts()]

@@ -35,28 +35,34 @@ _MIN_WIDTH = 20
 
 
 class Terminal:
-    """Where lines are shown.
+    r"""Where lines are shown.
 
     Args:
         stream: Where they are written.
         color: Whether there are colours.
-        environment: The variables that `auto` asks: `NO_COLOR`, `TERM`, and `COLUMNS`.
+        environment: The variables that `auto` asks: `NO_COLOR` and `TERM`.
+        is_terminal: Whether it is a terminal, where the stream itself doesn't know.
 
     >>> import io
     >>> stream = io.StringIO()
     >>> Terminal(stream, "always", {}).write([[Fragment("x", "column")]])
     >>> stream.getvalue()
-    '\\x1b[32mx\\x1b[0m\\n'
+    '\x1b[32mx\x1b[0m\n'
 
     """
 
     def __init__(
-        self, stream: TextIO, color: ColorChoice = "auto", environment: Mapping[str, str] | None = None
+        self,
+        stream: TextIO,
+        color: ColorChoice = "auto",
+        environment: Mapping[str, str] | None = None,
+        *,
+        is_terminal: bool | None = None,
     ) -> None:
         environment = os.environ if environment is None else environment
         self._stream = stream
         self._encoding = stream.encoding or "utf-8"
-        is_terminal = stream.isatty()
+        is_terminal = stream.isatty() if is_terminal is None else is_terminal
         dull = bool(environment.get("NO_COLOR")) or environment.get("TERM") == "dumb"
         self.is_colored = color == "always" or (color == "auto" and is_terminal and not dull)
         self.width = max(shutil.get_terminal_size().columns, _MIN_WIDTH) if is_terminal else None

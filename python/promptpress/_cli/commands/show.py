@@ -55,9 +55,7 @@ def _add_options(parser: ArgumentParser) -> None:
     which = parser.add_argument_group("which prompts; default: the first row")
     one = which.add_mutually_exclusive_group()
     one.add_argument("--row", type=row_numbers, metavar="N,N-N", help="rows by number, from 0: 3,17,100-105")
-    one.add_argument(
-        "--grep", type=pattern, metavar="REGEX", help="prompts with a text that a regular expression finds"
-    )
+    one.add_argument("--grep", type=pattern, metavar="REGEX", help="prompts in which a regular expression matches")
     one.add_argument("--longest", type=positive, metavar="N", help="the N longest, by bytes")
     one.add_argument("--shortest", type=positive, metavar="N", help="the N shortest")
     one.add_argument("--sample", type=positive, metavar="N", help="N rows at random")
@@ -69,20 +67,14 @@ def _add_options(parser: ArgumentParser) -> None:
     how = parser.add_argument_group("how they are shown")
     how.add_argument("--whitespace", action="store_true", help="show spaces, tabs, line feeds and other spaces")
     how.add_argument("--origins", action="store_true", help="list the pieces with where they come from")
-    how.add_argument(
-        "--tokenizer", metavar="FILE|NAME", help="count tokens: a tokenizer.json, or a cached model's name"
-    )
-    how.add_argument(
-        "--color", choices=("auto", "always", "never"), default="auto", help="auto: where it is a terminal"
-    )
+    how.add_argument("--tokenizer", metavar="FILE|NAME", help="count tokens: a tokenizer.json, or a model in the cache")
+    how.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
 
     what = parser.add_argument_group("what is rendered, over what the configuration says")
     add_prompt_options(what)
     data = parser.add_argument_group("data")
     data.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")
-    data.add_argument(
-        "--prompt-column", metavar="NAME", help="of a file of prompts: the column that holds them (prompt)"
-    )
+    data.add_argument("--prompt-column", metavar="NAME", help="of a file of prompts: their column (prompt)")
     add_threads(data)
     data.add_argument("--quiet", action="store_true", help="no notes")
     add_traceback(data)
