@@ -2,18 +2,24 @@
 
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
+from promptpress._diff.diff import diff
+from promptpress._diff.result import Diff
 from promptpress._errors import PromptWarning
 from promptpress._public_names import name_publicly as _name_publicly
 from promptpress._renderer import Renderer
 from promptpress._to_pylist import to_pylist
+from promptpress._view.preview import Preview
 
 __all__ = [
     "Conversation",
+    "Diff",
+    "Preview",
     "PromptWarning",
     "RenderError",
     "Renderer",
     "TemplateError",
     "__version__",
+    "diff",
     "set_threads",
     "to_pylist",
 ]

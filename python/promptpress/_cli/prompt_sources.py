@@ -10,10 +10,11 @@ from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.notes import tell_notes
 from promptpress._file_errors import DataError, UsageError
 from promptpress._inputs.samples import Samples
+from promptpress._view.file_rows import FileRows
 from promptpress._view.prompt_source import PromptSource
 from promptpress._view.rendered_source import ColumnNames, RenderedSource
 from promptpress._view.renderer_source import RendererSource
-from promptpress._view.sample_rows import FileRows, SampleRows, TableRows
+from promptpress._view.sample_rows import SampleRows, TableRows
 
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
 _STDIN = "-"

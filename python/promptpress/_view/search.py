@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress import to_pylist
+from promptpress._to_pylist import to_pylist
 from promptpress._view.layout import TextMark
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import PromptSource, RequestBatch
