@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from case_files import FOLDER, Case, case_files, read_cases
 from marks import UNWARNED
+from promptpress._view.file_rows import FileRows
 from promptpress._view.prompt import Piece, Prompt, PromptMessage
 from promptpress._view.rendered_source import RenderedSource
 from promptpress._view.renderer_source import RendererSource
-from promptpress._view.sample_rows import FileRows, TableRows
+from promptpress._view.sample_rows import TableRows
 
 pytestmark = UNWARNED
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from promptpress import Renderer, TemplateError
 from promptpress._configuration import Configuration
+from promptpress._core import TemplateError
+from promptpress._renderer import Renderer
 
 __all__ = ["marking", "with_masked"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress import to_pylist
 from promptpress._errors import render_error
+from promptpress._to_pylist import to_pylist
 from promptpress._view.pieces import as_request, prompt_of
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import RequestBatch

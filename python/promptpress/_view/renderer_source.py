@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress import Renderer, RenderError, _core, to_pylist
+from promptpress import _core
 from promptpress._configuration import Configuration
-from promptpress._core import Position
+from promptpress._core import Position, RenderError
 from promptpress._errors import of_row, render_error
 from promptpress._label_values import label_or_text
+from promptpress._renderer import Renderer
 from promptpress._tables import for_core
+from promptpress._to_pylist import to_pylist
 from promptpress._view.masks import marking, with_masked
 from promptpress._view.pieces import as_request, prompt_of
 from promptpress._view.prompt import Prompt
