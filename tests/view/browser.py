@@ -49,6 +49,8 @@ def open_browser() -> Iterator[Browser]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     web = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver, env={**os.environ}))
     try:
+        web.set_script_timeout(20)
+        web.set_page_load_timeout(60)
         yield Browser(web)
     finally:
         web.quit()

@@ -56,7 +56,8 @@ def served(folder: Path, *arguments: str) -> Iterator[Served]:
     thread = threading.Thread(target=listen, daemon=True)
     thread.start()
     try:
-        assert told.wait(60) and page.address, "".join(page.said)
+        told.wait(60)
+        assert page.address, "".join(page.said)
         yield page
     finally:
         process.terminate()

@@ -78,7 +78,9 @@ def test_tokens_are_long_and_never_the_same(files: Path, client: Client) -> None
     assert token != client.token
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "[::1]:{port}", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "[::1]:{port}", ""]
+)
 def test_another_host_is_refused(client: Client, host: str) -> None:
     # A name of someone else's that resolves to 127.0.0.1 (DNS rebinding) is still in the header.
     status, _, body = client.get(client.path, Host=host.format(port=client.port))
@@ -173,13 +175,15 @@ def test_the_port_is_loopbacks_alone(client: Client) -> None:
 
 
 def test_a_port_that_is_taken_is_said(files: Path, client: Client) -> None:
-    with pytest.raises(AssertionError, match=r"--port \d+: Address already in use"):
-        with served(files, *FEW, "--port", str(client.port)):
-            pass
+    taken = served(files, *FEW, "--port", str(client.port))
+    with pytest.raises(AssertionError, match=r"--port \d+: Address already in use"), taken:
+        pass
 
 
 @pytest.mark.parametrize("arguments", [FEW, ("zero.json", "--data", "million.parquet")])
-def test_nothing_is_left_on_disk(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]) -> None:
+def test_nothing_is_left_on_disk(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with served(files, *arguments) as page:
         client = Client(page.address)

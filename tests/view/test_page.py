@@ -41,7 +41,9 @@ def test_values_are_text_and_nothing_leaves_the_machine(serve: Callable[..., str
     assert "<a href='http://example.invalid'>link</a>" in seen[6]
     assert any(r"\x00" in line for line in chromium.lines())
     assert any("<script>" in line for line in chromium.lines())
-    assert chromium.run("return [window.harmed, document.querySelectorAll('#pp-place :is(script, img, a, b)').length]") == [
+    assert chromium.run(
+        "return [window.harmed, document.querySelectorAll('#pp-place :is(script, img, a, b)').length]"
+    ) == [
         None,
         0,
     ]

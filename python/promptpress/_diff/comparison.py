@@ -17,7 +17,7 @@ from promptpress._to_pylist import to_pylist
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import PromptSource
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "compare", "unequal"]
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,25 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Co
                 out.first.append(Difference(found.sample, found.label, found.turn, place))
             continue
         out.compared += len(found.a)
-        for row in _unequal(a, b, found):
+        for row in unequal(a, b, found):
             out.different += 1
             if len(out.first) < limit:
                 out.first.append(_difference(a, b, found, row, keep=len(out.first) < prompts))
     return out
 
 
-def _unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> Iterator[int] | list[int]:
+def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> Iterator[int] | list[int]:
+    """Find the requests that aren't the same on both sides.
+
+    Args:
+        a: One source.
+        b: The other.
+        pairs: Requests of both.
+
+    Returns:
+        Their places among the pairs, ascending.
+
+    """
     mine, yours = pairs.a.prompts, pairs.b.prompts
     if is_comparable(mine.type, yours.type):
         try:

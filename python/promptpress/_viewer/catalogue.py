@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from promptpress._config_files.config_file import Config, read_config
 from promptpress._config_files.selection import all_datasets, all_models, choose_dataset, choose_model
-from promptpress._file_errors import FileError
+from promptpress._file_errors import ConfigError
 from promptpress._renderer import Renderer
 from promptpress.typing import Mode, Output, Substitution
 
@@ -73,7 +73,7 @@ class Catalogue:
         make: makes the renderer of a choice, whose prompts and model stand there.
 
     Raises:
-        FileError: when a file can't be read, or holds nothing of the kind.
+        ConfigError: when a file can't be read, or holds nothing of the kind.
 
     Example:
         >>> Catalogue([], [], lambda choice, prompts, model: None).prompts
@@ -104,7 +104,7 @@ class Catalogue:
             config = read_config(path)
             names: list[str | None] = [name for name, _ in all_models(config)]
             if not names and choose_model(config, None) is None:
-                raise FileError(f"{path}: holds no model (a list 'models', a model dict or a meta_template)")
+                raise ConfigError(f"{path}: holds no model (a list 'models', a model dict or a meta_template)")
             for entry in names or [None]:
                 _add(self.models, Source(path, entry))
 
@@ -142,7 +142,8 @@ def _add(names: dict[str, Source], source: Source) -> None:
     """Name an entry as shortly as the others allow: the entry, else the file with it."""
     file = source.path.replace("\\", "/").rsplit("/", 1)[-1]
     short = source.entry or file
-    for name in (short, f"{file} {short}", f"{source.path} {short}"):
+    entry = f" {source.entry}" if source.entry else ""
+    for name in (short, f"{file}{entry}", f"{source.path}{entry}"):
         if names.get(name, source) == source:
             names[name] = source
             return

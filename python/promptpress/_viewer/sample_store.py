@@ -82,6 +82,12 @@ class SampleStore:
                 self._grown.wait(left)
             return self.ready >= rows
 
+    def wait_all(self) -> None:
+        """Wait until all rows are there."""
+        with self._grown:
+            while not self.done:
+                self._grown.wait()
+
     def rows(self, start: int, stop: int) -> pa.Table:
         """Give some rows, without copying them.
 

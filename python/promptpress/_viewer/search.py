@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
-from array import array
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
-from promptpress._file_errors import reason
 from promptpress._view.prompt_source import PromptSource, RequestBatch
+from promptpress._viewer.row_finder import RowFinder
 
 
-class Search:
-    """Looks for a text in the requests of a source, in a thread of its own; nothing rendered is kept.
+class Search(RowFinder):
+    """Finds the rows with a request that holds a text.
 
     Args:
         source: what is searched.
@@ -42,47 +39,14 @@ class Search:
     ) -> None:
         self.wanted = wanted
         self.ignore_case = ignore_case
-        self.found: array[int] = array("q")  # 8 bytes each, whatever is found
-        self.seen = 0
-        self.error: str | None = None
         self._source = source
         self._label = label
-        self._cancelled = threading.Event()
-        self._done = threading.Event()
-        threading.Thread(target=self._run, name="promptpress-search", daemon=True).start()
+        super().__init__()
 
-    @property
-    def done(self) -> bool:
-        """Whether it has ended, in whatever way."""
-        return self._done.is_set()
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it was told to stop."""
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        """Stop after the batch that is being searched; what was found stays."""
-        self._cancelled.set()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end; say whether it has come."""
-        return self._done.wait(timeout)
-
-    def _run(self) -> None:
-        try:
-            for batch in self._source.requests():
-                if self._cancelled.is_set():
-                    return
-                rows = batch.samples.filter(self._matches(batch)).to_pylist()
-                last = self.found[-1] if self.found else None
-                self.found.extend(row for row, _ in groupby(rows) if row != last)
-                if len(batch):
-                    self.seen = batch.samples[-1].as_py() + 1
-        except Exception as error:
-            self.error = reason(error)
-        finally:
-            self._done.set()
+    def _steps(self) -> Iterator[tuple[Iterable[int], int]]:
+        for batch in self._source.requests():
+            if len(batch):
+                yield batch.samples.filter(self._matches(batch)).to_pylist(), batch.samples[-1].as_py() + 1
 
     def _matches(self, batch: RequestBatch) -> pa.Array:
         matches = _found(batch.prompts, self.wanted, ignore_case=self.ignore_case)

@@ -13,6 +13,7 @@ from promptpress._view.pieces import as_request, prompt_of
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import RequestBatch
 from promptpress._viewer.catalogue import Choice
+from promptpress._viewer.row_finder import RowFinder
 from promptpress._viewer.sample_store import SampleStore
 from promptpress._viewer.search import Search
 from promptpress._viewer.sources import Source, Sources
@@ -40,7 +41,7 @@ class View:
         self.choice = choice
         self.other: Choice | None = None
         self.label: str | None = None
-        self.search: Search | None = None
+        self.finder: RowFinder | None = None
         self._beginnings: dict[tuple[Choice, str | None], str] = {}
 
     @property
@@ -48,10 +49,17 @@ class View:
         """The prompts of what is chosen."""
         return self.sources.of(self.choice)
 
+    @property
+    def search(self) -> Search | None:
+        """The search whose rows the list shows, if it does."""
+        return self.finder if isinstance(self.finder, Search) else None
+
     def count(self) -> int | None:
         """Say how many lines the list has; None while nobody knows."""
-        if self.search is not None:
-            return len(self.search.found)
+        return self.total() if self.finder is None else len(self.finder.found)
+
+    def total(self) -> int | None:
+        """Say how many samples there are; None while nobody knows."""
         if self.sources.is_rendered and self.store.done:
             return self.source.num_samples
         return self.store.num_rows
@@ -76,7 +84,7 @@ class View:
 
     def row_of(self, line: int) -> int:
         """Say which sample stands in a line of the list."""
-        return line if self.search is None else self.search.found[line]
+        return line if self.finder is None else self.finder.found[line]
 
     def lines(self, start: int, stop: int) -> list[dict[str, Any]]:
         """Give some lines of the list.
@@ -92,11 +100,11 @@ class View:
             RenderError: if one can't be rendered.
 
         """
-        if self.search is None:
+        if self.finder is None:
             self.store.wait(stop, 30.0)
             return list(self._lines(start, stop))
-        rows = self.search.found[start:stop]
-        return [line for row in rows for line in self._lines(row, row + 1, self.search)]
+        around = self.search
+        return [line for row in self.finder.found[start:stop] for line in self._lines(row, row + 1, around)]
 
     def _lines(self, start: int, stop: int, around: Search | None = None) -> Iterator[dict[str, Any]]:
         last = None

@@ -9,7 +9,6 @@ KEYS = {
     "g": "go to a row",
     "/": "search in all prompts",
     "Tab": "from piece to piece: where each comes from",
-    "n p": "next and previous row that differs (Compare)",
     "w": "white space made visible, or not",
     "d": "dark or light",
     "Esc": "leave a field; end a search",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from promptpress._viewer.comparing import Comparing
+from promptpress._viewer.row_finder import RowFinder
 from promptpress._viewer.search import Search
 from promptpress._viewer.view import View
 
@@ -64,18 +66,32 @@ class ListPanel:
     def look(self) -> None:
         """Begin to search for what stands in the field; end the search where nothing does."""
         wanted = self._wanted.value or ""
-        self._drop()
+        view = self._view
+        self._cancel()
         if wanted:
-            label = self._view.label
-            self._view.search = Search(self._view.source, wanted, ignore_case=not self._case.value, label=label)
-        self._found.set_visibility(bool(wanted))
+            self._show(Search(view.source, wanted, ignore_case=not self._case.value, label=view.label))
+        else:
+            self._show(None)
+
+    def compare(self) -> None:
+        """Begin to look for the rows in which both choices differ."""
+        view = self._view
+        self._wanted.set_value("")
+        self._cancel()
+        self._show(Comparing(view.source, view.sources.of(view.other or view.choice)))
+
+    def _show(self, finder: RowFinder | None) -> None:
+        self._view.finder = finder
+        self._found.set_visibility(finder is not None)
         self._told = (-1, False)
         self.tick()
         ui.run_javascript("promptpress.refresh()")
 
     def again(self) -> None:
         """Show what is chosen now; what was found is looked for again."""
-        if self._view.search is not None:
+        if isinstance(self._view.finder, Comparing):
+            self.compare()
+        elif self._view.finder is not None:
             self.look()
         else:
             ui.run_javascript("promptpress.refresh(true)")
@@ -87,13 +103,13 @@ class ListPanel:
 
     def go(self, row: int) -> None:
         """Go to a row of the table."""
-        if self._view.search is not None:
+        if self._view.finder is not None:
             self.end()
         ui.run_javascript(f"promptpress.go({row:d})")
 
     def _go_typed(self) -> None:
         text = (self._row.value or "").strip().replace(",", "").replace("_", "")
-        total = self._view.count() if self._view.search is None else self._view.store.num_rows
+        total = self._view.total()
         if text.isascii() and text.isdigit() and (total is None or int(text) < total):
             self.go(int(text))
         else:
@@ -101,36 +117,33 @@ class ListPanel:
             ui.notify(f"No such row: {rows}", type="warning", position="bottom")
 
     def _cancel(self) -> None:
-        if self._view.search is not None:
-            self._view.search.cancel()
-
-    def _drop(self) -> None:
-        self._cancel()
-        self._view.search = None
+        if self._view.finder is not None:
+            self._view.finder.cancel()
 
     def tick(self) -> None:
         """Say how far a search is; show what it has found when there is something new."""
-        search, store = self._view.search, self._view.store
-        if search is None:
+        finder, store = self._view.finder, self._view.store
+        if finder is None:
             if store.done and not self._was_done:
                 ui.run_javascript("promptpress.recount()")  # now it is known how many there are
             self._was_done = store.done
             return
-        now = (len(search.found), search.done)
-        if now == self._told and search.done:
+        now = (len(finder.found), finder.done)
+        if now == self._told and finder.done:
             return
         if (self._told[0] < 100 and now[0] != self._told[0]) or (now[1] and not self._told[1]):
             ui.run_javascript("promptpress.refresh()")  # the first that are found are shown while it goes on
         self._told = now
         total = store.num_rows
-        self._bar.set_value(search.seen / total if total else 0)
-        self._bar.set_visibility(not search.done)
-        self._stop.set_visibility(not search.done)
-        self._says.set_text(search.error or _said(search))
+        self._bar.set_value(finder.seen / total if total else 0)
+        self._bar.set_visibility(not finder.done)
+        self._stop.set_visibility(not finder.done)
+        self._says.set_text(finder.error or _said(finder))
 
 
-def _said(search: Search) -> str:
-    found = f"{len(search.found):,} found in {search.seen:,} rows"
-    if search.cancelled:
+def _said(finder: RowFinder) -> str:
+    what = "found" if isinstance(finder, Search) else "differ" if len(finder.found) != 1 else "differs"
+    found = f"{len(finder.found):,} {what} in {finder.seen:,} rows"
+    if finder.cancelled:
         return f"{found}, stopped"
-    return found if search.done else f"{found} so far"
+    return found if finder.done else f"{found} so far"

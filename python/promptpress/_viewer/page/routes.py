@@ -12,7 +12,8 @@ from nicegui import app
 
 from promptpress._file_errors import reason
 from promptpress._view.visible import one_line
-from promptpress._viewer.prompt_html import page_stylesheet, rows_html, rows_legend
+from promptpress._viewer.compared_html import compared_html
+from promptpress._viewer.prompt_html import SHOWN, cut, page_stylesheet, rows_html, rows_legend
 from promptpress._viewer.view import View
 
 STATIC = "/_promptpress"
@@ -36,8 +37,9 @@ def add_routes(views: dict[str, View]) -> None:
     def lines(view: str, start: int, stop: int) -> Response:
         return _answer(views, view, lambda shown: _lines_of(shown, start, min(stop, start + _MAX_LINES)))
 
-    def prompt(view: str, line: int, whole: bool = False, whitespace: bool = False) -> Response:
-        return _answer(views, view, lambda shown: _prompt_of(shown, line, whole=whole, whitespace=whitespace))
+    def prompt(view: str, line: int, whole: bool = False, whitespace: bool = False, compare: bool = False) -> Response:
+        options = {"whole": whole, "whitespace": whitespace, "compare": compare}
+        return _answer(views, view, lambda shown: _prompt_of(shown, line, **options))
 
     app.get("/prompts.css")(style)
     app.get("/lines")(lines)
@@ -52,9 +54,13 @@ def _lines_of(view: View, start: int, stop: int) -> dict[str, Any]:
     }
 
 
-def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool) -> dict[str, Any]:
+def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare: bool) -> dict[str, Any]:
     row = view.row_of(line)
     prompts = view.prompts(row)
+    if compare and view.other is not None:
+        others = view.prompts(row, other=True)
+        html = compared_html(list(cut(prompts, SHOWN)), list(cut(others, SHOWN)), whitespace=whitespace)
+        return {"row": row, "html": html, "legend": rows_legend([*prompts, *others])}
     html, left = rows_html(prompts, whole=whole, whitespace=whitespace)
     answer: dict[str, Any] = {"row": row, "html": html, "legend": rows_legend(prompts)}
     if left:

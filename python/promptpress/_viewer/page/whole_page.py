@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nicegui import run, ui
 
 from promptpress._viewer.catalogue import Catalogue, Choice
+from promptpress._viewer.comparing import Comparing
 from promptpress._viewer.page.choice_fields import ChoiceFields
 from promptpress._viewer.page.help_dialog import help_dialog
 from promptpress._viewer.page.length_panel import LengthPanel
@@ -64,8 +65,8 @@ def add_page(shown: Shown) -> None:
 
 def _forget(views: dict[str, View], name: str) -> None:
     view = views.pop(name, None)
-    if view is not None and view.search is not None:
-        view.search.cancel()
+    if view is not None and view.finder is not None:
+        view.finder.cancel()
 
 
 class _Page:
@@ -115,8 +116,8 @@ class _Page:
             ui.label(self._shown.title).classes("pp-file")
             self._status = ui.label().classes("pp-status").props("role=status")
             tabs = {name: _TABS[name] for name in (_RENDERED_TABS if self._view.sources.is_rendered else _TABS)}
-            with ui.tabs(value="prompts", on_change=lambda event: self._tab(event.value)).classes("pp-tabs") as tabs_of:
-                tabs_of.props("dense no-caps inline-label")
+            self._tabs = ui.tabs(value="prompts", on_change=lambda event: self._tab(event.value))
+            with self._tabs.props("dense no-caps inline-label").classes("pp-tabs"):
                 for name, text in tabs.items():
                     ui.tab(name, text)
             theme = ui.button(icon="contrast", on_click=self._turn).props(
@@ -132,16 +133,19 @@ class _Page:
     def _turn(self) -> None:
         ui.run_javascript("promptpress.turn()")
 
-    def _tab(self, name: str) -> None:
+    async def _tab(self, name: str) -> None:
         is_plot = name in ("lengths", "duplicates")
         self._body.set_visibility(not is_plot)
         self._plots.set_visibility(is_plot)
         self._others.set_visibility(name == "compare")
-        if name == "compare" and self._view.other is None:
-            self._view.other = self._shown.other or self._view.choice
         ui.run_javascript(f"promptpress.compare({'true' if name == 'compare' else 'false'})")
-        if is_plot:
-            self._lengths.show(name)
+        if name == "compare":
+            if self._view.other is None:
+                self._view.other = self._shown.other or self._view.choice
+            self._list.compare()
+        elif name == "prompts" and isinstance(self._view.finder, Comparing):
+            self._list.end()
+        await self._lengths.show(name if is_plot else None)
 
     async def _first(self) -> None:
         await self._choose(self._view.choice)
@@ -158,12 +162,12 @@ class _Page:
         self._label.set_options(options, value=self._view.label or "")
         self._label.set_visibility(bool(labels))
         self._list.again()
-        self._lengths.forget()
+        await self._lengths.again()
 
     async def _compare(self, choice: Choice) -> None:
         if await self._try(choice) is not None:
             self._view.other = choice
-            ui.run_javascript("promptpress.reload()")
+            self._list.compare()
 
     async def _try(self, choice: Choice) -> list[str] | None:
         labels, why = await run.io_bound(self._labels_of, choice)
@@ -182,6 +186,7 @@ class _Page:
         self._list.again()
 
     def _go(self, row: int) -> None:
+        self._tabs.set_value("prompts")
         self._list.go(row)
 
     def _read(self) -> None:

@@ -164,7 +164,6 @@ globalThis.promptpress = (() => {
     if (state.compare === on) return;
     state.compare = on;
     document.body.classList.toggle("pp-comparing", on);
-    if (state.view) show(state.line);
   }
 
   // Dark and light.
@@ -194,17 +193,8 @@ globalThis.promptpress = (() => {
     "?": () => click(".pp-help"),
     d: turn,
     w: spaces,
-    n: () => differing(1),
-    p: () => differing(-1),
     Escape: () => click(".pp-all"),
   };
-
-  async function differing(step) {
-    if (!state.compare) return;
-    const answer = await ask("differing", { view: state.view, line: state.line, step });
-    if (answer.line !== undefined) go(answer.line);
-    else byId("pp-origin").textContent = answer.error ?? "no other row differs";
-  }
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector(".q-dialog")) return;
