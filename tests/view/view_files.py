@@ -44,6 +44,7 @@ CONFIGS: dict[str, Any] = {
             {"abbr": "tags", "type": "HuggingFaceCausalLM", "meta_template": TAGS},
         ]
     },
+    "plain.json": {"prompt_template": "Q: {question}"},
     "harm.json": {"prompt_template": "Q: {question}\nA: {answer}", "reader": {"output_column": "answer"}},
 }
 HARM = {

@@ -145,6 +145,8 @@ class _Page:
             self._list.compare()
         elif name == "prompts" and isinstance(self._view.finder, Comparing):
             self._list.end()
+        else:
+            ui.run_javascript("promptpress.reload()")
         await self._lengths.show(name if is_plot else None)
 
     async def _first(self) -> None:
