@@ -35,7 +35,7 @@ class Posting(Sender):
     def sent(self, request: Any) -> list[dict[str, Any]]:
         bodies = []
 
-        def post(url: str, data: str, **_: Any) -> Any:
+        def post(_: str, data: str, **__: Any) -> Any:
             bodies.append(json.loads(data))
             return SimpleNamespace(status_code=200, json=lambda: copy.deepcopy(_ANSWER))
 

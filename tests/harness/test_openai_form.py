@@ -1,7 +1,7 @@
 """`output="openai"` beside what the harnesses' own OpenAI models send, for the configurations that they ship.
 
-The harness reads the configuration, retrieves, fills, parses with the model's own parser and has its model build what it
-posts; the same configuration goes through `Renderer.from_config`.
+The harness reads the configuration, retrieves, fills, parses with the model's own parser and has its model build what
+it posts; the same configuration goes through `Renderer.from_config`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from harness.openai_models import aisbench_model, opencompass_model, openai_package
+from harness.openai_models import aisbench_model, openai_package, opencompass_model
 from harness.own_columns import shipped
 from harness.shipped import datasets, folder, table
 from harness.test_backend_configs import MESSAGES as COLUMNS_OF_MESSAGES
@@ -59,7 +59,7 @@ class Compared:
         self.kinds: set[str] = set()
         self.differences: list[str] = []
 
-    def compare(self, name: str, config: dict[str, Any], samples: pa.Table, kind: str, make: Any, meta: Any) -> None:
+    def compare(self, name: str, config: dict[str, Any], samples: pa.Table, *, kind: str, make: Any, meta: Any) -> None:
         infer = config["infer_cfg"]
         shots = 1 + max([0, *(infer.get("retriever") or {}).get("fix_id_list", [])])
         examples = table(config, max(shots, 4))
@@ -153,7 +153,7 @@ def go_through(harness: str, *, all_of_them: bool = False) -> Compared:
             for turn, (named, meta) in enumerate(metas.items()):
                 if all_of_them or place % len(metas) == turn or named == "as shipped":
                     samples = samples_of(config)
-                    compared.compare(f"{kind}, {named}, {file}", config, samples, kind, make, meta)
+                    compared.compare(f"{kind}, {named}, {file}", config, samples, kind=kind, make=make, meta=meta)
     return compared
 
 
@@ -190,7 +190,7 @@ def test_shipped_configurations_of_columns_of_messages_are_sent_alike(name):
     config = {**config, "infer_cfg": {**config["infer_cfg"], "retriever": {"type": "ZeroRetriever"}}}
     compared = Compared("opencompass")
     for named, meta in (("none", None), ("as shipped", METAS["as shipped"]), ("a list", RAW_METAS["a list"])):
-        compared.compare(f"{name}, {named}", config, samples, "OpenAI", opencompass_model, meta)
+        compared.compare(f"{name}, {named}", config, samples, kind="OpenAI", make=opencompass_model, meta=meta)
     assert not compared.differences, compared.differences
     assert compared.requests
 
