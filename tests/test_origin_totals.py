@@ -96,7 +96,11 @@ def check(renderer: pp.Renderer, samples: pa.Table) -> None:
     assert sum(own.values()) == sum(len(said(request).encode()) for request in requests)
     spans = explained(renderer, samples)
     assert spans - own == Counter()
-    assert (own - spans).total() == sum(len(in_parts(request).encode()) for request in requests)
+    unexplained = sum(len(in_parts(request).encode()) for request in requests)
+    if renderer._configuration.settings["output"] == "openai":  # where lists may be of texts and media, which it explains
+        assert (own - spans).total() <= unexplained
+    else:
+        assert (own - spans).total() == unexplained
 
 
 @pytest.mark.parametrize("case", CASES)
