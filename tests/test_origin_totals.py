@@ -97,7 +97,7 @@ def check(renderer: pp.Renderer, samples: pa.Table) -> None:
     spans = explained(renderer, samples)
     assert spans - own == Counter()
     unexplained = sum(len(in_parts(request).encode()) for request in requests)
-    if renderer._configuration.settings["output"] == "openai":  # where lists may be of texts and media, which it explains
+    if renderer._configuration.settings["output"] == "openai":  # where lists may be of texts, which it explains
         assert (own - spans).total() <= unexplained
     else:
         assert (own - spans).total() == unexplained
