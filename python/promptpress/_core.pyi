@@ -12,10 +12,12 @@ __all__ = [
     "CompiledRenderer",
     "Duplicates",
     "Lengths",
+    "LineLayout",
     "Note",
     "Outcome",
     "Position",
     "RenderError",
+    "SeenIds",
     "TemplateError",
     "__version__",
     "copied",
@@ -55,6 +57,20 @@ class RenderError(ValueError):
     path: str | None
     row: int | None
     column: str | None
+
+@final
+class LineLayout:
+    """What each line of an export is made of."""
+
+    def __new__(cls, segments: list[tuple[str, str, int]]) -> LineLayout: ...
+    def lines(self, table: pa.Table, first_row: int) -> list[pa.LargeBinaryArray]: ...
+
+@final
+class SeenIds:
+    """The ids that rows have had so far."""
+
+    def __new__(cls) -> SeenIds: ...
+    def add(self, ids: pa.LargeBinaryArray) -> tuple[int, int] | None: ...
 
 @final
 class Position:

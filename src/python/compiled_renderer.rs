@@ -69,6 +69,7 @@ pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         strings: get("strings")?,
         names: get("names")?,
         refuse: get("refuse")?,
+        roles: get("roles")?,
     })
 }
 

@@ -5,6 +5,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
+//! | `json_lines` | rows as lines of JSON |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
 //! | `detach` | work on threads, while other Python threads go on |
@@ -17,6 +18,7 @@ mod detach;
 mod errors;
 mod guard;
 mod interpreter;
+mod json_lines;
 mod notes;
 mod outcome;
 mod single;
@@ -57,6 +59,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<notes::PyNote>()?;
     module.add_class::<statistics::Lengths>()?;
     module.add_class::<statistics::Duplicates>()?;
+    module.add_class::<json_lines::PyLineLayout>()?;
+    module.add_class::<json_lines::PySeenIds>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;

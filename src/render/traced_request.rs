@@ -124,7 +124,14 @@ impl BoundConfig<'_> {
             }
             Request::List(messages) => messages,
         };
-        messages.iter().map(|message| self.traced_message(message, row, batch, involved)).collect()
+        let in_parts = self.message_type()?.is_some_and(|of| of.text_parts.is_some());
+        let traced = messages.iter().map(|message| {
+            Ok(match self.traced_message(message, row, batch, involved)? {
+                TracedMessage::Text(text) if in_parts => TracedMessage::Parts(vec![text]),
+                other => other,
+            })
+        });
+        traced.collect()
     }
 
     /// A request with the messages that columns bring in their place, in the form of output: that may be a text.

@@ -125,7 +125,7 @@ impl Opened {
                     _ => Err(column.other_type()),
                 };
                 let role = column.roles[(speaker / KINDS) as usize].clone();
-                out.push(Message::Element(Element { column: name.clone(), number, role, content }));
+                out.push(Message::Element(Element { column: name.clone(), number, role, renamed: None, content }));
                 slot += 1;
             }
         }

@@ -7,7 +7,7 @@ pub mod json;
 mod said;
 mod said_column;
 
-pub use arrow::{build, string_type, structs, type_of, unify};
+pub use arrow::{build, string_type, structs, type_of, unify, widened};
 pub use cells::{distinct, keys_of, value_at};
 pub use said::{said_length, said_under};
 pub use said_column::SaidColumn;
