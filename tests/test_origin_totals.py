@@ -96,7 +96,8 @@ def check(renderer: pp.Renderer, samples: pa.Table) -> None:
     assert sum(own.values()) == sum(len(said(request).encode()) for request in requests)
     spans = explained(renderer, samples)
     assert spans - own == Counter()
-    assert (own - spans).total() == sum(len(in_parts(request).encode()) for request in requests)
+    # Of what is said by parts `explain` has those that come of texts and of media.
+    assert (own - spans).total() <= sum(len(in_parts(request).encode()) for request in requests)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -72,7 +72,7 @@ def _refuse_what_renders(arguments: Namespace) -> None:
         )
     of_rendering = (
         *("model", "dataset", "model_abbr", "examples"),
-        *("output", "mode", "labels", "substitution", "dialect", "strings"),
+        *("output", "roles", "mode", "labels", "substitution", "dialect", "strings"),
     )
     for name in of_rendering:
         if getattr(arguments, name, None) is not None:
