@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, overload
 
@@ -490,7 +491,8 @@ class Renderer:
         Returns:
             Spans without gaps over the UTF-8 bytes of each message's text: `message`, `part`, `start`, `end`, `source`
             (such as `prompt_template`, `ice_template`, `field`, `masked`, `role.begin`, `meta_template.end`),
-            `column`, `example` (its number among the prompt's examples) and `role`.
+            `column`, `example` (its number among the prompt's examples) and `role`. A notebook shows the prompt itself,
+            coloured.
 
         Raises:
             RenderError: If there is no such row, label or turn, or it can't be rendered; for a later turn where the
@@ -513,7 +515,13 @@ class Renderer:
             raise render_error("row_out_of_range", message, row=row)
         core_table, lower = for_core(table)
         labels = self._labels_of(table, core_table)
-        return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), turn, lower)])
+        batch = self._core.explain(core_table, row, labels, label_or_text(label), turn, lower)
+        spans = pa.Table.from_batches([batch])
+        if "IPython" in sys.modules:
+            from promptpress._view.explained import show_in_notebook  # noqa: PLC0415 - seldom needed
+
+            show_in_notebook(spans, self, table, row, label=label, turn=turn)
+        return spans
 
     @known_arguments
     def preview(
