@@ -4,25 +4,31 @@ from typing import TYPE_CHECKING, Any
 
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
+from promptpress._diff.diff import diff
+from promptpress._diff.result import Diff
 from promptpress._errors import PromptWarning
 from promptpress._public_names import name_publicly as _name_publicly
 from promptpress._renderer import Renderer
 from promptpress._statistics.collect import stats
 from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._to_pylist import to_pylist
+from promptpress._view.preview import Preview
 
 if TYPE_CHECKING:
     from promptpress import export
 
 __all__ = [
     "Conversation",
+    "Diff",
     "LengthSummary",
+    "Preview",
     "PromptWarning",
     "RenderError",
     "Renderer",
     "Statistics",
     "TemplateError",
     "__version__",
+    "diff",
     "export",
     "set_threads",
     "stats",
