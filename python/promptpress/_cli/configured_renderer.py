@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import promptpress
+from promptpress._config_files.chosen import arguments_of, has_own_meta_template, model_of_file, own_model
 from promptpress._config_files.config_file import Config, read_config
-from promptpress._config_files.selection import Selection, choose_dataset, choose_model
-from promptpress._file_errors import ConfigError
+from promptpress._config_files.selection import Selection, choose_dataset
+from promptpress._file_errors import ConfigError, UsageError
 from promptpress._inputs.samples import Samples
 
+from .template_option import TEMPLATE, with_template
+
 _OVERRIDES = ("output", "mode", "labels", "substitution", "dialect", "strings")
-_INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 
 
 def make_renderer(arguments: Namespace) -> promptpress.Renderer:
@@ -35,27 +37,20 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
     if arguments.examples:
         options["examples"] = Samples(arguments.examples, None).table()
     try:
-        return _made(chosen, model, options)
+        return promptpress.Renderer(**arguments_of(chosen, model, options))
     except promptpress.TemplateError as error:
         found = f"{error.path}: {error.message.partition('; ')[0]}"  # without what to do in Python
         if error.code == "missing_examples" and not arguments.examples:
             raise ConfigError(f"{found}; --examples FILE gives the rows, usually the train split") from error
+        if error.code == "missing_output_column" and arguments.config == TEMPLATE:
+            raise UsageError(
+                "--output-column: in-context examples need it: it names the column of the answers"
+            ) from error
         if error.code == "missing_output_column":
             raise ConfigError(
                 f"{arguments.config}: {found}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"
             ) from error
         raise
-
-
-def _made(chosen: Selection, model: Mapping[str, Any] | None, options: Mapping[str, Any]) -> promptpress.Renderer:
-    if chosen.dataset is not None:
-        return promptpress.Renderer.from_config(chosen.dataset, model, **options)
-    given = dict(chosen.arguments or {})
-    if model is None:
-        return promptpress.Renderer(**{**given, **options})
-    infer = {name: given.pop(name) for name in _INFER_PARTS if name in given}
-    dataset = {"reader_cfg": given.pop("reader", None), "infer_cfg": infer}
-    return promptpress.Renderer.from_config(dataset, model, **{**given, **options})
 
 
 def configuration(
@@ -80,22 +75,11 @@ def configuration(
         FileError: when a file can't be read, holds nothing of the kind, or holds several.
 
     """
+    read = with_template(arguments, read)
     config = read(arguments.config)
     chosen = choose_dataset(config, arguments.dataset) if dataset is None else dataset
-    return chosen, _model(arguments, config, chosen, read) if model is None else model
-
-
-def _model(
-    arguments: Namespace, config: Config, chosen: Selection, read: Callable[[str], Config]
-) -> Mapping[str, Any] | None:
-    has_meta_template = chosen.arguments is not None and chosen.arguments.get("meta_template") is not None
-    if arguments.model is None:
-        # A harness's job file names its models beside its datasets.
-        has_models = isinstance(config.value, Mapping) and "models" in config.value
-        return choose_model(config, arguments.model_abbr) if has_models or arguments.model_abbr else None
-    if has_meta_template:
-        raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
-    model = choose_model(read(arguments.model), arguments.model_abbr)
-    if model is None:
-        raise ConfigError(f"{arguments.model}: holds no model (a list 'models', a model dict or a meta_template)")
-    return model
+    if model is None and arguments.model is not None:
+        if has_own_meta_template(chosen):
+            raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
+        return chosen, model_of_file(read(arguments.model), arguments.model_abbr)
+    return chosen, own_model(config, arguments.model_abbr) if model is None else model
