@@ -15,7 +15,7 @@ from promptpress._inputs.samples import Samples
 
 from .template_option import TEMPLATE, with_template
 
-_OVERRIDES = ("output", "mode", "labels", "substitution", "dialect", "strings")
+_OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings")
 
 
 def make_renderer(arguments: Namespace) -> promptpress.Renderer:
@@ -45,6 +45,11 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
         if error.code == "missing_output_column" and arguments.config == TEMPLATE:
             raise UsageError(
                 "--output-column: in-context examples need it: it names the column of the answers"
+            ) from error
+        if error.code == "unmapped_role":
+            role = error.message.partition("'")[2].partition("'")[0]
+            raise ConfigError(
+                f"{found}; say which it is by --roles '{role}=user', or roles: in the configuration"
             ) from error
         if error.code == "missing_output_column":
             raise ConfigError(
