@@ -6,6 +6,8 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
+
 import promptpress
 from promptpress._config_files.chosen import arguments_of, has_own_meta_template, model_of_file, own_model
 from promptpress._config_files.config_file import Config, read_config
@@ -33,14 +35,37 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
 
     """
     chosen, model = configuration(arguments)
+    examples = Samples(arguments.examples, None).table() if arguments.examples else None
+    return renderer_of(arguments, chosen, model, examples)
+
+
+def renderer_of(
+    arguments: Namespace, chosen: Selection, model: Mapping[str, Any] | None, examples: pa.Table | None
+) -> promptpress.Renderer:
+    """Make the renderer of one dataset and one model.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        chosen: the dataset.
+        model: the model.
+        examples: the rows that few-shot examples come from.
+
+    Returns:
+        The renderer.
+
+    Raises:
+        ConfigError: when something is missing that an option brings.
+        promptpress.TemplateError: when the configuration is wrong.
+
+    """
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
-    if arguments.examples:
-        options["examples"] = Samples(arguments.examples, None).table()
+    if examples is not None:
+        options["examples"] = examples
     try:
         return promptpress.Renderer(**arguments_of(chosen, model, options))
     except promptpress.TemplateError as error:
         found = f"{error.path}: {error.message.partition('; ')[0]}"  # without what to do in Python
-        if error.code == "missing_examples" and not arguments.examples:
+        if error.code == "missing_examples" and examples is None:
             raise ConfigError(f"{found}; --examples FILE gives the rows, usually the train split") from error
         if error.code == "missing_output_column" and arguments.config == TEMPLATE:
             raise UsageError(

@@ -65,7 +65,9 @@ def jobs(arguments: Namespace, read: Callable[[str], Config] = read_config) -> l
             chosen: Selection | None = None
             if dataset is not None:
                 one.dataset, chosen = None, Selection(dataset=dataset[1])
-            if model is not None or (arguments.backend and models is None and arguments.model_abbr == ALL):
+            if model is not None or (
+                getattr(arguments, "backend", False) and models is None and arguments.model_abbr == ALL
+            ):
                 one.model_abbr = None
             both = configuration(one, once, dataset=chosen, model=None if model is None else model[1])
             label = " ".join(part[0] for part in (dataset, model) if part is not None)

@@ -80,7 +80,7 @@ def add_data(parser: _Options, *, required: bool = True) -> None:
         nargs="+",
         action="extend",
         required=required,
-        help="the samples; several files in order, of one schema",
+        help="the samples: files in order, of one schema; or folders, 'part-*.csv', FOLDER:SPLIT, URLs, - (stdin)",
     )
     parser.add_argument(
         "--examples",
