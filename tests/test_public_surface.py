@@ -47,7 +47,7 @@ PUBLIC = {
     "promptpress.typing": (
         *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "PyArrowDataset"),
         *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
-        *("Columns", "ConfigFile", "ConfigLike", "Rows", "StreamLike", "TableLike"),
+        *("Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
         *("Dialect", "Finding", "Label", "Mode", "Output", "StringLayout", "Substitution", "Template", "Tokens"),
         *("Message", "Request"),
     ),
@@ -229,7 +229,7 @@ TABLE = pa.table({"q": ["1+1=?"]})
 
 
 def is_like_a_table(samples: Any) -> bool:
-    return isinstance(samples, tuple(typing.get_origin(kind) or kind for kind in typing.get_args(types_of.TableLike)))
+    return isinstance(samples, types_of.TableLike)
 
 
 @pytest.mark.parametrize(

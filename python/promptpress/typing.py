@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
@@ -31,6 +31,7 @@ __all__ = [
     "Message",
     "Mode",
     "Output",
+    "Path",
     "PolarsLazyFrame",
     "PyArrowDataset",
     "Request",
@@ -110,11 +111,17 @@ class PolarsLazyFrame(Protocol):
         """Say which columns it will have."""
 
 
-Rows: TypeAlias = Sequence[Mapping[str, Any]]
-"""Rows of Python's own values."""
+if TYPE_CHECKING:
+    Rows: TypeAlias = Sequence[Mapping[str, Any]]
+    """Rows of Python's own values."""
 
-Columns: TypeAlias = Mapping[str, Sequence[Any]]
-"""Columns of Python's own values, or arrays."""
+    Columns: TypeAlias = Mapping[str, Sequence[Any]]
+    """Columns of Python's own values, or arrays."""
+
+    Path: TypeAlias = str | os.PathLike[str]
+    """The path of a file, a pattern, a folder or an address."""
+else:  # what `isinstance` takes
+    Rows, Columns, Path = list | tuple, dict | Mapping, str | os.PathLike
 
 TableLike: TypeAlias = (
     ArrowStreamExportable
@@ -125,8 +132,7 @@ TableLike: TypeAlias = (
     | PolarsLazyFrame
     | Rows
     | Columns
-    | str
-    | os.PathLike[str]
+    | Path
 )
 """Samples or examples: whatever holds a whole table. A string is the path of a file."""
 
