@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from promptpress._config_files.loaded import LoadedConfig as Config
+from promptpress._config_files.loaded import load_config
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
 from promptpress._diff.diff import diff
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from promptpress import export
 
 __all__ = [
+    "Config",
     "Conversation",
     "Diff",
     "LengthSummary",
@@ -30,6 +33,7 @@ __all__ = [
     "__version__",
     "diff",
     "export",
+    "load_config",
     "set_threads",
     "stats",
     "to_pylist",
