@@ -1,6 +1,7 @@
 """Whole Arrow tables of samples into prompts, byte for byte what an evaluation harness gives."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
@@ -9,7 +10,7 @@ from promptpress._public_names import name_publicly as _name_publicly
 from promptpress._renderer import Renderer
 from promptpress._to_pylist import to_pylist
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from promptpress import export
 
 __all__ = [
@@ -27,7 +28,7 @@ __all__ = [
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
     if name == "export":
         import importlib  # noqa: PLC0415 - at hand for everyone

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from promptpress._file_errors import OutputError
 from promptpress._outputs.background_writer import background_writer
+from promptpress._outputs.json_lines import write_slices
 from promptpress._outputs.shards import ShardedLines, sharded_lines
 from promptpress._tables import as_reader
 from promptpress.typing import StreamLike
@@ -19,9 +20,6 @@ from promptpress.typing import StreamLike
 __all__ = ["LinesOf", "Path", "Written", "as_os_errors", "write_lines"]
 
 Path = str | os.PathLike[str]
-
-ROWS_AT_ONCE = 16_384
-"""So many rows are lines in memory at a time: a table may be one batch."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,7 @@ class LineFile:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write a batch, some rows at a time."""
-        for start in range(0, batch.num_rows, ROWS_AT_ONCE):
-            for lines in self._source.lines(batch.slice(start, ROWS_AT_ONCE)):
-                self._files.write(lines)
+        write_slices(batch, lambda rows, _: self._source.lines(rows), self._files.write)
 
     def close(self) -> None:
         """Write what ends the file: nothing."""
