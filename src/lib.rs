@@ -2,7 +2,7 @@
 //! one sample at a time.
 //!
 //! A sample travels one way: configuration → template and role → output → plan → render → Arrow. Each module uses only
-//! modules named to its left: `error · near · json_text · value · threads · dialect · template · role · output · plan · pytext · render · json_lines · notes · python`.
+//! modules named to its left: `error · near · json_text · value · threads · dialect · template · role · output · plan · pytext · render · json_lines · notes · statistics · python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.
@@ -20,6 +20,7 @@ pub mod pytext;
 mod python;
 pub mod render;
 mod role;
+pub mod statistics;
 mod template;
 mod threads;
 pub mod value;

@@ -23,7 +23,7 @@ SWITCH = ("backend", "disable", "enable", "register")
 PUBLIC = {
     "promptpress": (
         *("Conversation", "PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads"),
-        *("export", "to_pylist"),
+        *("LengthSummary", "Statistics", "export", "stats", "to_pylist"),
     ),
     "promptpress.aisbench": (
         *TEMPLATES,

@@ -8,6 +8,8 @@ from promptpress._core import RenderError, TemplateError, __version__, set_threa
 from promptpress._errors import PromptWarning
 from promptpress._public_names import name_publicly as _name_publicly
 from promptpress._renderer import Renderer
+from promptpress._statistics.collect import stats
+from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._to_pylist import to_pylist
 
 if _TYPE_CHECKING:
@@ -15,13 +17,16 @@ if _TYPE_CHECKING:
 
 __all__ = [
     "Conversation",
+    "LengthSummary",
     "PromptWarning",
     "RenderError",
     "Renderer",
+    "Statistics",
     "TemplateError",
     "__version__",
     "export",
     "set_threads",
+    "stats",
     "to_pylist",
 ]
 

@@ -70,6 +70,8 @@ codes! {
     UnknownRole = "unknown_role",
     /// A message's role is none of those that raw messages have.
     InvalidRole = "invalid_role",
+    /// A role has no name in OpenAI's form.
+    UnmappedRole = "unmapped_role",
     /// A role is defined twice.
     DuplicateRole = "duplicate_role",
     /// The meta template lacks a role that can't be done without.

@@ -4,7 +4,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `compiled_renderer`, `single`, `notes` | what Python calls: batches, one text of one sample, notes on a configuration |
+//! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
 //! | `json_lines` | rows as lines of JSON |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
@@ -22,6 +22,7 @@ mod json_lines;
 mod notes;
 mod outcome;
 mod single;
+mod statistics;
 mod value;
 
 use pyo3::prelude::*;
@@ -58,6 +59,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<notes::PyNote>()?;
     module.add_class::<json_lines::PyLineLayout>()?;
     module.add_class::<json_lines::PySeenIds>()?;
+    module.add_class::<statistics::Lengths>()?;
+    module.add_class::<statistics::Duplicates>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
@@ -66,6 +69,9 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::origin_totals, module)?)?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from promptpress._outputs.shards import ShardedLines, sharded_lines
 from promptpress._tables import as_reader
 from promptpress.typing import StreamLike
 
-__all__ = ["LinesOf", "Path", "Written", "as_os_errors", "write_lines"]
+__all__ = ["LinesOf", "Path", "Written", "as_os_errors", "write_batches", "write_lines"]
 
 Path = str | os.PathLike[str]
 
@@ -96,12 +96,37 @@ def write_lines(
 
     """
     reader = as_reader(table)
-    maker = source(reader.schema)
+    return write_batches(reader, path, source(reader.schema), max_lines, max_bytes)
+
+
+def write_batches(
+    batches: Iterable[pa.RecordBatch],
+    path: Path,
+    source: LinesOf,
+    max_lines: int | None = None,
+    max_bytes: int | None = None,
+) -> Written:
+    """Write batches as lines; as `write_lines`.
+
+    Args:
+        batches: of one schema.
+        path: the file, or what the names of several are made of.
+        source: what makes their lines.
+        max_lines: lines of a file; None: any number.
+        max_bytes: its bytes; None: any number.
+
+    Returns:
+        What has been written.
+
+    Raises:
+        OutputError: when a file can't be written.
+
+    """
     with (
         sharded_lines(os.fspath(path), max_lines, max_bytes) as files,
-        background_writer(LineFile(files, maker)) as write,
+        background_writer(LineFile(files, source)) as write,
     ):
-        for batch in reader:
+        for batch in batches:
             write(batch)
     return Written(files.paths, files.lines, files.bytes)
 
