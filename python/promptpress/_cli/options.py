@@ -8,8 +8,11 @@ from typing import Any, Protocol, get_args
 
 from promptpress.typing import Dialect, Mode, Output, StringLayout, Substitution
 
-DATA_FORMATS = ("parquet", "arrow", "jsonl")
-"""Formats that a file may be said to have."""
+DATA_FORMATS = ("parquet", "arrow", "jsonl", "json", "csv", "tsv")
+"""Formats that a file of samples may be said to have."""
+
+OUT_FORMATS = ("parquet", "arrow", "jsonl", "csv")
+"""Formats that prompts may be written in."""
 
 
 class _Options(Protocol):

@@ -58,7 +58,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
     batch = parser.add_argument_group("requests (openai-batch, vllm-batch, litellm-batch)")
     batch.add_argument("--model-name", metavar="NAME", help="the model's name for the API")
-    batch.add_argument("--body", type=_json_object, metavar="JSON", help='parameters, \'{"temperature": 0}\'')
+    batch.add_argument("--body", type=_json_object, metavar="JSON", help="parameters, '{\"temperature\": 0}'")
     batch.add_argument(
         "--body-columns", type=pairs, metavar="A=COL,B=COL", help="parameters of each row: max_tokens=answer_length"
     )
@@ -93,7 +93,7 @@ def _json_object(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r} is no JSON object: {error}") from None
     if not isinstance(value, dict):
-        raise ArgumentTypeError(f'{text!r} is no JSON object, such as \'{{"temperature": 0}}\'')
+        raise ArgumentTypeError(f"{text!r} is no JSON object, such as '{{\"temperature\": 0}}'")
     return value
 
 

@@ -35,7 +35,10 @@ def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument("results", metavar="RESULTS", nargs="+", help="files of results, JSON lines")
     parser.add_argument("--table", metavar="FILE", required=True, help="rendered rows; with --data, the configuration")
     parser.add_argument(
-        "--out", metavar="FILE", required=True, help="rows and answers: .parquet, .arrow or .jsonl; - is JSONL on stdout"
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="rows and answers: .parquet, .arrow or .jsonl; - is JSONL on stdout",
     )
     ids = parser.add_argument_group("what is joined")
     ids.add_argument("--custom-id", metavar="PATTERN", help="as it was exported; default: as for export")
@@ -53,7 +56,9 @@ def _add_options(parser: ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, or of --table, whatever the suffix")
     how.add_argument("--out-format", choices=DATA_FORMATS, help="of --out, whatever the suffix")
-    how.add_argument("--compression", metavar="NAME", help="Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4")
+    how.add_argument(
+        "--compression", metavar="NAME", help="Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"
+    )
     add_threads(how)
     how.add_argument("--quiet", action="store_true", help="neither notes nor the summary")
     how.add_argument("--strict", action="store_true", help="what is probably a mistake is an error (exit code 3)")

@@ -8,6 +8,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
 from promptpress._cli.options import (
     DATA_FORMATS,
+    OUT_FORMATS,
     add_config,
     add_data,
     add_prompt_options,
@@ -46,7 +47,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
     how = parser.add_argument_group("how")
     how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")
-    how.add_argument("--out-format", choices=DATA_FORMATS, help="of --out, whatever the suffix")
+    how.add_argument("--out-format", choices=OUT_FORMATS, help="of --out, whatever the suffix")
     how.add_argument("--batch-size", type=positive, default=65536, metavar="N", help="samples at a time (65536)")
     how.add_argument(
         "--compression", metavar="NAME", help="Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"
