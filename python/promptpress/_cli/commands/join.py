@@ -8,6 +8,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
 from promptpress._cli.options import (
     DATA_FORMATS,
+    OUT_FORMATS,
     add_data,
     add_model,
     add_prompt_options,
@@ -38,7 +39,7 @@ def _add_options(parser: ArgumentParser) -> None:
         "--out",
         metavar="FILE",
         required=True,
-        help="rows and answers: .parquet, .arrow or .jsonl; - is JSONL on stdout",
+        help="rows and answers: .parquet, .arrow, .jsonl, .csv; - is JSONL on stdout",
     )
     ids = parser.add_argument_group("what is joined")
     ids.add_argument("--custom-id", metavar="PATTERN", help="as it was exported; default: as for export")
@@ -55,10 +56,8 @@ def _add_options(parser: ArgumentParser) -> None:
 
     how = parser.add_argument_group("how")
     how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, or of --table, whatever the suffix")
-    how.add_argument("--out-format", choices=DATA_FORMATS, help="of --out, whatever the suffix")
-    how.add_argument(
-        "--compression", metavar="NAME", help="Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"
-    )
+    how.add_argument("--out-format", choices=OUT_FORMATS, help="of --out, whatever the suffix")
+    how.add_argument("--compression", metavar="NAME", help="Parquet: zstd (default), snappy, ...; Arrow: zstd, lz4")
     add_threads(how)
     how.add_argument("--quiet", action="store_true", help="neither notes nor the summary")
     how.add_argument("--strict", action="store_true", help="what is probably a mistake is an error (exit code 3)")
