@@ -81,9 +81,8 @@ def join(
     if not choices:
         several = sum(len(result.texts) > 1 for result in found if result is not None)
         if several:
-            _warn(
-                f"{_counted(several, 'result has', 'results have')} more than one choice, and the first is taken; choices=True gives all"
-            )
+            have = _counted(several, "result has", "results have")
+            _warn(f"{have} more than one choice, and the first is taken; choices=True gives all")
     columns = [_column(name, found, choices) for name in _COLUMNS]
     if raw:
         columns.append(pa.array([None if r is None else json_text(r.raw) for r in found], pa.large_string()))
@@ -131,9 +130,8 @@ def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> li
                 f"none of the {count:,} results is of a row of the table: they are of {shown}, and {has}; is {what}"
             )
             raise render_error("invalid_result", message)
-        _warn(
-            f"{_counted(number_unknown, 'result is', 'results are')} of no row of the table, and left out: {shown}; is {what}"
-        )
+        results_are = _counted(number_unknown, "result is", "results are")
+        _warn(f"{results_are} of no row of the table, and left out: {shown}; is {what}")
     if repeated:
         shown = ", ".join(map(repr, list(repeated)[:_SHOWN])) + (", ..." if len(repeated) > _SHOWN else "")
         rows_have = _counted(len(repeated), "row has", "rows have")
