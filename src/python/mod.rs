@@ -57,10 +57,10 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<compiled_renderer::Position>()?;
     module.add_class::<outcome::PyOutcome>()?;
     module.add_class::<notes::PyNote>()?;
-    module.add_class::<json_lines::PyLineLayout>()?;
-    module.add_class::<json_lines::PySeenIds>()?;
     module.add_class::<statistics::Lengths>()?;
     module.add_class::<statistics::Duplicates>()?;
+    module.add_class::<json_lines::PyLineLayout>()?;
+    module.add_class::<json_lines::PySeenIds>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
