@@ -182,8 +182,14 @@ CALLS: dict[str, list[Call]] = {
         makes(RAW, meta_template=[{"role": "usr", "content": ""}]),
     ],
     "unmapped_role": [
-        makes(dialogue(), output="openai", meta_template={"round": [{"role": "ASKER", "api_role": "asker"}, BOT]}),
-        renders({"talk": [[{"role": "critic", "content": "x"}]]}, [{"expand_column": "talk"}], output="openai"),
+        makes(
+            dialogue({"role": "HUMAN", "prompt": ""}, {"role": "CRITIC", "prompt": ""}),
+            output="openai",
+            meta_template={"round": [META["round"][0], {"role": "CRITIC", "api_role": "critic"}]},
+        ),
+        renders(
+            pa.table({"talk": [[{"role": "critic", "content": "x"}]]}), [{"expand_column": "talk"}], output="openai"
+        ),
     ],
     "duplicate_role": [makes(dialogue(), meta_template={"round": [{"role": "HUMAN"}, {"role": "HUMAN"}]})],
     "missing_role": [makes(None, inferencer=CHAT, reader=READER, meta_template={"round": [{"role": "HUMAN"}]})],
