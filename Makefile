@@ -17,6 +17,9 @@ BENCH_BUILT := $(BENCH)/.built
 ENGINES := .venv-engines
 ENGINES_REQUIREMENTS := $(ENGINES)/.requirements
 ENGINES_BUILT := $(ENGINES)/.built
+EXPORTS := .venv-exports
+EXPORTS_REQUIREMENTS := $(EXPORTS)/.requirements
+EXPORTS_BUILT := $(EXPORTS)/.built
 HARNESS := .venv-harness
 HARNESS_REQUIREMENTS := $(HARNESS)/.requirements
 
@@ -36,7 +39,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long instructions build clean
+.PHONY: help demo test test-full test-engines test-exports test-harness fuzz fuzz-valgrind lint house conformance bench bench-long instructions build clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -48,12 +51,15 @@ test: $(BUILT) ## the core's tests, then those of the Python surface and of ever
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(BUILT) test-engines test-harness ## the same with the heavy ones, test-engines and test-harness
+test-full: $(BUILT) test-engines test-exports test-harness ## the same with the heavy ones, test-engines, test-exports, test-harness
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
 
 test-engines: $(ENGINES_BUILT) ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
+
+test-exports: $(EXPORTS_BUILT) ## exports read back by OpenAI's, LiteLLM's and Hugging Face's own code
+	$(EXPORTS)/bin/python -m pytest tests/exports -m "full or not full"
 
 test-harness: $(HARNESS_REQUIREMENTS) $(BUILT) ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
@@ -98,7 +104,7 @@ build: $(BUILT) ## a wheel in target/wheels/
 	$(BIN)/maturin build --release --locked
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(HARNESS) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(EXPORTS) $(HARNESS) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -138,6 +144,19 @@ $(ENGINES_BUILT): $(ENGINES_REQUIREMENTS) $(BUILT) $(shell find python -name '*.
 	$(BIN)/maturin build --release --locked --out target/engines-wheel
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
 	  --find-links target/engines-wheel promptpress
+	@touch $@
+
+# So do the consumers of exports.
+$(EXPORTS_REQUIREMENTS): requirements/exports.txt
+	$(PYTHON) -m venv $(EXPORTS)
+	$(EXPORTS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/exports.txt
+	@touch $@
+
+$(EXPORTS_BUILT): $(EXPORTS_REQUIREMENTS) $(BUILT) $(shell find python -name '*.py')
+	rm -rf target/exports-wheel
+	$(BIN)/maturin build --release --locked --out target/exports-wheel
+	$(EXPORTS)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+	  --find-links target/exports-wheel promptpress
 	@touch $@
 
 # And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.
