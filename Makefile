@@ -19,6 +19,16 @@ ENGINES_REQUIREMENTS := $(ENGINES)/.requirements
 ENGINES_BUILT := $(ENGINES)/.built
 HARNESS := .venv-harness
 HARNESS_REQUIREMENTS := $(HARNESS)/.requirements
+WHEEL := .venv-wheel
+WHEEL_REQUIREMENTS := $(WHEEL)/.requirements
+WHEELS := target/wheels
+
+# A wheel for Linux is linked by zig against an old C library, and maturin refuses one that needs a newer one. What is
+# linked against this machine's own may need the newest.
+ifeq ($(shell uname -s),Linux)
+WHEEL_PLATFORM := manylinux_2_17
+WHEEL_ARGS ?= --zig --compatibility $(WHEEL_PLATFORM)
+endif
 
 # A package that one machine can't have must not keep the others out: if the list can't be had as a whole, each by itself.
 define INSTALL_HARNESSES
@@ -36,7 +46,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long instructions build clean
+.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -48,7 +58,7 @@ test: $(BUILT) ## the core's tests, then those of the Python surface and of ever
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(BUILT) test-engines test-harness ## the same with the heavy ones, test-engines and test-harness
+test-full: $(BUILT) test-engines test-harness test-wheel ## the same with the heavy ones and the three targets below
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
 
@@ -94,11 +104,30 @@ bench-long: $(BENCH_BUILT) ## a hundred million samples streamed; the next `make
 instructions: $(BUILT) ## what a sample costs, counted by valgrind (INSTRUCTIONS_ARGS="ppl --against OLD.so" compares)
 	$(BIN)/python benches/instructions.py $(INSTRUCTIONS_ARGS)
 
-build: $(BUILT) ## a wheel in target/wheels/
-	$(BIN)/maturin build --release --locked
+build: wheel sdist ## both of the next two
+
+# Its own compilation: another linker and, with WHEEL_ARGS="... --target aarch64-unknown-linux-gnu", another processor.
+wheel: export PYO3_PYTHON = $(abspath $(WHEEL)/bin/python)
+wheel: $(WHEEL_REQUIREMENTS) ## a wheel in target/wheels/; on Linux for glibc 2.17 and newer, by zig
+	rm -f $(WHEELS)/*.whl
+	PATH="$(abspath $(WHEEL)/bin):$$PATH" maturin build --release --locked $(WHEEL_ARGS) --out $(WHEELS)
+
+sdist: $(WHEEL_REQUIREMENTS) ## a source distribution in target/wheels/
+	rm -f $(WHEELS)/*.tar.gz
+	$(WHEEL)/bin/maturin sdist --out $(WHEELS)
+
+test-wheel: build $(REQUIREMENTS) ## installs both into every Python from 3.10 on that is at hand, and tries them
+	PROMPTPRESS_WHEELS=$(WHEELS) PROMPTPRESS_PLATFORM=$(WHEEL_PLATFORM)$(if $(WHEEL_PLATFORM),_$(shell uname -m)) \
+	  PROMPTPRESS_SDIST_TARGET=$(abspath target/sdist) $(BIN)/python -m pytest -rA tests/wheels
+
+# The same compilation as `make test`, packed and tried on one interpreter: seconds.
+test-wheel-sample: $(BUILT)
+	rm -rf target/sample-wheel
+	$(BIN)/maturin build --release --locked --out target/sample-wheel
+	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(HARNESS) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(HARNESS) $(WHEEL) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -138,6 +167,11 @@ $(ENGINES_BUILT): $(ENGINES_REQUIREMENTS) $(BUILT) $(shell find python -name '*.
 	$(BIN)/maturin build --release --locked --out target/engines-wheel
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
 	  --find-links target/engines-wheel promptpress
+	@touch $@
+
+$(WHEEL_REQUIREMENTS): requirements/wheel.txt
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/wheel.txt
 	@touch $@
 
 # And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.
