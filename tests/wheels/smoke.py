@@ -15,15 +15,17 @@ import promptpress as pp
 import pyarrow as pa
 
 PLACE = Path(sysconfig.get_path("purelib")).resolve()
+PLACES = {PLACE, Path(sysconfig.get_path("platlib")).resolve()}
 SCRIPTS = sysconfig.get_path("scripts")
 
 
 def main() -> None:
     """Import, render, run the command, start with a backend asked for."""
     package = Path(pp.__file__).resolve().parent
-    assert package.is_relative_to(PLACE) or package.is_relative_to(Path(sysconfig.get_path("platlib")).resolve()), package
+    assert package.parent in PLACES, package
     assert pp.__version__ == importlib.metadata.version("promptpress")
-    assert (package / "py.typed").exists() and (package / "_core.pyi").exists()
+    assert (package / "py.typed").exists()
+    assert (package / "_core.pyi").exists()
 
     samples = pa.table({"question": ["1+1=?", "2+3=?"], "answer": ["2", "5"]})
     renderer = pp.Renderer("Q: {question}\nA: {answer}", reader={"output_column": "answer"})
@@ -32,7 +34,8 @@ def main() -> None:
     Path("job.json").write_text(json.dumps({"prompt_template": "Q: {question}"}), encoding="utf-8")
     Path("data.jsonl").write_text('{"question": "1+1=?"}\n', encoding="utf-8")
     command = shutil.which("promptpress", path=SCRIPTS)
-    assert command is not None and shutil.which("promptpress-run", path=SCRIPTS) is not None
+    assert command is not None
+    assert shutil.which("promptpress-run", path=SCRIPTS) is not None
     printed = run([command, "render", "job.json", "--data", "data.jsonl", "--out", "-", "--quiet"]).stdout
     assert json.loads(printed) == {"prompt": "Q: 1+1=?"}, printed
     assert run([command, "--version"]).stdout.split() == ["promptpress", pp.__version__]

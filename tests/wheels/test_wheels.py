@@ -75,8 +75,8 @@ def test_one_wheel_is_for_all_versions(wheel: Path) -> None:
 
 def test_what_the_wheel_holds(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    modules = {str(path.relative_to(PROJECT / "python")) for path in (PROJECT / "python" / "promptpress").rglob("*.py*")}
-    modules = {name.replace(os.sep, "/") for name in modules if "__pycache__" not in name}
+    sources = [path for path in (PROJECT / "python" / "promptpress").rglob("*.py*") if "__pycache__" not in path.parts]
+    modules = {path.relative_to(PROJECT / "python").as_posix() for path in sources}
     there = {name for name in names if name.startswith("promptpress/")}
     assert modules <= there
     assert [name for name in there - modules if not re.search(r"/py\.typed$|/_core\.[\w.-]*(so|pyd)$", name)] == []
@@ -99,7 +99,7 @@ def test_what_the_wheel_says_of_itself(wheel: Path) -> None:
 def test_the_source_distribution_needs_nothing_else(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
-    sources = [path for path in (PROJECT / "src").rglob("*.rs")] + [path for path in (PROJECT / "startup").rglob("*.p*")]
+    sources = [*(PROJECT / "src").rglob("*.rs"), *(PROJECT / "startup").rglob("*.p*")]
     wanted = {path.relative_to(PROJECT).as_posix() for path in sources if "__pycache__" not in path.parts}
     assert wanted <= names
     assert {"Cargo.lock", "Cargo.toml", "pyproject.toml", "LICENSE", "README.md", "PKG-INFO"} <= names
