@@ -19,6 +19,8 @@ ENGINES_REQUIREMENTS := $(ENGINES)/.requirements
 ENGINES_BUILT := $(ENGINES)/.built
 HARNESS := .venv-harness
 HARNESS_REQUIREMENTS := $(HARNESS)/.requirements
+DOCS := .venv-docs
+DOCS_REQUIREMENTS := $(DOCS)/.requirements
 WHEEL := .venv-wheel
 WHEEL_REQUIREMENTS := $(WHEEL)/.requirements
 WHEELS := target/wheels
@@ -46,7 +48,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house docs conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -90,10 +92,14 @@ lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, the stub against the binary, and 
 house: $(REQUIREMENTS) ## who uses whom in src/: no circle between folders, nothing uses what is above it
 	$(BIN)/python tools/use_graph
 
+docs: $(DOCS_REQUIREMENTS) $(BUILT) ## the documentation as a site in target/site/html: warnings and dead links are errors
+	PYTHONPATH=$(abspath python) $(DOCS)/bin/python tools/docs_site
+
 bench: $(BENCH_BUILT) ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
 ifeq ($(BENCH_ARGS),)
 	$(BENCH)/bin/python benches/report.py target/bench.json $(wildcard target/bench-long.json) --out docs/benchmarks.md
+	$(BENCH)/bin/python tools/readme_figures.py
 else
 	$(BENCH)/bin/python benches/report.py target/bench.json
 endif
@@ -127,7 +133,7 @@ test-wheel-sample: $(BUILT)
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(HARNESS) $(WHEEL) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(HARNESS) $(DOCS) $(WHEEL) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -167,6 +173,11 @@ $(ENGINES_BUILT): $(ENGINES_REQUIREMENTS) $(BUILT) $(shell find python -name '*.
 	$(BIN)/maturin build --release --locked --out target/engines-wheel
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
 	  --find-links target/engines-wheel promptpress
+	@touch $@
+
+$(DOCS_REQUIREMENTS): requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
 	@touch $@
 
 $(WHEEL_REQUIREMENTS): requirements/wheel.txt

@@ -3,8 +3,8 @@
 
     python tools/readme_figures.py [--check]
 
-No figure is written by hand: each stands in docs/benchmarks.md. With `--check` nothing is written: the exit code is 1 if
-a table isn't what that page says.
+No figure is written by hand: each stands in docs/benchmarks.md. With `--check` nothing is written: the exit code is 1
+if a table isn't what that page says.
 """
 
 from __future__ import annotations
