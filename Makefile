@@ -60,7 +60,7 @@ test: $(BUILT) ## the core's tests, then those of the Python surface and of ever
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(BUILT) test-engines test-harness test-wheel ## the same with the heavy ones and the three targets below
+test-full: $(BUILT) test-engines test-harness test-wheel ## the same with the heavy ones, test-engines, test-harness and test-wheel
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
 

@@ -36,7 +36,7 @@ WORDS = {
         "five-messages-view": '5-shot，输出消息（`strings="string_view"`）',
         "ppl": "每条样本四个标签（ppl），对话模板，输出文本",
         "end": f"{OURS} 用 `render`，{{cores}} 个核（{{machine}}）；"
-        f"{THEIRS} 按其本来的方式单线程运行，速率由较少的样本测得。\n"
+        f"{THEIRS} 按其本来的方式单线程运行，速率由较少的样本测得。"
         "全部数据见 [docs/benchmarks.md](docs/benchmarks.md)。",
     },
 }
