@@ -13,6 +13,7 @@ from pathlib import Path
 
 import promptpress as pp
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 PLACE = Path(sysconfig.get_path("purelib")).resolve()
 PLACES = {PLACE, Path(sysconfig.get_path("platlib")).resolve()}
@@ -38,6 +39,9 @@ def main() -> None:
     assert shutil.which("promptpress-run", path=SCRIPTS) is not None
     printed = run([command, "render", "job.json", "--data", "data.jsonl", "--out", "-", "--quiet"]).stdout
     assert json.loads(printed) == {"prompt": "Q: 1+1=?"}, printed
+    for _ in range(2):  # the second time over a file that is there
+        run([command, "render", "job.json", "--data", "data.jsonl", "--out", "prompts.parquet", "--quiet"])
+    assert pq.read_table("prompts.parquet").num_rows == 1
     assert run([command, "--version"]).stdout.split() == ["promptpress", pp.__version__]
 
     # promptpress_backend.pth is read when Python starts; of a backend that there isn't it says so.

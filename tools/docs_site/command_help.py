@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
+from unittest import mock
 
+from promptpress._cli.arguments import parse
 from promptpress._cli.commands import COMMANDS
 
 WIDTH = 76
@@ -21,6 +26,10 @@ def command_page() -> str:
         "|---|---|",
         *(f"| [`{name}`](#promptpress-{name}) | {cell(command.summary)} |" for name, command in COMMANDS.items()),
         "",
+        "```text",
+        overall_help(),
+        "```",
+        "",
     ]
     for name, command in COMMANDS.items():
         parser = argparse.ArgumentParser(
@@ -31,6 +40,14 @@ def command_page() -> str:
         command.add_options(parser)
         lines += described(parser, "##")
     return "\n".join(lines) + "\n"
+
+
+def overall_help() -> str:
+    """What `promptpress --help` prints."""
+    out = io.StringIO()
+    with mock.patch.dict(os.environ, {"COLUMNS": str(WIDTH + 2)}), redirect_stdout(out), suppress(SystemExit):
+        parse(["--help"])
+    return out.getvalue().strip()
 
 
 def described(parser: argparse.ArgumentParser, level: str) -> Iterator[str]:
