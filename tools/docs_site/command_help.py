@@ -73,7 +73,7 @@ def described(parser: argparse.ArgumentParser, level: str) -> Iterator[str]:
 def usage(parser: argparse.ArgumentParser) -> str:
     """How it is called, on lines of one width, whatever the terminal's."""
     parser.formatter_class = lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=WIDTH)  # type: ignore[assignment]
-    return parser.format_usage().rstrip().removeprefix("usage: ")
+    return parser.format_usage().rstrip()
 
 
 def called(action: argparse.Action) -> str:
