@@ -57,14 +57,15 @@ def test_every_option_of_every_command_is_on_the_page(command: str, sources: Pat
 def test_help_of_a_command_within_a_command() -> None:
     import argparse
 
-    parser = argparse.ArgumentParser(prog="promptpress export", description="a_b *c* <d>")
+    parser = argparse.ArgumentParser(prog="promptpress export", description="a_b *c* <d>\n\n  one  1\n  two  2\n")
     below = parser.add_subparsers().add_parser("openai-batch", description="for the API")
-    below.add_argument("--model-name", required=True, metavar="NAME", choices=["x|y"], help="100%% of `it`")
+    below.add_argument("--model-name", required=True, metavar="A|B", choices=["x|y"], help="100%% of `it`")
     text = "\n".join(tool("command_help").described(parser, "##"))
     assert "## promptpress export\n" in text
     assert "### promptpress export openai-batch\n" in text
     assert r"a\_b \*c\* \<d\>" in text
-    assert r"| `--model-name NAME` | 100% of \`it\` `x\|y` (required) |" in text
+    assert "\n```text\n  one  1\n  two  2\n```\n" in text
+    assert r"| `--model-name A\|B` | 100% of \`it\` `x\|y` (required) |" in text
 
 
 def test_every_page_is_reached(sources: Path) -> None:

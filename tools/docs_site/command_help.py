@@ -53,8 +53,7 @@ def overall_help() -> str:
 def described(parser: argparse.ArgumentParser, level: str) -> Iterator[str]:
     """A parser: how it is called, what it says, its options, and the same of the parsers below it."""
     yield from (f"{level} {parser.prog}", "", "```text", usage(parser), "```", "")
-    for text in filter(None, (parser.description or "",)):
-        yield from (escaped(text), "")
+    yield from told(parser.description)
     for group in parser._action_groups:  # argparse has no public way to them
         actions = [one for one in group._group_actions if one.help is not argparse.SUPPRESS]
         actions = [one for one in actions if not isinstance(one, argparse._SubParsersAction)]
@@ -62,12 +61,18 @@ def described(parser: argparse.ArgumentParser, level: str) -> Iterator[str]:
             yield from (f"**{escaped(group.title or '').capitalize()}**", "", "| | |", "|---|---|")
             yield from (f"| {called(one)} | {explained(one, parser)} |" for one in actions)
             yield ""
-    if parser.epilog:
-        yield from (escaped(parser.epilog), "")
+    yield from told(parser.epilog)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for below in dict.fromkeys(action.choices.values()):
                 yield from described(below, level + "#")
+
+
+def told(text: str | None) -> Iterator[str]:
+    """Paragraphs; what is set in columns stays so."""
+    for paragraph in (text or "").strip("\n").split("\n\n"):
+        is_set = any(line.startswith(" ") for line in paragraph.splitlines())
+        yield from ("```text", paragraph, "```", "") if is_set else (escaped(paragraph), "")
 
 
 def usage(parser: argparse.ArgumentParser) -> str:
@@ -81,7 +86,8 @@ def called(action: argparse.Action) -> str:
     value = values(action)
     if not action.option_strings:
         return f"`{value}`"
-    return ", ".join(f"`{name} {value}`".replace(" `", "`") for name in action.option_strings)
+    names = ", ".join(f"`{name} {value}`".replace(" `", "`") for name in action.option_strings)
+    return names.replace("|", "\\|")
 
 
 def values(action: argparse.Action) -> str:
