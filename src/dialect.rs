@@ -139,6 +139,17 @@ impl Dialect {
         self == Self::OpenCompass
     }
 
+    /// Whether OpenAI models rewrite the parts of a raw message (OpenCompass).
+    pub fn rewrites_parts(self) -> bool {
+        self == Self::OpenCompass
+    }
+
+    /// Whether OpenAI models send all keys of a message of the harness's own form (AISBench); OpenCompass's send who speaks
+    /// and what.
+    pub fn keeps_keys_of_turns(self) -> bool {
+        self == Self::AisBench
+    }
+
     /// Whether a `ZeroRetriever` takes an `ice_separator` (AISBench).
     pub fn zero_takes_separator(self) -> bool {
         self == Self::AisBench

@@ -42,6 +42,11 @@ pub fn all<T: Send>(items: Vec<T>, what: impl Fn(T) -> bool + Send + Sync) -> bo
     if items.len() > 1 && several() { items.into_par_iter().all(what) } else { items.into_iter().all(what) }
 }
 
+/// Sort, equal items in any order.
+pub fn sort<T: Ord + Send>(items: &mut [T]) {
+    if several() { items.par_sort_unstable() } else { items.sort_unstable() }
+}
+
 /// A range in ranges of `size`, the last one maybe shorter.
 pub fn chunks(all: Range<usize>, size: usize) -> Vec<Range<usize>> {
     all.clone().step_by(size).map(|start| start..(start + size).min(all.end)).collect()

@@ -172,6 +172,10 @@ CALLS: dict[str, list[Call]] = {
         makes({"type": "RawPromptTemplate", "messages": [{"role": "usr", "content": ""}]}),
         makes(RAW, meta_template=[{"role": "usr", "content": ""}]),
     ],
+    "unmapped_role": [
+        makes(dialogue(), output="openai", meta_template={"round": [{"role": "ASKER", "api_role": "asker"}, BOT]}),
+        renders({"talk": [[{"role": "critic", "content": "x"}]]}, [{"expand_column": "talk"}], output="openai"),
+    ],
     "duplicate_role": [makes(dialogue(), meta_template={"round": [{"role": "HUMAN"}, {"role": "HUMAN"}]})],
     "missing_role": [makes(None, inferencer=CHAT, reader=READER, meta_template={"round": [{"role": "HUMAN"}]})],
     "missing_api_role": [

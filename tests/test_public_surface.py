@@ -23,13 +23,17 @@ SWITCH = ("backend", "disable", "enable", "register")
 PUBLIC = {
     "promptpress": (
         *("Conversation", "PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads"),
-        "to_pylist",
+        *("LengthSummary", "Statistics", "export", "stats", "to_pylist"),
     ),
     "promptpress.aisbench": (
         *TEMPLATES,
         *SWITCH,
         *("BasePromptTemplate", "MMPromptTemplate", "MultiTurnPromptTemplate"),
         *("get_round_index", "is_mm_prompt", "request_messages"),
+    ),
+    "promptpress.export": (
+        *("Written", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "ray_rows", "sharegpt"),
+        "vllm_batch",
     ),
     "promptpress.opencompass": (
         *TEMPLATES,

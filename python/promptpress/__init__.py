@@ -1,21 +1,42 @@
 """Whole Arrow tables of samples into prompts, byte for byte what an evaluation harness gives."""
 
+from typing import TYPE_CHECKING, Any
+
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
 from promptpress._errors import PromptWarning
 from promptpress._public_names import name_publicly as _name_publicly
 from promptpress._renderer import Renderer
+from promptpress._statistics.collect import stats
+from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._to_pylist import to_pylist
+
+if TYPE_CHECKING:
+    from promptpress import export
 
 __all__ = [
     "Conversation",
+    "LengthSummary",
     "PromptWarning",
     "RenderError",
     "Renderer",
+    "Statistics",
     "TemplateError",
     "__version__",
+    "export",
     "set_threads",
+    "stats",
     "to_pylist",
 ]
 
-_name_publicly(__name__, {name: globals()[name] for name in __all__})
+_name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is imported when it is first used: worker processes and short commands seldom export."""
+    if name == "export":
+        import importlib  # noqa: PLC0415 - at hand for everyone
+
+        return importlib.import_module("promptpress.export")
+    message = f"module 'promptpress' has no attribute {name!r}"
+    raise AttributeError(message)

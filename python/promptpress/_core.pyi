@@ -10,17 +10,24 @@ __version__: str
 __all__ = [
     "ERROR_CODES",
     "CompiledRenderer",
+    "Duplicates",
+    "Lengths",
+    "LineLayout",
     "Note",
     "Outcome",
     "Position",
     "RenderError",
+    "SeenIds",
     "TemplateError",
     "__version__",
     "copied",
     "fill",
     "notes",
+    "origin_totals",
     "panicking",
     "repeated_rows",
+    "request_hashes",
+    "request_sizes",
     "set_printable",
     "set_threads",
     "threads",
@@ -50,6 +57,20 @@ class RenderError(ValueError):
     path: str | None
     row: int | None
     column: str | None
+
+@final
+class LineLayout:
+    """What each line of an export is made of."""
+
+    def __new__(cls, segments: list[tuple[str, str, int]]) -> LineLayout: ...
+    def lines(self, table: pa.Table, first_row: int) -> list[pa.LargeBinaryArray]: ...
+
+@final
+class SeenIds:
+    """The ids that rows have had so far."""
+
+    def __new__(cls) -> SeenIds: ...
+    def add(self, ids: pa.LargeBinaryArray) -> tuple[int, int] | None: ...
 
 @final
 class Position:
@@ -143,6 +164,37 @@ class CompiledRenderer:
     def masked_column(self) -> str | None: ...
     @property
     def literals(self) -> list[str]: ...
+
+@final
+class Lengths:
+    """Lengths, added up batch by batch."""
+
+    def __new__(cls, kept: int) -> Lengths: ...
+    def add(self, first: int, lengths: pa.Array) -> None: ...
+    def summary(self, percentages: list[int], bins: int) -> dict[str, Any]: ...
+
+@final
+class Duplicates:
+    """Fingerprints, kept batch by batch."""
+
+    def __new__(cls) -> Duplicates: ...
+    def add(self, first: int, hashes: pa.Array) -> None: ...
+    def summary(self, groups: int, rows: int) -> tuple[int, int, list[tuple[int, list[int]]]]: ...
+
+def request_sizes(requests: pa.Array, json: bool) -> tuple[pa.Array, pa.Array]:
+    """Return how long requests are: bytes and characters; null where there is none."""
+
+def request_hashes(requests: pa.Array, json: bool) -> pa.Array:
+    """Return requests' fingerprints, 16 bytes each; null where there is none."""
+
+def origin_totals(
+    renderer: CompiledRenderer,
+    samples: pa.Table,
+    labels: list[Any] | None,
+    position: Position,
+    lower: Callable[..., Any],
+) -> pa.RecordBatch:
+    """Return how many bytes of the requests come from where."""
 
 def set_threads(n: int | None, /) -> None:
     """Set the number of threads that rendering uses, for all of this process; None for the default."""

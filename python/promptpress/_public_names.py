@@ -27,11 +27,13 @@ def name_publicly(module: str, public: Mapping[str, Any]) -> None:
     (<class 'promptpress.Shown'>, 'promptpress')
 
     """
+    package, _, own = module.rpartition(".")
+    private = (f"{module}._", f"{package}._{own}.") if package else (f"{module}._",)
     for name, value in public.items():
         if not isinstance(value, (type, FunctionType, BuiltinFunctionType)):
             continue
         written = value.__module__
-        if not written.startswith(f"{module}._"):
+        if not written.startswith(private):
             continue
         value.__module__ = module
         if value.__qualname__ != name:

@@ -20,6 +20,7 @@ from promptpress._model_classes import meta_template_of
 from promptpress._notes import SchemaWarnings, find_notes, table_of
 from promptpress._process import warm_up
 from promptpress._remedies import known_arguments, of_examples
+from promptpress._sample_numbers import indexed_schema, sample_numbers
 from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, core_schema, for_core
 from promptpress.typing import (
@@ -62,9 +63,11 @@ class Renderer:
             `"aisbench:<model class>"` for the one that such a model has when none is given.
         mode: `"gen"` or `"ppl"`. None: `"ppl"` for `PPLInferencer` and `LLInferencer`, else `"gen"`.
         output: `"text"` (the language-model parser), `"messages"` (the API parser), `"prompt_list"` (before any meta
-            template) or `"messages_json"`. None: messages for raw messages, a list-form meta template or a role with
-            `api_role`; else text. A message of `MMPromptTemplate` has `parts`, a list of structs, in the place of its
-            `prompt`; without a meta template its messages are the parts themselves. See `to_pylist`.
+            template), `"messages_json"`, or `"openai"` (`role` and `content` as chat APIs take them, a text as one
+            message of the user; a `content` is a list of parts where one can be). None: messages for raw messages, a
+            list-form meta template or a role with `api_role`; else text. In messages of `MMPromptTemplate` `parts`, a
+            list of structs, may stand in the place of a `prompt`; without a meta template the messages are the parts
+            themselves. See `to_pylist`.
         labels: The labels of ppl; None: those of the inferencer, the template, or the output column.
         dialect: The harness whose rules decide where they differ.
         substitution: `"harness"` replaces column by column and looks into values, as the harnesses do; `"single_pass"`
@@ -73,6 +76,8 @@ class Renderer:
         tokens: Texts of token ids in a meta template: a dict or a function.
         names: Other names for the output columns `prompt`, `label` and `turn`.
         refuse: Names of findings that are errors when samples are rendered; see `findings`.
+        roles: For `output="openai"`, what to call roles that chat APIs don't know, and others than usual for those
+            that they do: `{"CRITIC": "user", "system": "developer"}`.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
@@ -89,7 +94,7 @@ class Renderer:
 
     _checked_schema: pa.Schema | None
     _configuration: Configuration
-    _output: tuple[pa.Schema, Sequence[str], pa.Schema] | None
+    _output: tuple[pa.Schema, tuple[Sequence[str], str | None], pa.Schema] | None
     _schema_warnings: SchemaWarnings
 
     @known_arguments
@@ -111,6 +116,7 @@ class Renderer:
         tokens: Tokens | None = None,
         names: Mapping[str, str] | None = None,
         refuse: Sequence[Finding] | None = None,
+        roles: Mapping[str, str] | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -129,6 +135,7 @@ class Renderer:
             "strings": strings,
             "names": names,
             "refuse": refuse,
+            "roles": roles,
         }
         table = None if examples is None else _examples_table(examples)
         if isinstance(tokens, Mapping):
@@ -191,30 +198,35 @@ class Renderer:
         """
         return cls(**renderer_arguments(dataset_cfg, model_cfg, **overrides))
 
-    def render(self, samples: TableLike, keep: Sequence[str] = ()) -> pa.Table:
+    def render(self, samples: TableLike, keep: Sequence[str] = (), *, index: str | None = None) -> pa.Table:
         """Render all samples.
 
         Args:
             samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset; or anything with the
                 Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation.
             keep: Columns of the samples to keep beside the prompts.
+            index: The name of a column for the number of each request's sample, from 0.
 
         Returns:
-            One row a request, in the order of the samples: the kept columns, then `label` (ppl), then `prompt`.
+            One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
+            then `prompt`.
 
         Raises:
-            RenderError: If a value, a row or the table can't be rendered; nothing is returned then.
-            TypeError: If `samples` hold no Arrow data, or `keep` is no sequence of names.
+            RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
+                would have one name.
+            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, or `index` is no name.
 
         >>> import pyarrow as pa
         >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
         >>> Renderer("Q: {question}").render(samples, keep=["id"]).to_pylist()
         [{'id': 7, 'prompt': 'Q: 1+1=?'}]
+        >>> Renderer("Q: {question}").render(samples, index="row").to_pylist()
+        [{'row': 0, 'prompt': 'Q: 1+1=?'}]
 
         """
         table = as_table(samples)
         keep = names_of(keep)
-        schema = self._output_schema(table.schema, keep)
+        schema = self._output_schema(table.schema, keep, index)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
         core_table, lower = for_core(table)
@@ -222,6 +234,8 @@ class Renderer:
         parts = self._core.render(core_table, labels, Position(), False, lower)
         times = 1 if labels is None else len(labels)
         columns: list[Any] = []
+        if index is not None:
+            columns.append(pa.chunked_array([sample_numbers(part, times) for part in parts], pa.int64()))
         for column in map(table.column, keep):
             if times != 1 or parts[0].samples is not None:
                 chunks = [
@@ -245,12 +259,15 @@ class Renderer:
             return self._core.labels_of(core_table)
         return column_labels(table.column(name), name)
 
-    def stream(self, batches: StreamLike, keep: Sequence[str] = ()) -> pa.RecordBatchReader:
+    def stream(
+        self, batches: StreamLike, keep: Sequence[str] = (), *, index: str | None = None
+    ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
         Args:
             batches: A reader, a scanner, anything that exports an Arrow stream, or an iterable of record batches.
             keep: As in `render`.
+            index: As in `render`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -270,18 +287,18 @@ class Renderer:
         self._configuration.refuse_replies()
         reader = as_reader(batches)
         keep = names_of(keep)
-        schema = self._output_schema(reader.schema, keep)
+        schema = self._output_schema(reader.schema, keep, index)
         self._warn(schema, reader.schema, None)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep, index is not None))
 
     def _batches(
-        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str]
+        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str], numbered: bool
     ) -> Iterator[pa.RecordBatch]:
         position = Position()
         first = 0
         batches = iter(reader)
         while (batch := next(batches, None)) is not None:
-            rendered = self._batch(batch, schema, keep, position, first, single_chunk=False)
+            rendered = self._batch(batch, schema, keep, position, first, single_chunk=False, numbered=numbered)
             first += batch.num_rows
             # What was read is let go before more is: a batch may be most of the memory there is.
             del batch
@@ -297,6 +314,7 @@ class Renderer:
         first: int,
         *,
         single_chunk: bool,
+        numbered: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         core_table, lower = for_core(pa.Table.from_batches([batch]), first)
         labels = self._core.labels
@@ -311,6 +329,8 @@ class Renderer:
             start, rows = part.start, part.rows
             parts = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
             columns = [repeated(column, start, times, part.samples) for column in parts]
+            if numbered:
+                columns.insert(0, [sample_numbers(part, times)])
             own = [column for column in (part.labels, part.turns, part.prompts) if column is not None]
             if all(len(chunks) == 1 for chunks in columns):
                 yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
@@ -431,36 +451,39 @@ class Renderer:
         table = as_table(samples_or_schema)
         return table_of(find_notes(self, table.schema, table))
 
-    def output_schema(self, schema: pa.Schema, keep: Sequence[str] = ()) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema, keep: Sequence[str] = (), *, index: str | None = None) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
 
         Args:
             schema: That of the samples.
             keep: As in `render`.
+            index: As in `render`.
 
         Returns:
             The schema of `render` and `stream`.
 
         Raises:
-            RenderError: If a kept column is missing or has the name of an output column.
+            RenderError: If a kept column is missing, or two columns would have one name.
 
         >>> import pyarrow as pa
         >>> Renderer("Q: {q}", strings="large_string").output_schema(pa.schema({"q": pa.string()}))
         prompt: large_string
 
         """
-        return self._output_schema(schema, names_of(keep))
+        return self._output_schema(schema, names_of(keep), index)
 
-    def _output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
+    def _output_schema(self, schema: pa.Schema, keep: Sequence[str], index: str | None = None) -> pa.Schema:
         """Return the schema of what is rendered; the last one is kept, for batch after batch has the same."""
         known = self._output
-        if known is None or known[1] != keep or not known[0].equals(schema, check_metadata=True):
-            known = (schema, keep, self._new_output_schema(schema, keep))
+        asked = (keep, index)
+        if known is None or known[1] != asked or not known[0].equals(schema, check_metadata=True):
+            known = (schema, asked, self._new_output_schema(schema, keep, index))
             object.__setattr__(self, "_output", known)
         return known[2]
 
-    def _new_output_schema(self, schema: pa.Schema, keep: Sequence[str]) -> pa.Schema:
-        return kept_schema(schema, keep, list(self._core.output_fields(core_schema(schema))))
+    def _new_output_schema(self, schema: pa.Schema, keep: Sequence[str], index: str | None) -> pa.Schema:
+        kept = kept_schema(schema, keep, list(self._core.output_fields(core_schema(schema))))
+        return kept if index is None else indexed_schema(kept, index, keep)
 
     @property
     def required_columns(self) -> list[str]:

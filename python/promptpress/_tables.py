@@ -166,14 +166,14 @@ def core_schema(schema: pa.Schema) -> pa.Schema:
         RenderError: If two columns have the same name.
 
     """
-    foreign, _ = _unlike(schema)
+    foreign, _ = unlike(schema)
     return pa.schema([row_numbers(field.name) if field.name in foreign else field for field in schema])
 
 
 _latest: tuple[pa.Schema, tuple[list[str], list[str]]] | None = None
 
 
-def _unlike(schema: pa.Schema) -> tuple[list[str], list[str]]:
+def unlike(schema: pa.Schema) -> tuple[list[str], list[str]]:
     """List the columns that the core has no texts for, and those that hold others; batch after batch has the same."""
     global _latest  # noqa: PLW0603 - whoever reads it while it is set gets one or the other
     known = _latest
@@ -253,7 +253,7 @@ def for_core(
         RenderError: If two columns have the same name, or a column's buffers are smaller than the column says.
 
     """
-    foreign, nested = _unlike(table.schema)
+    foreign, nested = unlike(table.schema)
     table = checked(table)
     if of == "examples":
         table = in_one_chunk(table)

@@ -89,7 +89,7 @@ Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_
 Mode: TypeAlias = Literal["gen", "ppl"]
 """A prompt for each sample, or one for each sample and label."""
 
-Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json"]
+Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", "openai"]
 """The form of a request."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]

@@ -70,6 +70,8 @@ codes! {
     UnknownRole = "unknown_role",
     /// A message's role is none of those that raw messages have.
     InvalidRole = "invalid_role",
+    /// A role has no name in OpenAI's form.
+    UnmappedRole = "unmapped_role",
     /// A role is defined twice.
     DuplicateRole = "duplicate_role",
     /// The meta template lacks a role that can't be done without.
@@ -164,6 +166,14 @@ codes! {
     AmbiguousTaggedText = "ambiguous_tagged_text",
     /// The data hold what `refuse=` names.
     RefusedFinding = "refused_finding",
+    /// Two requests would have one `custom_id`.
+    DuplicateCustomId = "duplicate_custom_id",
+    /// A `custom_id` is empty, or longer than services take.
+    InvalidCustomId = "invalid_custom_id",
+    /// A request is larger than a file of requests may be.
+    RequestTooLarge = "request_too_large",
+    /// A line of results is none, or of no row of the table.
+    InvalidResult = "invalid_result",
     /// A bug of promptpress: please report it.
     InternalError = "internal_error",
 }

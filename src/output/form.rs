@@ -1,5 +1,6 @@
 //! What a form of output is.
 
+use super::role_names::RoleNames;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result};
 use crate::role::{ChatMessage, Message, MetaTemplate, Piece, Request, Rounds};
@@ -29,6 +30,8 @@ pub struct ModelSide<'a> {
     pub meta: Option<&'a MetaTemplate>,
     /// Whose rules.
     pub dialect: Dialect,
+    /// What chat APIs call the configuration's roles.
+    pub roles: &'a RoleNames,
 }
 
 impl<'a> ModelSide<'a> {
@@ -73,8 +76,13 @@ pub struct OutputForm {
     /// Whether it changes messages by who speaks, or by what they hold: then those of a column are opened before they come
     /// here, one by one.
     pub changes_messages: bool,
+    /// Whether messages are as chat APIs take them: who speaks and what come first, and where a content may be a list of
+    /// parts, a text is a list of one.
+    pub chat_api: bool,
     /// What a prompt becomes.
     pub(super) request: for<'a> fn(ModelSide<'a>, Prompt<'a>) -> Result<Request>,
+    /// What that becomes when all that a harness puts into it is there, where the form goes on from messages.
+    pub(super) finish: Option<fn(ModelSide, Request) -> Result<Request>>,
 }
 
 impl OutputForm {
@@ -96,6 +104,18 @@ impl OutputForm {
                 Ok(Request::List(messages))
             }
             prompt => (self.request)(side, prompt),
+        }
+    }
+
+    /// The request as it leaves; messages that a column brings have to be opened before.
+    ///
+    /// # Errors
+    ///
+    /// As the form.
+    pub fn finished(&self, side: ModelSide, request: Request) -> Result<Request> {
+        match self.finish {
+            Some(finish) => finish(side, request),
+            None => Ok(request),
         }
     }
 }

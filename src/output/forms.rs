@@ -1,10 +1,11 @@
 //! All forms of output.
 
 use super::form::OutputForm;
-use super::{messages, messages_json, prompt_list, text};
+use super::{messages, messages_json, openai, prompt_list, text};
 
 /// Every form, in the order in which errors list them.
-pub static FORMS: &[&OutputForm] = &[&text::FORM, &messages::FORM, &prompt_list::FORM, &messages_json::FORM];
+pub static FORMS: &[&OutputForm] =
+    &[&text::FORM, &messages::FORM, &prompt_list::FORM, &messages_json::FORM, &openai::FORM];
 
 /// The form of that name.
 pub fn form(name: &str) -> Option<&'static OutputForm> {

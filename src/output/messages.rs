@@ -7,8 +7,15 @@ use crate::error::Result;
 use crate::role::{MetaTemplate, Request, chat_messages, joined_parts, to_messages};
 use crate::template::Item;
 
-pub(super) static FORM: OutputForm =
-    OutputForm { name: "messages", parser: Parser::Messages, json: false, changes_messages: false, request };
+pub(super) static FORM: OutputForm = OutputForm {
+    name: "messages",
+    parser: Parser::Messages,
+    json: false,
+    changes_messages: false,
+    chat_api: false,
+    request,
+    finish: None,
+};
 
 /// The messages of a prompt; a text stays one, and so does a dialogue that meets no meta template.
 ///

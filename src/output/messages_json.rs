@@ -8,5 +8,7 @@ pub(super) static FORM: OutputForm = OutputForm {
     parser: Parser::Messages,
     json: true,
     changes_messages: false,
+    chat_api: false,
     request: messages::request,
+    finish: None,
 };

@@ -7,8 +7,15 @@ use crate::role::{Message, Piece, Request};
 use crate::template::Source;
 use crate::value::Value;
 
-pub static FORM: OutputForm =
-    OutputForm { name: "one_text", parser: Parser::Messages, json: false, changes_messages: true, request };
+pub static FORM: OutputForm = OutputForm {
+    name: "one_text",
+    parser: Parser::Messages,
+    json: false,
+    changes_messages: true,
+    chat_api: false,
+    request,
+    finish: None,
+};
 
 fn request(side: ModelSide, prompt: Prompt) -> Result<Request> {
     let messages = match messages::request(side, prompt)? {

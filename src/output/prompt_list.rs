@@ -8,8 +8,15 @@ use crate::role::{ChatMessage, Message, Piece, Request, Slot, prompt_list};
 use crate::template::keys;
 use crate::value::Value;
 
-pub(super) static FORM: OutputForm =
-    OutputForm { name: "prompt_list", parser: Parser::None, json: false, changes_messages: false, request };
+pub(super) static FORM: OutputForm = OutputForm {
+    name: "prompt_list",
+    parser: Parser::None,
+    json: false,
+    changes_messages: false,
+    chat_api: false,
+    request,
+    finish: None,
+};
 
 #[allow(clippy::unnecessary_wraps, reason = "other forms refuse some prompts")]
 fn request(_: ModelSide, prompt: Prompt) -> Result<Request> {

@@ -7,8 +7,15 @@ use crate::error::{Code, Error, Result};
 use crate::role::{Message, MetaTemplate, Piece, Request, chat_text, to_text};
 use crate::template::Item;
 
-pub(super) static FORM: OutputForm =
-    OutputForm { name: "text", parser: Parser::Text, json: false, changes_messages: false, request };
+pub(super) static FORM: OutputForm = OutputForm {
+    name: "text",
+    parser: Parser::Text,
+    json: false,
+    changes_messages: false,
+    chat_api: false,
+    request,
+    finish: None,
+};
 
 fn request(side: ModelSide, prompt: Prompt) -> Result<Request> {
     match prompt {

@@ -5,7 +5,7 @@
 
 use super::config::Config;
 use super::leave::{leave, model_side};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::output::{Parser, Prompt};
 use crate::role::{ChatMessage, Request, check_chat, roles_for_type};
 use crate::template::{FragmentSet, Text};
@@ -24,6 +24,13 @@ pub fn chat_shape(config: &Config) -> Result<Request> {
     // Whoever doesn't speak in a chat may be described wrongly: which texts there are shows with the chats.
     if config.output.parser == Parser::Text {
         return Ok(Request::Text(Vec::new()));
+    }
+    if config.output.chat_api {
+        // All messages have one type. A chat in which nobody may ask is refused; that of others shows with the chats.
+        return match build_chat_request(config, &[(&"user".into(), true)]) {
+            Err(error) if error.code() != Code::UnmappedRole => leave(config, Prompt::Text(Vec::new())),
+            shape => shape,
+        };
     }
     let roles = roles_for_type(meta);
     build_chat_request(config, &roles.iter().map(|role| (role, true)).collect::<Vec<_>>())

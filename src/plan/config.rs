@@ -10,7 +10,7 @@ use super::substitution::Substitution;
 use crate::dialect::Dialect;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
-use crate::output::{FORMS, OutputForm, Parser, default_form, form};
+use crate::output::{FORMS, OutputForm, Parser, RoleNames, default_form, form};
 use crate::role::{MetaTemplate, TokenTexts};
 use crate::template::{Source, Template, family_name, keys};
 use crate::value::Value;
@@ -74,6 +74,7 @@ pub struct Settings {
     pub strings: Value,
     pub names: Value,
     pub refuse: Value,
+    pub roles: Value,
 }
 
 /// A checked configuration.
@@ -97,6 +98,8 @@ pub struct Config {
     pub mode: Mode,
     /// The form of a request.
     pub output: &'static OutputForm,
+    /// What chat APIs call the configuration's roles.
+    pub roles: RoleNames,
     /// Which requests a conversation gives.
     pub infer_mode: InferMode,
     /// Labels given by the user or the inferencer.
@@ -162,6 +165,14 @@ impl Config {
             name => form(name)
                 .ok_or_else(|| not_one_of("output", name, &FORMS.iter().map(|form| form.name).collect::<Vec<_>>()))?,
         };
+        let roles = RoleNames::parse(&s.roles)?;
+        if !roles.is_empty() && !output.chat_api {
+            let message = format!(
+                "they name the roles of output=\"openai\", and the output is {:?}; give the one, or leave out the other",
+                output.name
+            );
+            return Err(Error::template(Code::UnsupportedMode, "roles", message));
+        }
         let meta = MetaTemplate::parse(&s.meta_template, output.parser == Parser::Messages, dialect, tokens);
         // A prompt list is made before the meta template comes in: whatever its form, it is not looked at.
         let meta = if output.parser == Parser::None { None } else { meta? };
@@ -205,6 +216,7 @@ impl Config {
             meta,
             mode,
             output,
+            roles,
             infer_mode: inferencer.infer_mode,
             labels,
             dialect,

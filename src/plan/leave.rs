@@ -12,6 +12,11 @@ use crate::role::{Message, MetaTemplate, Piece, Request};
 ///
 /// `TemplateError` for whatever the parser refuses, and for a `prompt_eos_token` that is no string.
 pub(super) fn leave(config: &Config, prompt: Prompt) -> Result<Request> {
+    let request = unfinished(config, prompt)?;
+    config.output.finished(model_side(config), request)
+}
+
+fn unfinished(config: &Config, prompt: Prompt) -> Result<Request> {
     let mut request = config.output.request(model_side(config), prompt)?;
     let end = &config.retriever.prompt_eos_token;
     if end.truthy()
@@ -31,6 +36,24 @@ pub fn leave_opened(config: &Config, messages: Vec<Message>) -> Result<Request> 
     leave(config, Prompt::Messages { messages, has_sections: false })
 }
 
+/// The request of messages of which it isn't known yet who speaks, for its type.
+///
+/// # Errors
+///
+/// As for messages of the configuration.
+pub fn leave_shape(config: &Config, messages: Vec<Message>) -> Result<Request> {
+    let mut request = unfinished(config, Prompt::Messages { messages, has_sections: false })?;
+    if let Request::List(messages) = &mut request {
+        for message in messages {
+            if let Message::Element(element) = message {
+                // Whoever it will be, a name is a name.
+                element.role = "user".into();
+            }
+        }
+    }
+    config.output.finished(model_side(config), request)
+}
+
 /// Whether messages that a column brings have to be opened on their way out: what becomes of them goes by who speaks.
 pub fn opens_columns(config: &Config) -> bool {
     let merges = matches!(&config.meta, Some(MetaTemplate::Messages(items)) if !items.is_empty());
@@ -39,5 +62,5 @@ pub fn opens_columns(config: &Config) -> bool {
 
 /// The model's side of a configuration.
 pub(super) fn model_side(config: &Config) -> ModelSide<'_> {
-    ModelSide { meta: config.meta.as_ref(), dialect: config.dialect }
+    ModelSide { meta: config.meta.as_ref(), dialect: config.dialect, roles: &config.roles }
 }

@@ -34,7 +34,7 @@ pub(crate) use config::{Layout, Mode, READER_KEYS};
 pub(crate) use example::{ExampleForm, IceForm, messages_of};
 pub(crate) use infer_mode::InferMode;
 pub(crate) use labels::labels;
-pub(crate) use leave::{leave_opened, opens_columns};
+pub(crate) use leave::{leave_opened, leave_shape, opens_columns};
 pub(crate) use planner::{Key, Planner, plan_rows};
 pub(crate) use request_plan::{Plan, Plans};
 pub(crate) use retriever::Choice;

@@ -37,8 +37,10 @@ pub(super) fn large(value: i256, scale: i8, conversion: Conversion, out: &mut Ve
 /// Appends a decimal by the rule of `to-scientific-string`: positional as long as the exponent isn't positive and
 /// the first digit stands no further than six places behind the point.
 fn put(negative: bool, digits: &[u8], scale: i8, conversion: Conversion, out: &mut Vec<u8>) {
-    if conversion == Conversion::Repr {
-        out.extend_from_slice(b"Decimal('");
+    match conversion {
+        Conversion::Str => {}
+        Conversion::Repr => out.extend_from_slice(b"Decimal('"),
+        Conversion::Json | Conversion::JsonWithoutNulls => out.push(b'"'),
     }
     if negative {
         out.push(b'-');
@@ -70,7 +72,9 @@ fn put(negative: bool, digits: &[u8], scale: i8, conversion: Conversion, out: &m
             let _ = write!(out, "E{:+}", left - 1);
         }
     }
-    if conversion == Conversion::Repr {
-        out.extend_from_slice(b"')");
+    match conversion {
+        Conversion::Str => {}
+        Conversion::Repr => out.extend_from_slice(b"')"),
+        Conversion::Json | Conversion::JsonWithoutNulls => out.push(b'"'),
     }
 }

@@ -1,4 +1,4 @@
-//! The text of a field: what Python's `str()` prints for the value that pyarrow's `to_pylist()` gives.
+//! The text of a field: what Python's `str()` prints for the value that pyarrow's `to_pylist()` gives; and its JSON.
 //!
 //! A column is turned into text as a whole, before the rows are rendered, so that the row loop does nothing but take
 //! slices. A string column is not copied at all: [`TextColumn`] shares its buffers once they are checked. Everything
@@ -13,7 +13,8 @@
 //! | `printer` | what prints the values of an Arrow type |
 //! | `nested` | printers of lists, structs, maps, and of values behind keys or runs |
 //! | `number`, `decimal`, `time`, `quote`, `none` | what Python prints for one value |
-//! | `conversion` | `str` or `repr`: inside a container Python prints `repr`, outside it `str` |
+//! | `conversion` | `str` or `repr`: inside a container Python prints `repr`, outside it `str`; or JSON |
+//! | `json` | a column's values as JSON, row by row, by the same printers |
 //!
 //! `literal` goes the other way: it reads a list of strings from its text.
 //!
@@ -23,6 +24,7 @@
 mod column;
 mod conversion;
 mod decimal;
+mod json;
 mod literal;
 mod native;
 mod nested;
@@ -35,6 +37,7 @@ mod slices;
 mod time;
 
 pub use column::{Offsets, TextColumn, TextSpan};
+pub use json::JsonColumn;
 pub use literal::list_of_strings;
 pub use native::is_native;
 pub use none::NONE;

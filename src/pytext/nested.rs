@@ -14,6 +14,7 @@ use super::picks::{dictionary_picks, no_such_value, run_picks};
 use super::printer::{Printer, printer};
 use super::quote;
 use crate::error::{Code, Error, Result};
+use crate::json_text;
 
 /// A child of a nested array.
 type Child<'a> = Box<dyn Printer + 'a>;
@@ -65,7 +66,7 @@ pub(super) fn fixed_size_list(array: &FixedSizeListArray) -> Result<Child<'_>> {
 }
 
 fn list_by<'a>(
-    ends: impl Fn(usize) -> (i64, i64) + 'a,
+    ends: impl Fn(usize) -> (i64, i64) + Sync + 'a,
     nulls: Option<&'a NullBuffer>,
     items: &'a dyn Array,
 ) -> Result<Child<'a>> {
@@ -76,9 +77,13 @@ fn wide<O: OffsetSizeTrait>(offset: O) -> i64 {
     offset.to_i64().unwrap_or(-1)
 }
 
-impl<F: Fn(usize) -> (i64, i64)> Printer for List<'_, F> {
-    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, out) {
+impl<F: Fn(usize) -> (i64, i64) + Sync> Printer for List<'_, F> {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, conversion, out) {
             return Ok(());
         }
         let (start, end) = (self.ends)(row);
@@ -89,18 +94,24 @@ impl<F: Fn(usize) -> (i64, i64)> Printer for List<'_, F> {
             if item > first {
                 out.extend_from_slice(b", ");
             }
-            self.items.print(item, Conversion::Repr, out)?;
+            self.items.print(item, conversion.within(), out)?;
         }
         out.push(b']');
         Ok(())
     }
 }
 
+struct DictField<'a> {
+    /// What stands before the value, as `repr` has it and as JSON has it: `'a': ` and `"a": `.
+    key: Vec<u8>,
+    json_key: Vec<u8>,
+    value: Child<'a>,
+}
+
 /// `{'name': value}`. Field names are unique: [`is_native`](super::is_native) saw to it.
 pub(super) struct Dict<'a> {
     nulls: Option<&'a NullBuffer>,
-    /// Each field with what stands before its value: `{'a': ` or `, 'b': `.
-    fields: Vec<(Vec<u8>, Child<'a>)>,
+    fields: Vec<DictField<'a>>,
 }
 
 impl<'a> Dict<'a> {
@@ -114,26 +125,37 @@ impl<'a> Dict<'a> {
                     "the struct has a field with fewer rows: the Arrow array is malformed",
                 ));
             }
-            let mut before = if fields.is_empty() { b"{".to_vec() } else { b", ".to_vec() };
-            quote::string(field.name(), &mut before);
-            before.extend_from_slice(b": ");
-            fields.push((before, printer(column)?));
+            let (mut key, mut json_key) = (Vec::new(), Vec::new());
+            quote::string(field.name(), &mut key);
+            key.extend_from_slice(b": ");
+            json_text::string(field.name(), &mut json_key);
+            json_key.extend_from_slice(b": ");
+            fields.push(DictField { key, json_key, value: printer(column)? });
         }
         Ok(Self { nulls: array.nulls(), fields })
     }
 }
 
 impl Printer for Dict<'_> {
-    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, out) {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, conversion, out) {
             return Ok(());
         }
-        if self.fields.is_empty() {
-            out.push(b'{');
-        }
-        for (before, value) in &self.fields {
-            out.extend_from_slice(before);
-            value.print(row, Conversion::Repr, out)?;
+        out.push(b'{');
+        let first = out.len();
+        for field in &self.fields {
+            if conversion == Conversion::JsonWithoutNulls && field.value.is_null(row) {
+                continue;
+            }
+            if out.len() > first {
+                out.extend_from_slice(b", ");
+            }
+            out.extend_from_slice(if conversion.is_json() { &field.json_key } else { &field.key });
+            field.value.print(row, conversion.within(), out)?;
         }
         out.push(b'}');
         Ok(())
@@ -164,19 +186,29 @@ impl<'a> MapPairs<'a> {
 }
 
 impl Printer for MapPairs<'_> {
-    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, out) {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, conversion, out) {
             return Ok(());
         }
         let range = span(self.offsets[row].into(), self.offsets[row + 1].into(), self.len)?;
         let first = range.start;
         out.push(b'[');
+        // Of tuples JSON makes lists, and what stands in them keeps its nulls.
+        let (open, close, within) =
+            if conversion.is_json() { (b'[', b']', Conversion::Json) } else { (b'(', b')', Conversion::Repr) };
         for entry in range {
-            out.extend_from_slice(if entry > first { b", (" } else { b"(" });
-            self.keys.print(entry, Conversion::Repr, out)?;
+            if entry > first {
+                out.extend_from_slice(b", ");
+            }
+            out.push(open);
+            self.keys.print(entry, within, out)?;
             out.extend_from_slice(b", ");
-            self.values.print(entry, Conversion::Repr, out)?;
-            out.push(b')');
+            self.values.print(entry, within, out)?;
+            out.push(close);
         }
         out.push(b']');
         Ok(())
@@ -212,8 +244,13 @@ impl<'a> Picked<'a> {
 }
 
 impl Printer for Picked<'_> {
+    fn is_null(&self, row: usize) -> bool {
+        let pick = self.picks[row] as usize;
+        self.nulls.is_some_and(|nulls| nulls.is_null(row)) || (pick < self.len && self.values.is_null(pick))
+    }
+
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, out) {
+        if is_none(self.nulls, row, conversion, out) {
             return Ok(());
         }
         let pick = self.picks[row] as usize;

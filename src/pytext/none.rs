@@ -2,15 +2,22 @@
 
 use arrow_buffer::NullBuffer;
 
+use super::conversion::Conversion;
+
 /// The text of a missing value.
 pub const NONE: &[u8] = b"None";
 
 /// Whether row `row` is null; if so its text is appended.
 #[inline]
-pub(super) fn is_none(nulls: Option<&NullBuffer>, row: usize, out: &mut Vec<u8>) -> bool {
+pub(super) fn is_none(nulls: Option<&NullBuffer>, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> bool {
     let null = nulls.is_some_and(|nulls| nulls.is_null(row));
     if null {
-        out.extend_from_slice(NONE);
+        none(conversion, out);
     }
     null
+}
+
+/// Appends the text of a missing value.
+pub(super) fn none(conversion: Conversion, out: &mut Vec<u8>) {
+    out.extend_from_slice(if conversion.is_json() { b"null" } else { NONE });
 }

@@ -1,7 +1,9 @@
-//! Integers and floats as Python prints them; `str` and `repr` are the same.
+//! Integers and floats as Python prints them; `str`, `repr` and JSON are the same, but for what JSON has no number for.
 
 use std::fmt::Write as _;
 
+use super::conversion::Conversion;
+use super::none::none;
 use crate::error::Result;
 
 /// Appends an integer.
@@ -23,7 +25,7 @@ pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) -> Result<()
 pub fn float_text(value: f64) -> String {
     let mut out = Vec::new();
     // Printing a float can't fail, and what it prints is ASCII.
-    let _ = float(value, &mut out);
+    let _ = float(value, Conversion::Str, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -36,7 +38,11 @@ pub fn float_text(value: f64) -> String {
 ///
 /// Never.
 #[allow(clippy::unnecessary_wraps)]
-pub(super) fn float(value: f64, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn float(value: f64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+    if conversion.is_json() && !value.is_finite() {
+        none(conversion, out); // as JavaScript writes it
+        return Ok(());
+    }
     if value.is_nan() {
         out.extend_from_slice(b"nan"); // whatever its sign
         return Ok(());

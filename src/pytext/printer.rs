@@ -8,14 +8,20 @@ use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use super::conversion::Conversion;
 use super::native::is_native;
-use super::none::{NONE, is_none};
+use super::none::{is_none, none};
 use super::slices::Slices;
 use super::{decimal, nested, number, quote, time};
 use crate::error::{Code, Error, Result};
+use crate::json_text;
 
 /// Prints the values of one array.
-pub(super) trait Printer {
-    /// Appends the value of row `row`, `None` for a null.
+///
+/// It may be asked from several threads.
+pub(super) trait Printer: Sync {
+    /// Whether row `row` is null.
+    fn is_null(&self, row: usize) -> bool;
+
+    /// Appends the value of row `row`, `None` or `null` for a null.
     ///
     /// # Errors
     ///
@@ -87,9 +93,11 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
         T::UInt16 => values::<t::UInt16Type, _>(array, |v, _, out| number::integer(v, out)),
         T::UInt32 => values::<t::UInt32Type, _>(array, |v, _, out| number::integer(v, out)),
         T::UInt64 => values::<t::UInt64Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::Float16 => values::<t::Float16Type, _>(array, |v, _, out| number::float(v.to_f64(), out)),
-        T::Float32 => values::<t::Float32Type, _>(array, |v, _, out| number::float(v.into(), out)),
-        T::Float64 => values::<t::Float64Type, _>(array, |v, _, out| number::float(v, out)),
+        T::Float16 => {
+            values::<t::Float16Type, _>(array, |v, conversion, out| number::float(v.to_f64(), conversion, out))
+        }
+        T::Float32 => values::<t::Float32Type, _>(array, |v, conversion, out| number::float(v.into(), conversion, out)),
+        T::Float64 => values::<t::Float64Type, _>(array, |v, conversion, out| number::float(v, conversion, out)),
         T::Decimal32(_, scale) => {
             let scale = *scale;
             values::<t::Decimal32Type, _>(array, move |v, conversion, out| {
@@ -148,9 +156,13 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
             time::duration
         ),
         T::Interval(IntervalUnit::MonthDayNano) => {
-            values::<t::IntervalMonthDayNanoType, _>(array, |v: IntervalMonthDayNano, _, out| {
+            values::<t::IntervalMonthDayNanoType, _>(array, |v: IntervalMonthDayNano, conversion, out| {
                 let (months, days, nanoseconds) = (v.months, v.days, v.nanoseconds);
-                let text = format!("MonthDayNano(months={months}, days={days}, nanoseconds={nanoseconds})");
+                let text = if conversion.is_json() {
+                    format!("[{months}, {days}, {nanoseconds}]") // a named tuple
+                } else {
+                    format!("MonthDayNano(months={months}, days={days}, nanoseconds={nanoseconds})")
+                };
                 out.extend_from_slice(text.as_bytes());
                 Ok(())
             })
@@ -184,7 +196,7 @@ fn slices(array: &dyn Array) -> Result<Slices> {
 fn values<'a, T, F>(array: &'a dyn Array, write: F) -> Box<dyn Printer + 'a>
 where
     T: ArrowPrimitiveType,
-    F: Fn(T::Native, Conversion, &mut Vec<u8>) -> Result<()> + 'a,
+    F: Fn(T::Native, Conversion, &mut Vec<u8>) -> Result<()> + Sync + 'a,
 {
     let array: &'a PrimitiveArray<T> = array.as_primitive();
     Box::new(Values { items: array.values(), nulls: array.nulls(), write })
@@ -196,17 +208,25 @@ struct Values<'a, N, F> {
     write: F,
 }
 
-impl<N: ArrowNativeType, F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()>> Printer for Values<'_, N, F> {
+impl<N: ArrowNativeType, F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()> + Sync> Printer for Values<'_, N, F> {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, out) { Ok(()) } else { (self.write)(self.items[row], conversion, out) }
+        if is_none(self.nulls, row, conversion, out) { Ok(()) } else { (self.write)(self.items[row], conversion, out) }
     }
 }
 
 struct Nothing;
 
 impl Printer for Nothing {
-    fn print(&self, _: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        out.extend_from_slice(NONE);
+    fn is_null(&self, _: usize) -> bool {
+        true
+    }
+
+    fn print(&self, _: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        none(conversion, out);
         Ok(())
     }
 }
@@ -214,9 +234,18 @@ impl Printer for Nothing {
 struct Truth<'a>(&'a BooleanArray);
 
 impl Printer for Truth<'_> {
-    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if !is_none(self.0.nulls(), row, out) {
-            out.extend_from_slice(if self.0.value(row) { b"True" } else { b"False" });
+    fn is_null(&self, row: usize) -> bool {
+        self.0.is_null(row)
+    }
+
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if !is_none(self.0.nulls(), row, conversion, out) {
+            out.extend_from_slice(match (self.0.value(row), conversion.is_json()) {
+                (true, false) => b"True",
+                (false, false) => b"False",
+                (true, true) => b"true",
+                (false, true) => b"false",
+            });
         }
         Ok(())
     }
@@ -228,12 +257,17 @@ struct Strings<'a> {
 }
 
 impl Printer for Strings<'_> {
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if !is_none(self.nulls, row, out) {
+        if !is_none(self.nulls, row, conversion, out) {
             let text = self.slices.text(row)?;
             match conversion {
                 Conversion::Str => out.extend_from_slice(text.as_bytes()),
                 Conversion::Repr => quote::string(text, out),
+                Conversion::Json | Conversion::JsonWithoutNulls => json_text::string(text, out),
             }
         }
         Ok(())
@@ -246,9 +280,20 @@ struct Binaries<'a> {
 }
 
 impl Printer for Binaries<'_> {
-    fn print(&self, row: usize, _: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if !is_none(self.nulls, row, out) {
-            quote::bytes(self.slices.binary(row)?, out);
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if !is_none(self.nulls, row, conversion, out) {
+            let bytes = self.slices.binary(row)?;
+            if conversion.is_json() {
+                let mut text = Vec::with_capacity(bytes.len() + 3);
+                quote::bytes(bytes, &mut text);
+                json_text::string(&String::from_utf8_lossy(&text), out);
+            } else {
+                quote::bytes(bytes, out);
+            }
         }
         Ok(())
     }

@@ -33,6 +33,11 @@ pub(super) fn date(days: i64, conversion: Conversion, out: &mut Vec<u8>) -> Resu
     let date = Date::of(days).ok_or_else(|| out_of_years(days, "days"))?;
     match conversion {
         Conversion::Str => date.put(out),
+        Conversion::Json | Conversion::JsonWithoutNulls => {
+            out.push(b'"');
+            date.put(out);
+            out.push(b'"');
+        }
         Conversion::Repr => {
             put!(out, "datetime.date({}, {}, {})", date.year, date.month, date.day);
         }
@@ -53,6 +58,13 @@ pub(super) fn timestamp(value: i64, unit: TimeUnit, conversion: Conversion, out:
             out.push(b' ');
             clock.put(out);
         }
+        Conversion::Json | Conversion::JsonWithoutNulls => {
+            out.push(b'"');
+            date.put(out);
+            out.push(b' ');
+            clock.put(out);
+            out.push(b'"');
+        }
         Conversion::Repr => {
             put!(out, "datetime.datetime({}, {}, {}, ", date.year, date.month, date.day);
             clock.put_arguments(out);
@@ -70,6 +82,11 @@ pub(super) fn time(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut
     let (_, clock) = moment(value, unit)?;
     match conversion {
         Conversion::Str => clock.put(out),
+        Conversion::Json | Conversion::JsonWithoutNulls => {
+            out.push(b'"');
+            clock.put(out);
+            out.push(b'"');
+        }
         Conversion::Repr => {
             out.extend_from_slice(b"datetime.time(");
             clock.put_arguments(out);
@@ -94,6 +111,11 @@ pub(super) fn duration(value: i64, unit: TimeUnit, conversion: Conversion, out: 
     }
     let clock = Clock::of(micros);
     match conversion {
+        Conversion::Json | Conversion::JsonWithoutNulls => {
+            out.push(b'"');
+            duration(value, unit, Conversion::Str, out)?;
+            out.push(b'"');
+        }
         Conversion::Str => {
             if days != 0 {
                 let plural = if days.abs() == 1 { "" } else { "s" };

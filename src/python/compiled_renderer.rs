@@ -38,7 +38,7 @@ pub(super) struct CompiledRenderer {
 #[pyclass(frozen, module = "promptpress._core")]
 #[derive(Default)]
 pub(super) struct Position {
-    inner: Mutex<(usize, Option<Draws>)>,
+    pub(super) inner: Mutex<(usize, Option<Draws>)>,
 }
 
 #[pymethods]
@@ -69,11 +69,12 @@ pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         strings: get("strings")?,
         names: get("names")?,
         refuse: get("refuse")?,
+        roles: get("roles")?,
     })
 }
 
 /// A thread at work with a renderer; whoever forks holds the interpreter, and so sees it whole.
-struct RunningWork<'r>(&'r AtomicUsize);
+pub(super) struct RunningWork<'r>(&'r AtomicUsize);
 
 impl Drop for RunningWork<'_> {
     fn drop(&mut self) {
@@ -82,19 +83,19 @@ impl Drop for RunningWork<'_> {
 }
 
 impl CompiledRenderer {
-    fn work(&self) -> RunningWork<'_> {
+    pub(super) fn work(&self) -> RunningWork<'_> {
         self.at_work.fetch_add(1, Ordering::Relaxed);
         RunningWork(&self.at_work)
     }
 
     /// What rendering samples asks of Python, where `lower` gives the texts of their foreign columns.
-    fn host(&self, lower: Py<PyAny>) -> Interpreter<'_> {
+    pub(super) fn host(&self, lower: Py<PyAny>) -> Interpreter<'_> {
         Interpreter::new(Some(lower), self.examples.as_ref())
     }
 }
 
 /// Labels as Python hands them on; None in gen mode.
-fn labels(labels: Option<&Bound<'_, PyList>>) -> PyResult<Vec<Option<Value>>> {
+pub(super) fn labels(labels: Option<&Bound<'_, PyList>>) -> PyResult<Vec<Option<Value>>> {
     match labels {
         Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect(),
         None => Ok(vec![None]),
@@ -102,11 +103,11 @@ fn labels(labels: Option<&Bound<'_, PyList>>) -> PyResult<Vec<Option<Value>>> {
 }
 
 /// A result of the core as Python's.
-fn raised<T>(py: Python<'_>, host: &Interpreter, result: Result<T>) -> PyResult<T> {
+pub(super) fn raised<T>(py: Python<'_>, host: &Interpreter, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_python(py, &error, host.failure()))
 }
 
-fn plain<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
+pub(super) fn plain<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_python(py, &error, None))
 }
 

@@ -4,7 +4,8 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `compiled_renderer`, `single`, `notes` | what Python calls: batches, one text of one sample, notes on a configuration |
+//! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
+//! | `json_lines` | rows as lines of JSON |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
 //! | `detach` | work on threads, while other Python threads go on |
@@ -17,9 +18,11 @@ mod detach;
 mod errors;
 mod guard;
 mod interpreter;
+mod json_lines;
 mod notes;
 mod outcome;
 mod single;
+mod statistics;
 mod value;
 
 use pyo3::prelude::*;
@@ -54,6 +57,10 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<compiled_renderer::Position>()?;
     module.add_class::<outcome::PyOutcome>()?;
     module.add_class::<notes::PyNote>()?;
+    module.add_class::<statistics::Lengths>()?;
+    module.add_class::<statistics::Duplicates>()?;
+    module.add_class::<json_lines::PyLineLayout>()?;
+    module.add_class::<json_lines::PySeenIds>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
@@ -62,6 +69,9 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
+    module.add_function(wrap_pyfunction!(statistics::origin_totals, module)?)?;
     Ok(())
 }
 

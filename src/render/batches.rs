@@ -179,7 +179,7 @@ impl BoundConfig<'_> {
             return self.emit_conversations(conversations, start, sink, host);
         }
         let values = Batch::new(self.columns(), batch, host);
-        let RowPlans { plans, shown, contents } = self.plans(batch, start, sink.labels, draws, host)?;
+        let RowPlans { plans, shown, contents, .. } = self.plans(batch, start, sink.labels, draws, host)?;
         let none = FragmentStore::default();
         let renderer = match &plans.each {
             Some(_) => self.example_fragments(host)?,

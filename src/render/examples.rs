@@ -143,6 +143,11 @@ impl Examples {
         }
     }
 
+    /// How many rows can be chosen.
+    pub fn count(&self) -> usize {
+        self.table.num_rows()
+    }
+
     /// Schema of the train split.
     pub fn schema(&self) -> &arrow_schema::Schema {
         self.table.schema_ref()
@@ -206,6 +211,22 @@ impl Examples {
         (0..self.table.num_rows()).map(one).collect()
     }
 
+    /// The examples' columns, for [`Self::traced_parts`].
+    pub fn batch<'a>(&'a self, host: &'a dyn Host) -> Batch<'a> {
+        Batch::new(&self.columns, &self.table, host)
+    }
+
+    /// The parts of one example, each byte with its origin, as in the first place of a prompt.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::concrete`].
+    pub fn traced_parts(&self, ice: &IceForm, example: u32, batch: &Batch) -> Result<Vec<Traced>> {
+        let form = ice.kinds[self.kind(example)?].1.as_ref().map_err(Clone::clone)?;
+        let traced = |old: &Text| of_example(old, batch, example as usize, 0, &mut InvolvedColumns::new());
+        form.parts().into_iter().map(traced).collect()
+    }
+
     /// The example of row `row` of a batch.
     fn filled(
         &self,
@@ -219,28 +240,11 @@ impl Examples {
         let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let mut failed = None;
         let text = |_: u32, old: &Text| {
-            let traced = traced(old, batch, row, involved).unwrap_or_else(|e| {
-                failed.get_or_insert(in_examples(e));
+            let traced = of_example(old, batch, row, slot, involved).unwrap_or_else(|e| {
+                failed.get_or_insert(e);
                 Traced::new()
             });
-            // Whoever speaks the literals around a field speaks the field.
-            let speaker = old.speaker().cloned();
-            let atoms = traced
-                .into_iter()
-                .map(|(s, origin)| {
-                    let source =
-                        if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
-                    Atom::Lit(
-                        s,
-                        Origin {
-                            example: Some(slot),
-                            source,
-                            role: origin.role.clone().or_else(|| speaker.clone()),
-                            ..origin
-                        },
-                    )
-                })
-                .collect();
+            let atoms = traced.into_iter().map(|(s, origin)| Atom::Lit(s, origin)).collect();
             Text { atoms: Arc::new(atoms), is_final: old.is_final, label_override: old.label_override.clone() }
         };
         let expand = |column: &str| match self.table.column_by_name(column) {
@@ -253,6 +257,19 @@ impl Examples {
             None => Ok(out),
         }
     }
+}
+
+/// A text of an example, each byte with its origin.
+fn of_example(old: &Text, batch: &Batch, row: usize, slot: u32, involved: &mut InvolvedColumns) -> Result<Traced> {
+    // Whoever speaks the literals around a field speaks the field.
+    let speaker = old.speaker().cloned();
+    let traced = traced(old, batch, row, involved).map_err(in_examples)?.into_iter();
+    let placed = |(s, origin): (Arc<str>, Origin)| {
+        let source = if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
+        let role = origin.role.clone().or_else(|| speaker.clone());
+        (s, Origin { example: Some(slot), source, role, ..origin })
+    };
+    Ok(traced.map(placed).collect())
 }
 
 fn in_examples(error: Error) -> Error {

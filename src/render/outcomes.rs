@@ -9,11 +9,11 @@ use super::bound::BoundConfig;
 use super::fragments::{FragmentStores, RowFragments};
 use super::input::Batch;
 use super::media::MediaParts;
-use super::memory::{TextBlock, limit};
+use super::memory::{TextBlock, Texts, limit};
 use super::messages::{ContentViews, MessageArrays, MessageType, SliceCache, text_json};
 use super::rows::texts;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Labels, Mode, Plans};
+use crate::plan::{Labels, Mode, Plan, Plans};
 use crate::role::Request;
 use crate::value::Value;
 
@@ -113,6 +113,27 @@ impl BoundConfig<'_> {
         Ok(())
     }
 
+    /// Refuse parts that nobody speaks where a text would be the user's message: a dialogue without a meta template whose
+    /// texts are all empty is the list of its parts.
+    fn check_spoken(&self, rows: &Rows, range: &Range<usize>, texts: &Texts) -> Result<()> {
+        let Some(media) = rows.media else { return Ok(()) };
+        let said =
+            |plan: &Arc<Plan>| matches!(&plan.request, Request::List(all) if all.iter().all(|m| m.text().is_some()));
+        if !self.compiled.config.output.chat_api || !self.compiled.empty_is_a_list() || !rows.plans.all.iter().all(said)
+        {
+            return Ok(());
+        }
+        let silent = |n: &usize| texts.offsets[*n] == texts.offsets[n + 1] && media.any(range.start + n);
+        match (0..texts.offsets.len() - 1).find(silent) {
+            None => Ok(()),
+            Some(n) => {
+                let message = "the row's texts are empty, so that its parts are all there is, and without a meta template \
+                               nobody speaks them; give one, such as meta_template=\"aisbench:VLLMCustomAPIChat\"";
+                Err(Error::render(Code::NoArrowType, message).at_row(range.start + n))
+            }
+        }
+    }
+
     /// The prompts of some rows; None where they pass what one array of the string layout can hold.
     fn prompts(&self, rows: &Rows, range: Range<usize>, sink: &OutcomeSink) -> Result<Option<ArrayRef>> {
         let layout = self.compiled.config.layout;
@@ -135,6 +156,7 @@ impl BoundConfig<'_> {
                 let at = schema.index_of(name).ok()?;
                 Some((schema.fields()[at].clone(), rows.batch.column(at).clone()))
             };
+            self.check_spoken(rows, &range, &texts)?;
             let media = media.map(|media| (media, values));
             let assembly =
                 MessageArrays::new(&self.compiled.config, plans, range, texts, media, borrowed.as_ref(), &lookup)?;

@@ -10,7 +10,7 @@ use super::input::element_type;
 use super::messages::MessageType;
 use super::values::string_type;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Labels, Mode, build_request, leave_opened, turn_request_shapes};
+use crate::plan::{Labels, Mode, build_request, leave_shape, turn_request_shapes};
 use crate::role::{Element, Message, Request};
 use crate::template::Template;
 use crate::value::Value;
@@ -103,11 +103,12 @@ impl BoundConfig<'_> {
         }
         let open = |message| match message {
             Message::Expand { column } => {
-                Message::Element(Element { column, number: 0, role: Value::from(""), content: Ok(Vec::new()) })
+                let role = Value::from("");
+                Message::Element(Element { column, number: 0, role, renamed: None, content: Ok(Vec::new()) })
             }
             other => other,
         };
-        leave_opened(&self.compiled.config, messages.into_iter().map(open).collect())
+        leave_shape(&self.compiled.config, messages.into_iter().map(open).collect())
     }
 
     /// Fields that messages of examples' list columns add.

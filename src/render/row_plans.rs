@@ -28,6 +28,8 @@ pub(super) struct RowPlans {
     pub(super) shown: RowFragments,
     /// What opened messages say.
     pub(super) contents: FragmentStore,
+    /// Whose they are: the number of each column's first, and its name.
+    pub(super) said_by: Vec<(u32, Arc<str>)>,
 }
 
 impl BoundConfig<'_> {
@@ -43,7 +45,8 @@ impl BoundConfig<'_> {
         let opened = self.opened(batch)?;
         let of_labels = |all| {
             let plans = Plans { all, labels: labels.len(), each: None };
-            RowPlans { plans, shown: RowFragments::default(), contents: FragmentStore::default() }
+            let (shown, contents) = (RowFragments::default(), FragmentStore::default());
+            RowPlans { plans, shown, contents, said_by: Vec::new() }
         };
         if let (Some(all), None) = (self.constant_plans(), &opened) {
             return Ok(of_labels(all));
@@ -94,7 +97,8 @@ impl BoundConfig<'_> {
         };
         let plans = plan_rows(labels, batch.num_rows(), put_key, make)?;
         let shown = if opened.is_some() { shown } else { examples };
-        Ok(RowPlans { plans, shown, contents: opened.map(|opened| opened.contents).unwrap_or_default() })
+        let said_by = opened.as_ref().map(Opened::first_fragments).unwrap_or_default();
+        Ok(RowPlans { plans, shown, contents: opened.map(|opened| opened.contents).unwrap_or_default(), said_by })
     }
 
     /// The examples of a row as far as they decide its plan: by their own texts, or by the form that each has.

@@ -115,7 +115,7 @@ impl BoundConfig<'_> {
         involved: &mut InvolvedColumns,
     ) -> Result<Vec<TracedMessage>> {
         let messages = match self.known_request(request, row)? {
-            Request::Text(pieces) => return Ok(vec![TracedMessage::Text(traced_pieces(&pieces, batch, involved)?)]),
+            Request::Text(pieces) => return Ok(vec![TracedMessage::Text(traced_pieces(&pieces, batch, 0, involved)?)]),
             // Each part is an item of the list.
             Request::Parts(media) => {
                 let parts = media.iter().map(|media| self.traced_parts(media, row, batch));
@@ -124,7 +124,14 @@ impl BoundConfig<'_> {
             }
             Request::List(messages) => messages,
         };
-        messages.iter().map(|message| self.traced_message(message, row, batch, involved)).collect()
+        let in_parts = self.message_type()?.is_some_and(|of| of.text_parts.is_some());
+        let traced = messages.iter().map(|message| {
+            Ok(match self.traced_message(message, row, batch, involved)? {
+                TracedMessage::Text(text) if in_parts => TracedMessage::Parts(vec![text]),
+                other => other,
+            })
+        });
+        traced.collect()
     }
 
     /// A request with the messages that columns bring in their place, in the form of output: that may be a text.
@@ -157,7 +164,7 @@ impl BoundConfig<'_> {
                 return self.traced_parts(media, row, batch).map(TracedMessage::Parts);
             }
         }
-        traced_pieces(message.text().unwrap_or_default(), batch, involved).map(TracedMessage::Text)
+        traced_pieces(message.text().unwrap_or_default(), batch, 0, involved).map(TracedMessage::Text)
     }
 
     /// The parts that a row shows in the place of a `prompt_mm`, each byte with its origin.
@@ -242,10 +249,20 @@ fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
     Ok(out)
 }
 
-fn traced_pieces(pieces: &[Piece], batch: &Batch, involved: &mut InvolvedColumns) -> Result<Traced> {
+/// The text of some pieces in one row, each byte with its origin.
+///
+/// # Errors
+///
+/// `RenderError` for a value without text.
+pub(super) fn traced_pieces(
+    pieces: &[Piece],
+    batch: &Batch,
+    row: usize,
+    involved: &mut InvolvedColumns,
+) -> Result<Traced> {
     let mut out = Traced::new();
     for piece in pieces {
-        let own = traced(&piece.text, batch, 0, involved)?;
+        let own = traced(&piece.text, batch, row, involved)?;
         // Whoever speaks the literals around a field speaks the field.
         let role = piece.text.speaker().cloned();
         if piece.join == Join::Line && !own.is_empty() {

@@ -73,6 +73,8 @@ pub struct Element {
     pub number: u32,
     /// Who speaks; None where that is no text.
     pub role: Value,
+    /// What the role is called on its way out, where that is another name.
+    pub renamed: Option<Arc<str>>,
     /// What it says, or the Python type of what it says in place of a text.
     pub content: Result<Vec<Piece>, &'static str>,
 }
@@ -141,8 +143,8 @@ impl Message {
                 };
                 Self::Dict(keys.into_iter().map(slot).collect::<Result<_, E>>()?)
             }
-            Self::Element(Element { column, number, role, content: Ok(pieces) }) => {
-                Self::Element(Element { column, number, role, content: Ok(map(pieces)?) })
+            Self::Element(Element { content: Ok(pieces), column, number, role, renamed }) => {
+                Self::Element(Element { content: Ok(map(pieces)?), column, number, role, renamed })
             }
             column @ (Self::Expand { .. } | Self::Element(_)) => column,
         })

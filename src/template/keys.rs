@@ -12,6 +12,10 @@ pub const CONTENT: &str = "content";
 pub const PROMPT_MM: &str = "prompt_mm";
 /// The same in a message for an API.
 pub const PARTS: &str = "parts";
+/// What a part says that is a text, and the type of such a part.
+pub const TEXT: &str = "text";
+/// Of a part, what kind it is.
+pub const TYPE: &str = "type";
 /// What stands before a role's prompt.
 pub const BEGIN: &str = "begin";
 /// What stands behind a role's prompt.

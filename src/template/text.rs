@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// Where bytes of a prompt come from; `explain` reports it.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Origin {
     /// What kind of place.
     pub source: Source,
@@ -16,7 +16,7 @@ pub struct Origin {
 }
 
 /// The kinds of places that bytes come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Source {
     /// A literal of the prompt template.
     #[default]

@@ -55,6 +55,7 @@ pub fn render(case: &Case, size: usize) -> Result<Rendered, Failed> {
         strings: get("strings"),
         names: get("names"),
         refuse: get("refuse"),
+        roles: get("roles"),
     };
     let tokens = get("tokens");
     let text_of = |id: i64| {

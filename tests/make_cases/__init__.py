@@ -10,7 +10,10 @@ from importlib import import_module
 
 from .build import text_of
 
-SUBJECTS = ("templates", "values", "plans", "roles", "messages", "conversations", "chats", "media", "openicl", "errors")
+SUBJECTS = (
+    *("templates", "values", "plans", "roles", "messages", "openai", "conversations", "chats", "media", "openicl"),
+    "errors",
+)
 
 
 def make_files() -> dict[str, str]:

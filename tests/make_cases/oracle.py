@@ -7,6 +7,7 @@ from typing import Any
 
 import chat_model
 import media_model
+import openai_model
 import openicl_model
 import plain_model
 import turns_model
@@ -41,6 +42,9 @@ def columns_of(settings: dict[str, Any], samples: Rows, train: Rows, replies: An
     is_json = settings.get("output") == "messages_json"
     if is_json and model is not media_model:
         settings = {**settings, "output": "messages"}
+    is_openai = settings.get("output") == "openai"
+    if is_openai:
+        settings = {**settings, "output": "messages"}
     columns: dict[str, list[Any]] = {}
     if model in (chat_model, turns_model):
         asked = conversation(model, settings, samples, replies)
@@ -52,6 +56,9 @@ def columns_of(settings: dict[str, Any], samples: Rows, train: Rows, replies: An
     else:
         columns["prompts"] = model.render(settings, samples, train)
         columns.update(labels_of(model, settings, samples))
+    if is_openai:
+        sent = [openai_model.messages(settings, one) for one in columns["prompts"]]
+        columns["prompts"] = openai_model.in_one_type(sent)
     if is_json:
         columns["prompts"] = [json.dumps(one, ensure_ascii=False) for one in columns["prompts"]]
     return columns

@@ -12,7 +12,7 @@ from promptpress._config_files.selection import Selection, choose_dataset, choos
 from promptpress._file_errors import ConfigError
 from promptpress._inputs.samples import Samples
 
-_OVERRIDES = ("output", "mode", "labels", "substitution", "dialect", "strings")
+_OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings")
 _INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 
 
@@ -40,6 +40,11 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
         found = f"{error.path}: {error.message.partition('; ')[0]}"  # without what to do in Python
         if error.code == "missing_examples" and not arguments.examples:
             raise ConfigError(f"{found}; --examples FILE gives the rows, usually the train split") from error
+        if error.code == "unmapped_role":
+            role = error.message.partition("'")[2].partition("'")[0]
+            raise ConfigError(
+                f"{found}; say which it is by --roles '{role}=user', or roles: in the configuration"
+            ) from error
         if error.code == "missing_output_column":
             raise ConfigError(
                 f"{arguments.config}: {found}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"

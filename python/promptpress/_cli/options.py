@@ -82,6 +82,7 @@ def add_prompt_options(parser: _Options) -> None:
     """
     add = parser.add_argument
     add("--output", choices=get_args(Output))
+    add("--roles", type=roles, metavar="A=B,C=D", help="openai: what roles are called, CRITIC=user; or a JSON object")
     add("--mode", choices=get_args(Mode))
     add("--labels", type=labels, metavar="A,B", help="labels to render in ppl; or a JSON list")
     add("--substitution", choices=get_args(Substitution))
@@ -137,6 +138,33 @@ def labels(text: str) -> list[Any]:
         return list(json.loads(text))
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r} is no JSON list: {error}") from None
+
+
+def roles(text: str) -> dict[str, str]:
+    """Read names of roles: pairs between commas, or a JSON object.
+
+    Raises:
+        argparse.ArgumentTypeError: when it is neither, or names a role twice.
+
+    Example:
+        >>> roles("HUMAN=user,CRITIC=developer")
+        {'HUMAN': 'user', 'CRITIC': 'developer'}
+
+    """
+    if text.lstrip().startswith("{"):
+        try:
+            entries = json.loads(text, object_pairs_hook=list)
+        except ValueError as error:
+            raise ArgumentTypeError(f"{text!r} is no JSON object: {error}") from None
+    else:
+        entries = [tuple(map(str.strip, pair.split("=", 1))) for pair in text.split(",")]
+    named: dict[str, str] = {}
+    for entry in entries:
+        if len(entry) != 2 or not all(isinstance(name, str) and name for name in entry):
+            raise ArgumentTypeError(f"{text!r}: expected ROLE=NAME,ROLE=NAME or a JSON object of them")
+        if named.setdefault(entry[0], entry[1]) != entry[1]:
+            raise ArgumentTypeError(f"{text!r}: says twice what {entry[0]!r} is called")
+    return named
 
 
 def positive(text: str) -> int:

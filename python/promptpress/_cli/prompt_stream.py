@@ -13,7 +13,7 @@ from promptpress._inputs.samples import Samples
 
 
 def rendered(
-    renderer: promptpress.Renderer, samples: Samples, progress: Progress, keep: list[str]
+    renderer: promptpress.Renderer, samples: Samples, progress: Progress, keep: list[str], index: str | None = None
 ) -> pa.RecordBatchReader:
     """Render as a stream; or at once where the configuration depends on all rows, such as labels of a column.
 
@@ -22,6 +22,7 @@ def rendered(
         samples: the files.
         progress: is told of the rows.
         keep: columns to keep.
+        index: the name of a column of the samples' numbers.
 
     Returns:
         The prompts, to be read with `pulled`.
@@ -32,9 +33,9 @@ def rendered(
 
     """
     try:
-        return renderer.stream(samples.reader(progress.advance), keep=keep)
+        return renderer.stream(samples.reader(progress.advance), keep=keep, index=index)
     except promptpress.TemplateError:
-        return renderer.render(samples.table(), keep=keep).to_reader()
+        return renderer.render(samples.table(), keep=keep, index=index).to_reader()
 
 
 def pulled(stream: pa.RecordBatchReader, samples: Samples) -> Iterator[pa.RecordBatch]:

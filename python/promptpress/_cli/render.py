@@ -85,12 +85,13 @@ def render(arguments: Namespace) -> None:
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     keep = _keep_columns(arguments.keep, samples.schema)
     _refuse_clash(renderer, samples.schema, keep, arguments.config)
-    schema = renderer.output_schema(samples.schema, keep=keep)
+    _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
+    schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
     tell_notes(renderer, samples.schema, arguments, held)
     done = Done()
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with output_file(arguments.out) as file, Progress(samples.num_rows, is_shown=is_shown) as progress:
-        stream = rendered(renderer, samples, progress, keep)
+        stream = rendered(renderer, samples, progress, keep, arguments.index)
         writer = open_writer(file, out_kind, schema, arguments.compression)
         try:
             with background_writer(writer) as write:
@@ -155,6 +156,13 @@ def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[
                 f" names: {{{usual_names.get(name, name)}: ...}} beside its prompt_template"
                 " (for a harness's dataset: rename the column)"
             )
+
+
+def _refuse_index(name: str | None, schema: pa.Schema) -> None:
+    """Refuse an index that would be another column's namesake."""
+    if name is not None and (not name or "\0" in name or name in schema.names):
+        what = "is the name of a column of the output" if name in schema.names else "is no name for a column"
+        raise UsageError(f"--index {name}: {what}, which has {', '.join(map(repr, schema.names))}; give another")
 
 
 def print_first(batch: pa.RecordBatch, *, to_stderr: bool = False) -> None:

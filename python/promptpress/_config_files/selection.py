@@ -13,7 +13,7 @@ from promptpress._file_errors import ConfigError, UsageError
 
 RENDERER_ARGUMENTS = (
     "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",
-    "dialect", "substitution", "strings", "tokens", "names",
+    "dialect", "substitution", "strings", "tokens", "names", "roles",
 )  # fmt: skip
 
 _TEMPLATES = ("prompt_template", "ice_template")

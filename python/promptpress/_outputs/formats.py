@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import json
-import math
-from json.encoder import encode_basestring
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promptpress._file_errors import OutputError, UsageError, reason
-from promptpress._to_pylist import to_pylist
+from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, text_of
 
 
 class Writer(Protocol):
@@ -87,7 +84,7 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
     compression = compression and compression.lower()
     try:
         if kind == "jsonl":
-            return _JsonLinesWriter(file)
+            return _JsonLinesWriter(file, schema)
         if kind == "arrow":
             options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
             return _ArrowWriter(file, schema, options)
@@ -128,47 +125,21 @@ class _ArrowWriter:
 class _JsonLinesWriter:
     """One object a line; text as it is, not escaped to ASCII."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
+        *kept, prompts = schema.names
+        # The requests come last; their messages are written with the keys that they have.
+        members = [(name, Piece("value", column=name)) for name in kept]
+        self._lines = LineWriter(schema, object_pieces([*members, (prompts, Piece("request", column=prompts))]))
         self._file = file
+        self._rows = 0
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        # The requests come last; their messages are written with the keys that they have.
-        *kept, prompts = batch.columns
-        values = [column.to_pylist() for column in kept] + [to_pylist(prompts)]
-        columns = [_members(name, column) for name, column in zip(batch.schema.names, values, strict=True)]
-        lines = ["{" + ", ".join(row) + "}\n" for row in zip(*columns, strict=True)]
-        self._file.write("".join(lines).encode())
+        for lines in self._lines.lines(batch, self._rows):
+            self._file.write(text_of(lines))
+        self._rows += batch.num_rows
 
     def close(self) -> None:
         pass
 
     def abandon(self) -> None:
         pass
-
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
-
-
-def _members(name: str, values: list[Any]) -> list[str]:
-    """Write one member of each row's object; column by column is several times faster than row by row."""
-    key = encode_basestring(name) + ": "
-    if isinstance(next((v for v in values if v is not None), None), str):
-        return [key + ("null" if value is None else encode_basestring(value)) for value in values]
-    return [key + _encoded(value) for value in values]
-
-
-def _encoded(value: Any) -> str:
-    """Write a value as JSON; what it has no form for (times, decimals, bytes) is its text, the same as in a prompt."""
-    try:
-        return _ENCODER.encode(value)
-    except ValueError:
-        return _ENCODER.encode(_without_nan(value))
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has neither NaN nor infinities: null, as JavaScript writes them."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    return [_without_nan(item) for item in value] if isinstance(value, list) else value

@@ -51,6 +51,105 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
         with standard_output():
             yield cast("IO[bytes]", WholeWrites(sys.stdout.buffer))
         return
+    partial = PartialFile(path)
+    try:
+        with _told(path):
+            yield partial.open()
+        partial.close()
+        partial.rename(path)
+    finally:
+        partial.discard()
+
+
+class PartialFile:
+    """A file that is written beside its place and moved there in one step.
+
+    Args:
+        path: the name that it will have; nothing of the name is touched before `rename`.
+
+    Raises:
+        OutputError: when no file can have that name.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     partial = PartialFile(f"{folder}/a")
+        ...     _ = partial.open().write(b"x")
+        ...     partial.close()
+        ...     partial.rename(f"{folder}/b")
+        ...     partial.discard()
+        ...     os.listdir(folder)
+        ['b']
+
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._place = _place(path)
+        folder, name = os.path.split(self._place)
+        # The name is bounded: 255 bytes are all that a file system takes.
+        self._temporary: str | None = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.partial")
+        self._file: IO[bytes] | None = None
+
+    def open(self) -> IO[bytes]:
+        """Open it; once.
+
+        Returns:
+            What takes the bytes.
+
+        Raises:
+            OutputError: when that fails.
+
+        """
+        with _told(self._path):
+            self._file = file = open(str(self._temporary), "xb")  # noqa: SIM115 - closed by close or discard
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(file.fileno(), os.stat(self._place).st_mode & 0o777)
+        return file
+
+    def close(self) -> None:
+        """Write all of it to the disk.
+
+        Raises:
+            OutputError: when that fails.
+
+        """
+        if self._file is not None:
+            with _told(self._path), self._file as file:
+                file.flush()
+                os.fsync(file.fileno())
+
+    def rename(self, path: str) -> None:
+        """Move the closed file to its place.
+
+        Args:
+            path: the name; in the folder of the one that it was made with.
+
+        Raises:
+            OutputError: when that fails.
+
+        """
+        place = _place(path)
+        with _told(path):
+            os.replace(str(self._temporary), place)
+            self._temporary = None
+            _sync_folder(os.path.split(place)[0])
+
+    def discard(self) -> None:
+        """Leave no trace of a file that hasn't got its name."""
+        if self._temporary is None:
+            return
+        with _undisturbed():
+            if self._file is not None:
+                with contextlib.suppress(OSError):
+                    self._file.close()
+            with contextlib.suppress(OSError):
+                os.unlink(self._temporary)
+        self._temporary = None
+
+
+def _place(path: str) -> str:
+    """Where a file of this name lies."""
     if is_remote(path):
         raise OutputError(f"{path}: output goes to local files; write one and copy it there")
     place = os.path.realpath(path)  # a link keeps pointing where it points
@@ -58,25 +157,7 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
         raise OutputError(f"{path}: a folder, not a file")
     if os.path.exists(place) and not os.path.isfile(place):
         raise OutputError(f"{path}: not a regular file")
-    folder, name = os.path.split(place)
-    # The name is bounded: 255 bytes are all that a file system takes.
-    temporary = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.partial")
-    finished = False
-    try:
-        with _told(path):
-            with open(temporary, "xb") as file:
-                with contextlib.suppress(FileNotFoundError):
-                    os.chmod(file.fileno(), os.stat(place).st_mode & 0o777)
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, place)
-            finished = True
-            _sync_folder(folder)
-    finally:
-        if not finished:
-            with _undisturbed(), contextlib.suppress(OSError):
-                os.unlink(temporary)
+    return place
 
 
 @contextlib.contextmanager

@@ -33,12 +33,40 @@ impl FragmentOrigins {
     ///
     /// `RenderError` for a value without text.
     pub fn traced(&self, fragment: u32, part: u32, involved: &mut InvolvedColumns, host: &dyn Host) -> Result<Traced> {
+        let Some((row, text)) = self.place(fragment, part) else { return Ok(Traced::new()) };
+        let row = self.table.slice(row, 1);
+        Self::spoken(text, &Batch::new(&self.columns, &row, host), 0, involved)
+    }
+
+    /// All fragments' columns, for [`Self::traced_parts`].
+    pub fn batch<'a>(&'a self, host: &'a dyn Host) -> Batch<'a> {
+        Batch::new(&self.columns, &self.table, host)
+    }
+
+    /// The parts of a fragment, each byte with its origin.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::traced`].
+    pub fn traced_parts(&self, fragment: u32, batch: &Batch) -> Result<Vec<Traced>> {
+        let parts = if self.is_apart { 1 } else { self.texts.len() as u32 };
+        let traced = |part| match self.place(fragment, part) {
+            Some((row, text)) => Self::spoken(text, batch, row, &mut InvolvedColumns::new()),
+            None => Ok(Traced::new()),
+        };
+        (0..parts).map(traced).collect()
+    }
+
+    /// Which text of which row a fragment's part is.
+    fn place(&self, fragment: u32, part: u32) -> Option<(usize, &Text)> {
         let each = self.texts.len().max(1);
         let fragment = fragment as usize;
         let (row, text) = if self.is_apart { (fragment / each, fragment % each) } else { (fragment, part as usize) };
-        let Some(text) = self.texts.get(text).filter(|_| row < self.table.num_rows()) else { return Ok(Traced::new()) };
-        let row = self.table.slice(row, 1);
-        let mut out = traced(text, &Batch::new(&self.columns, &row, host), 0, involved)?;
+        self.texts.get(text).filter(|_| row < self.table.num_rows()).map(|text| (row, text))
+    }
+
+    fn spoken(text: &Text, batch: &Batch, row: usize, involved: &mut InvolvedColumns) -> Result<Traced> {
+        let mut out = traced(text, batch, row, involved)?;
         // Whoever speaks the literals around a field speaks the field.
         let speaker = text.speaker().cloned();
         for (_, origin) in &mut out {

@@ -10,5 +10,6 @@ mod turns;
 mod zipped;
 
 pub use chat::chat_requests;
+pub use fragment_origins::FragmentOrigins;
 pub use requests::{Conversations, Replies, empty_replies};
 pub use turns::turn_requests;

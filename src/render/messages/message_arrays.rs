@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
@@ -12,13 +12,14 @@ use super::content_views::ContentViews;
 use super::expansion::Expansion;
 use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
 use super::message_type::MessageType;
+use super::sent_parts::sent;
 use super::slice_cache::SliceCache;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Plan, Plans};
-use crate::render::input::{Batch, cast, readable};
+use crate::render::input::{Batch, readable};
 use crate::render::media::MediaParts;
 use crate::render::memory::{TextBlock, Texts};
-use crate::render::values::{build, structs};
+use crate::render::values::{build, structs, widened};
 use crate::role::{Element, Message, Request, Slot};
 use crate::template::keys;
 use crate::value::Value;
@@ -122,7 +123,11 @@ impl<'a> MessageArrays<'a> {
             Request::List(messages) => messages.iter().all(one_text),
             Request::Text(_) | Request::Parts(_) => false,
         };
-        config.layout == Layout::StringView && of.texts.len() == 1 && of.parts.is_none() && plans.all.iter().all(every)
+        config.layout == Layout::StringView
+            && of.texts.len() == 1
+            && of.parts.is_none()
+            && of.text_parts.is_none()
+            && plans.all.iter().all(every)
     }
 
     /// [`Self::array`] where every row has the same messages but for what they say.
@@ -180,7 +185,8 @@ impl<'a> MessageArrays<'a> {
             Request::List(messages) => messages.iter().all(|m| matches!(m, Message::Dict(_) | Message::Bare(_))),
             Request::Text(_) | Request::Parts(_) => false,
         };
-        if self.plans.each.is_none() && of.parts.is_none() && self.plans.all.iter().all(fixed) {
+        let plain = of.parts.is_none() && of.text_parts.is_none();
+        if self.plans.each.is_none() && plain && self.plans.all.iter().all(fixed) {
             return self.periodic(of, shared);
         }
         let MessageRefs { lengths, messages: refs, .. } = self.refs()?;
@@ -194,7 +200,12 @@ impl<'a> MessageArrays<'a> {
         let mut columns = Vec::with_capacity(of.fields.len());
         for (name, data_type) in &of.fields {
             let is_text = of.texts.contains(name);
-            let array = if of.parts.as_ref() == Some(name) {
+            let array = if of.text_parts.as_ref() == Some(name) {
+                match self.contents(name, data_type, of, &lengths, &refs)? {
+                    Some(array) => array,
+                    None => return Ok(None),
+                }
+            } else if of.parts.as_ref() == Some(name) {
                 match self.parts(data_type, &lengths, &refs)? {
                     Some(array) => array,
                     None => return Ok(None),
@@ -220,7 +231,12 @@ impl<'a> MessageArrays<'a> {
     }
 
     /// The parts of messages, null where a message has none; None where their texts pass what one array can hold.
-    fn parts(&self, data_type: &DataType, lengths: &[usize], refs: &[MessageRef]) -> Result<Option<ArrayRef>> {
+    pub(super) fn parts(
+        &self,
+        data_type: &DataType,
+        lengths: &[usize],
+        refs: &[MessageRef],
+    ) -> Result<Option<ArrayRef>> {
         let (DataType::List(item), Some((shown, values))) = (data_type, self.shown) else {
             return Ok(Some(new_null_array(data_type, refs.len())));
         };
@@ -246,7 +262,7 @@ impl<'a> MessageArrays<'a> {
     }
 
     /// The messages of every request: how many, and where each comes from.
-    pub(super) fn refs(&self) -> Result<MessageRefs> {
+    pub(super) fn refs(&self) -> Result<MessageRefs<'_>> {
         let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
         let mut lengths = Vec::with_capacity(requests.len());
         let mut refs = Vec::with_capacity(self.block.len());
@@ -271,7 +287,7 @@ impl<'a> MessageArrays<'a> {
                     }
                     Message::Dict(_) | Message::Bare(_) => {
                         let text = TextSource::Rendered(next());
-                        refs.push(MessageRef { fields: MessageSource::Const(id as u32), text });
+                        refs.push(MessageRef { fields: MessageSource::Const(id as u32), text, renamed: None });
                         id += 1;
                     }
                 }
@@ -281,19 +297,21 @@ impl<'a> MessageArrays<'a> {
         Ok(MessageRefs { lengths, messages: refs, texts })
     }
 
-    fn expand(&self, column: &str, row: usize, refs: &mut Vec<MessageRef>) -> Result<()> {
+    fn expand<'p>(&'p self, column: &str, row: usize, refs: &mut Vec<MessageRef<'p>>) -> Result<()> {
         let Some(at) = self.expansions.iter().position(|e| &*e.column == column) else { return Ok(()) };
         let messages = self.expansions[at].messages(row, self.config.output.parser)?;
-        let data = |n| MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data };
+        let data =
+            |n| MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data, renamed: None };
         refs.extend(messages.map(data));
         Ok(())
     }
 
     /// Where an opened message of a row's column comes from.
-    fn element(&self, element: &Element, row: usize, text: TextSource) -> Option<MessageRef> {
+    fn element<'p>(&self, element: &'p Element, row: usize, text: TextSource) -> Option<MessageRef<'p>> {
         let at = self.expansions.iter().position(|e| e.column == element.column)?;
         let first = self.expansions[at].lists.value_offsets()[row] as u32;
-        Some(MessageRef { fields: MessageSource::Data(at as u32, first + element.number), text })
+        let fields = MessageSource::Data(at as u32, first + element.number);
+        Some(MessageRef { fields, text, renamed: element.renamed.as_deref() })
     }
 
     /// A text field where every message is the configuration's: the rendered block itself.
@@ -308,7 +326,7 @@ impl<'a> MessageArrays<'a> {
     }
 
     /// What each message of the configuration has under a key.
-    fn known(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
+    pub(super) fn known(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
         let none = Value::None;
         let constant = |keys: &Vec<(Arc<str>, Value)>| keys.iter().position(|(k, _)| &**k == name);
         let values: Vec<&Value> =
@@ -331,30 +349,23 @@ impl<'a> MessageArrays<'a> {
             return self.constants(name, data_type, &ids);
         }
         let consts = self.known(name, data_type)?;
-        let typed = |array: &ArrayRef| {
-            if array.data_type() == data_type { Ok(array.clone()) } else { cast(array, data_type) }
-                .map_err(|e| Error::render(Code::NoArrowType, format!("{name:?} of a message: {}", e.message())))
-        };
         let mut arrays = vec![new_null_array(data_type, 1), consts];
         if is_text {
-            arrays.push(typed(&self.block.array(self.config.layout, None))?);
+            arrays.push(typed(name, &self.block.array(self.config.layout, None), data_type)?);
         }
         let first_data = arrays.len();
-        for expansion in &self.expansions {
-            let values = expansion.lists.values();
-            let child = match values.as_struct_opt() {
-                Some(s) => s.column_by_name(name).cloned(),
-                None => (name == keys::PROMPT).then(|| values.clone()),
-            };
-            arrays.push(match child {
-                Some(child) => typed(&child)?,
-                None => new_null_array(data_type, values.len()),
-            });
-        }
+        arrays.extend(self.brought(name, data_type)?);
+        let mut names: Vec<&str> = Vec::new();
         let indices: Vec<(usize, usize)> = refs
             .iter()
             .map(|r| {
                 let says = |key: Option<&str>| is_text && key == Some(name);
+                if let (Some(own), true) = (r.renamed, name == keys::ROLE) {
+                    let known = names.iter().position(|name| *name == own);
+                    let place = known.unwrap_or(names.len());
+                    names.extend(known.is_none().then_some(own));
+                    return (first_data + self.expansions.len(), place);
+                }
                 match (r.fields, r.text) {
                     (MessageSource::Const(id), TextSource::Rendered(n))
                         if says(self.text_keys[id as usize].as_deref()) =>
@@ -367,11 +378,44 @@ impl<'a> MessageArrays<'a> {
                 }
             })
             .collect();
-        let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
-        match arrow_select::interleave::interleave(&arrays, &indices) {
-            Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
-            woven => woven.map(Some).map_err(|e| Error::render(Code::InternalError, e.to_string())),
+        if !names.is_empty() {
+            arrays.push(typed(name, &(Arc::new(StringArray::from(names)) as ArrayRef), data_type)?);
         }
+        woven(&arrays, &indices)
+    }
+
+    /// What the elements of each list column have under a key.
+    pub(super) fn brought(&self, name: &str, data_type: &DataType) -> Result<Vec<ArrayRef>> {
+        let child = |expansion: &Expansion| {
+            let values = expansion.lists.values();
+            let child = match values.as_struct_opt() {
+                Some(s) => s.column_by_name(name).cloned(),
+                None => (name == keys::PROMPT).then(|| values.clone()),
+            };
+            let rewritten =
+                name == keys::CONTENT && self.config.output.chat_api && self.config.dialect.rewrites_parts();
+            match child {
+                Some(child) if rewritten => typed(name, &sent(&child)?, data_type),
+                Some(child) => typed(name, &child, data_type),
+                None => Ok(new_null_array(data_type, values.len())),
+            }
+        };
+        self.expansions.iter().map(child).collect()
+    }
+}
+
+/// An array of what messages have under a key, as the messages' type has it.
+pub(super) fn typed(name: &str, array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    widened(array, data_type)
+        .map_err(|e| Error::render(Code::NoArrowType, format!("{name:?} of a message: {}", e.message())))
+}
+
+/// Values of several arrays in this order: array and place; None where they pass what one array can hold.
+pub(super) fn woven(arrays: &[ArrayRef], indices: &[(usize, usize)]) -> Result<Option<ArrayRef>> {
+    let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
+    match arrow_select::interleave::interleave(&arrays, indices) {
+        Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
+        woven => woven.map(Some).map_err(|e| Error::render(Code::InternalError, e.to_string())),
     }
 }
 

@@ -2,9 +2,11 @@
 
 /// Where one message comes from.
 #[derive(Clone, Copy)]
-pub(super) struct MessageRef {
+pub(super) struct MessageRef<'p> {
     pub(super) fields: MessageSource,
     pub(super) text: TextSource,
+    /// What its role is called, where that isn't what the column says.
+    pub(super) renamed: Option<&'p str>,
 }
 
 /// Where the keys of a message beside its text come from.
@@ -26,10 +28,10 @@ pub(super) enum TextSource {
 }
 
 /// The messages of some requests.
-pub(super) struct MessageRefs {
+pub(super) struct MessageRefs<'p> {
     /// How many each request has.
     pub(super) lengths: Vec<usize>,
-    pub(super) messages: Vec<MessageRef>,
+    pub(super) messages: Vec<MessageRef<'p>>,
     /// Requests that are a text among others that are messages, which only JSON holds: which request, which text.
     pub(super) texts: Vec<(usize, usize)>,
 }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
+use super::sent_parts::sent_type;
 use crate::error::{Code, Error, Result};
 use crate::output::Parser;
 use crate::plan::{Config, Layout};
+use crate::render::input::{element_type, is_list, is_text};
 use crate::render::media::part_type;
 use crate::render::values::{string_type, type_of, unify};
 use crate::role::{Element, Message, MetaTemplate, Request, Slot};
@@ -22,6 +24,8 @@ pub struct MessageType {
     pub fields: Vec<(Arc<str>, DataType)>,
     /// The key under which a sample's parts stand.
     pub parts: Option<Arc<str>>,
+    /// The key under which each rendered text is a list of one part, since others are lists of parts.
+    pub text_parts: Option<Arc<str>>,
 }
 
 impl MessageType {
@@ -45,7 +49,9 @@ impl MessageType {
             match out.fields.iter_mut().find(|(known, _)| &**known == name) {
                 None => out.fields.push((name.into(), own)),
                 Some((_, so_far)) => {
-                    *so_far = unify(so_far, &own, layout).ok_or_else(|| conflict(name, so_far, &own))?;
+                    let both = unify(so_far, &own, layout);
+                    let parts = || parts_or_text(so_far, &own, layout).filter(|_| holds_parts(config, name));
+                    *so_far = both.or_else(parts).ok_or_else(|| conflict(name, so_far, &own))?;
                 }
             }
             Ok(())
@@ -106,10 +112,16 @@ impl MessageType {
                         match element(column) {
                             Some(DataType::Struct(fields)) => {
                                 for field in &fields {
-                                    add(
-                                        field.name(),
-                                        unify(&DataType::Null, field.data_type(), layout).unwrap_or(DataType::Null),
-                                    )?;
+                                    let said = field.name() == keys::CONTENT && is_text(field.data_type());
+                                    if said && config.output.chat_api {
+                                        text(&keys::CONTENT.into());
+                                    }
+                                    let sent = field.name() == keys::CONTENT
+                                        && config.output.chat_api
+                                        && config.dialect.rewrites_parts();
+                                    let own = field.data_type();
+                                    let own = if sent { &sent_type(own) } else { own };
+                                    add(field.name(), unify(&DataType::Null, own, layout).unwrap_or(DataType::Null))?;
                                 }
                             }
                             Some(strings @ (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)) => {
@@ -131,6 +143,16 @@ impl MessageType {
                 }
             }
         }
+        if config.output.chat_api {
+            out.fields.sort_by_key(|(name, _)| {
+                [keys::ROLE, keys::CONTENT].iter().position(|key| *key == &**name).unwrap_or(2)
+            });
+        }
+        out.text_parts = out
+            .fields
+            .iter()
+            .find(|(name, own)| holds_parts(config, name) && texts.contains(name) && item_of(own).is_some())
+            .map(|(name, _)| name.clone());
         out.texts = texts;
         out.parts = parts;
         Ok(out)
@@ -222,6 +244,28 @@ impl MessageType {
     pub fn struct_fields(&self) -> Fields {
         self.fields.iter().map(|(name, t)| Field::new(&**name, t.clone(), true)).collect()
     }
+}
+
+/// Whether a message may hold parts under this key where another holds a text.
+fn holds_parts(config: &Config, name: &str) -> bool {
+    config.output.chat_api && name == keys::CONTENT
+}
+
+/// What the lists of a type hold.
+fn item_of(data_type: &DataType) -> Option<DataType> {
+    if is_list(data_type) { element_type(data_type) } else { None }
+}
+
+/// The lists of parts that hold both, a text as a part of its own; None where there are none.
+fn parts_or_text(a: &DataType, b: &DataType, layout: Layout) -> Option<DataType> {
+    let parts = |of: &DataType| {
+        if is_text(of) {
+            let fields = [keys::TYPE, keys::TEXT].map(|key| Field::new(key, string_type(layout), true));
+            return Some(DataType::Struct(fields.to_vec().into()));
+        }
+        item_of(of)
+    };
+    unify(&parts(a)?, &parts(b)?, layout).map(list_of)
 }
 
 fn parts_of<'a>(media: impl IntoIterator<Item = &'a Media>, layout: Layout) -> Result<DataType> {

@@ -110,6 +110,11 @@ impl MessageArrays<'_> {
         {
             *content = Value::from(text.as_str());
         }
+        if let Some(name) = one.renamed
+            && let Some((_, role)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some(keys::ROLE))
+        {
+            *role = Value::from(name);
+        }
         let message = Value::Dict(entries);
         json::check(&message).map_err(|e| match one.fields {
             MessageSource::Data(column, _) => e.in_column(&*self.expansions[column as usize].column),

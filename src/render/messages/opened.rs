@@ -79,6 +79,11 @@ impl Opened {
         Ok(out)
     }
 
+    /// The number of each column's first fragment, and its name.
+    pub fn first_fragments(&self) -> Vec<(u32, Arc<str>)> {
+        self.columns.iter().map(|one| (one.first_fragment, one.expansion.column.clone())).collect()
+    }
+
     /// Append what decides a row's plan, and the fragments that the row shows, where messages are for this parser.
     ///
     /// # Errors
@@ -120,7 +125,7 @@ impl Opened {
                     _ => Err(column.other_type()),
                 };
                 let role = column.roles[(speaker / KINDS) as usize].clone();
-                out.push(Message::Element(Element { column: name.clone(), number, role, content }));
+                out.push(Message::Element(Element { column: name.clone(), number, role, renamed: None, content }));
                 slot += 1;
             }
         }

@@ -10,5 +10,6 @@ mod fragments;
 mod label_group;
 mod plain;
 
+pub use bound_program::BoundProgram;
 pub use engine::{any_needs_substitution, texts};
 pub use fragments::{fragments_of_forms, fragments_of_programs, fragments_of_rows};

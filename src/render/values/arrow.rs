@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, ListArray, NullArray, StringArray,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, ListArray, NullArray, StringArray,
     StringViewArray, StructArray, UInt64Array, new_null_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
@@ -11,7 +12,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::plan::Layout;
-use crate::render::input::cast;
+use crate::render::input::{cast, element_type, is_list};
 use crate::value::Value;
 
 /// The Arrow type of written strings.
@@ -155,6 +156,38 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
             cast(&build(values, &own)?, other)?
         }
     })
+}
+
+/// An array as one of a type that has room for all that it holds: where that is a struct, it may have more fields.
+///
+/// # Errors
+///
+/// `RenderError` for what doesn't fit, lists that pass what their type can hold among it.
+pub fn widened(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let fault = |e: arrow_schema::ArrowError| Error::render(Code::InternalError, e.to_string());
+    match (array.data_type(), to) {
+        (own, to) if own == to => Ok(array.clone()),
+        (DataType::Dictionary(_, values), DataType::Struct(_) | DataType::List(_)) => {
+            widened(&cast(array, values)?, to)
+        }
+        (DataType::Struct(_), DataType::Struct(fields)) => {
+            let own = array.as_struct();
+            let column = |field: &Arc<Field>| match own.column_by_name(field.name()) {
+                Some(column) => widened(column, field.data_type()),
+                None => Ok(new_null_array(field.data_type(), own.len())),
+            };
+            structs(fields.clone(), fields.iter().map(column).collect::<Result<_>>()?, own.nulls().cloned(), own.len())
+        }
+        (own, DataType::List(to)) if is_list(own) => {
+            let Some(element) = element_type(own) else { return cast(array, array.data_type()) };
+            let lists = cast(array, &DataType::List(item(element)))?;
+            let lists = lists.as_list::<i32>();
+            let values = widened(lists.values(), to.data_type())?;
+            let lists = ListArray::try_new(to.clone(), lists.offsets().clone(), values, lists.nulls().cloned());
+            Ok(Arc::new(lists.map_err(fault)?))
+        }
+        _ => cast(array, to),
+    }
 }
 
 /// A struct array of columns with one length, which may have no columns.

@@ -1,8 +1,7 @@
 //! Messages as JSON, written as Python's `json.dumps(..., ensure_ascii=False)` writes them.
 
-use std::fmt::Write as _;
-
 use crate::error::{Code, Error, Result, excerpt};
+use crate::json_text;
 use crate::pytext::float_text;
 use crate::value::Value;
 
@@ -15,28 +14,7 @@ pub fn string(text: &str, out: &mut String) {
 
 /// The inside of a JSON string.
 pub fn escape(text: &str, out: &mut String) {
-    let mut start = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0..=0x1f => "",
-            _ => continue,
-        };
-        out.push_str(&text[start..at]);
-        if escape.is_empty() {
-            let _ = write!(out, "\\u{byte:04x}");
-        } else {
-            out.push_str(escape);
-        }
-        start = at + 1;
-    }
-    out.push_str(&text[start..]);
+    json_text::escape(text, |piece| out.push_str(piece));
 }
 
 /// Whether JSON has a form for a value.

@@ -1,0 +1,151 @@
+"""Lines of batch files: one request to an API each, as OpenAI, vLLM and LiteLLM take them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress._errors import render_error, template_error
+from promptpress._export.chat_messages import Form, Prompts
+from promptpress._export.custom_ids import CustomIds
+from promptpress._model_classes import did_you_mean
+from promptpress._outputs.json_lines import LineWriter, Piece
+
+__all__ = ["CHAT", "COMPLETIONS", "BatchRequests"]
+
+CHAT = "/v1/chat/completions"
+COMPLETIONS = "/v1/completions"
+
+
+class BatchRequests:
+    """Makes lines of requests of the rows of batches of one schema.
+
+    Args:
+        schema: of the batches.
+        model: the model that is asked; None: `body_columns` says it.
+        body: parameters that all requests have.
+        body_columns: parameters that each row has, and their columns; where a row's is null, the request lacks it.
+        custom_id: the pattern of the ids.
+        custom_id_length: how many characters an id may have.
+        url: where each request goes: chat completions, or completions for texts.
+        prompt: the column of prompts.
+        form: what it holds.
+
+    Raises:
+        TemplateError: when an argument makes no sense.
+        RenderError: when a column is missing.
+
+    Example:
+        >>> table = pa.table({"prompt": ["1+1=?"], "length": [5]})
+        >>> requests = BatchRequests(table.schema, model="m", body_columns={"max_tokens": "length"})
+        >>> print(requests.lines(table.to_batches()[0])[0][0].as_py().decode())  # doctest: +NORMALIZE_WHITESPACE
+        {"custom_id": "0", "method": "POST", "url": "/v1/chat/completions",
+         "body": {"model": "m", "messages": [{"role": "user", "content": "1+1=?"}], "max_tokens": 5}}
+
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        *,
+        model: str | None,
+        body: Mapping[str, Any] | None = None,
+        body_columns: Mapping[str, str] | None = None,
+        custom_id: str = "{sample}",
+        custom_id_length: int | None = None,
+        url: str = CHAT,
+        prompt: str = "prompt",
+        form: Form | None = None,
+    ) -> None:
+        self._prompts = Prompts(schema, prompt, form)
+        self._prompt_at = schema.get_field_index(prompt)
+        self._ids = CustomIds(custom_id, schema, custom_id_length)
+        key = self._prompt_key(url)
+        body, columns = dict(body or {}), dict(body_columns or {})
+        _check_parameters(schema, model, body, columns, key)
+        pieces = [Piece("literal", '{"custom_id": "'), *self._ids.pieces()]
+        pieces.append(Piece("literal", f'", "method": "POST", "url": {_json(url, "url")}, "body": {{'))
+        if model is None:
+            pieces += [Piece("literal", '"model": '), Piece("value", column=columns.pop("model"))]
+        else:
+            pieces.append(Piece("literal", f'"model": {_json(model, "model")}'))
+        pieces += [Piece("literal", f', "{key}": '), *self._prompt_pieces(key, prompt)]
+        for name, value in body.items():
+            pieces.append(Piece("literal", f", {_json(name, 'body')}: {_json(value, f'body[{name!r}]')}"))
+        for name, column in columns.items():
+            pieces.append(Piece("member", f", {_json(name, 'body_columns')}: ", column))
+        pieces.append(Piece("literal", "}}\n"))
+        self._schema = schema.set(self._prompt_at, pa.field(prompt, self._prompts.type))
+        self._writer = LineWriter(self._schema, pieces)
+        self._rows = 0
+
+    def _prompt_key(self, url: str) -> str:
+        if isinstance(url, str) and url.endswith("/chat/completions"):
+            return "messages"
+        if not isinstance(url, str) or not url.endswith("/completions"):
+            raise template_error("unknown_name", "url", f"expected {CHAT!r} or {COMPLETIONS!r}, found {url!r}")
+        if self._prompts.form != "text":
+            message = f"{url!r} takes texts, and the prompts are messages; {CHAT!r} takes them"
+            raise template_error("unsupported_mode", "url", message)
+        return "prompt"
+
+    def _prompt_pieces(self, key: str, prompt: str) -> list[Piece]:
+        if self._prompts.form == "messages_json":
+            return [Piece("json", column=prompt)]
+        if self._prompts.form == "messages":
+            return [Piece("request", column=prompt)]
+        value = Piece("value", column=prompt)
+        if key == "prompt":
+            return [value]
+        return [Piece("literal", '[{"role": "user", "content": '), value, Piece("literal", "}]")]
+
+    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+        """Make the lines of the next batch.
+
+        Args:
+            batch: of the schema.
+
+        Returns:
+            The lines, in order, some in each array.
+
+        Raises:
+            RenderError: when an id was there before, or a row has no prompt that the API takes.
+
+        """
+        self._ids.checked(batch)
+        prompts = self._prompts.converted(batch.column(self._prompt_at), self._rows)
+        columns = [prompts if at == self._prompt_at else column for at, column in enumerate(batch.columns)]
+        out = self._writer.lines(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._rows)
+        self._rows += batch.num_rows
+        return out
+
+
+def _check_parameters(
+    schema: pa.Schema, model: str | None, body: Mapping[str, Any], columns: Mapping[str, str], key: str
+) -> None:
+    if model is None and "model" not in columns:
+        raise template_error(
+            "missing_key", "model", 'each request names a model: model="...", or its column in body_columns'
+        )
+    if model is not None and not isinstance(model, str):
+        raise template_error("wrong_type", "model", f"expected a string, found {type(model).__name__}")
+    for name in ("model", key):
+        if name in body or (name in columns and not (name == "model" and model is None)):
+            what = "model= says it" if name == "model" else "the prompts are it"
+            raise template_error("unknown_key", "body" if name in body else "body_columns", f"{name!r}: {what}")
+    for name, column in columns.items():
+        if name in body:
+            raise template_error("unknown_key", "body_columns", f"{name!r} is in body too; give it once")
+        if column not in schema.names:
+            remedy = did_you_mean(column, schema.names) or "; keep= keeps it when the table is rendered"
+            raise render_error("missing_column", f"the table has no such column{remedy}", column=column)
+
+
+def _json(value: Any, path: str) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise template_error("no_json_form", path, f"it can't be JSON: {error}") from error

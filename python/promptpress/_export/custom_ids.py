@@ -1,0 +1,160 @@
+"""The `custom_id` of each request: a pattern over the table's columns, checked to be unique."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._errors import render_error, template_error
+from promptpress._model_classes import did_you_mean
+from promptpress._outputs.json_lines import LineWriter, Piece
+
+__all__ = ["CustomIds"]
+
+_TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
+SAMPLE = "sample"
+_BESIDE_SAMPLE = ("label", "turn")
+"""Columns of a table that has several rows a sample."""
+
+
+class CustomIds:
+    """Makes the ids of the rows of batches of one schema.
+
+    Args:
+        pattern: text with `{column}` in it; `{sample}` is the column of that name, else the row's number where there is
+            one row a sample. `{{` and `}}` are braces.
+        schema: of the batches.
+        longest: how many characters an id may have; None: any number.
+
+    Raises:
+        TemplateError: when the pattern names no column of the table, or can't give each row an id of its own.
+
+    >>> ids = CustomIds("math-{sample}-{label}", pa.schema({"sample": pa.int64(), "label": pa.string()}))
+    >>> [id for ids in ids.checked(pa.record_batch({"sample": [0, 0], "label": ["A", "B"]})) for id in ids.to_pylist()]
+    [b'math-0-A', b'math-0-B']
+
+    """
+
+    def __init__(self, pattern: str, schema: pa.Schema, longest: int | None = None) -> None:
+        if not isinstance(pattern, str):
+            raise template_error("wrong_type", "custom_id", f"expected a string, found {type(pattern).__name__}")
+        self.pattern = pattern
+        self._schema = schema
+        self._longest = longest
+        self._parts = list(_parts(pattern, schema))
+        if all(part.kind == "literal" for part in self._parts):
+            message = f'{pattern!r} names no column, so all requests would have one id; "{{sample}}" numbers them'
+            raise template_error("wrong_template_form", "custom_id", message)
+        self._writer = LineWriter(schema, [Piece("plain", column=p.column) if p.column else p for p in self._parts])
+        self._seen = _core.SeenIds()
+        self._rows = 0
+
+    def pieces(self) -> list[Piece]:
+        """Return the pieces of an id within a JSON string."""
+        # A literal may hold what JSON escapes.
+        return [Piece("literal", _escaped(p.text)) if p.kind == "literal" else p for p in self._parts]
+
+    def checked(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+        """Make the ids of the next batch.
+
+        Args:
+            batch: of the schema.
+
+        Returns:
+            The ids, in order, some in each array.
+
+        Raises:
+            RenderError: when a row's id is empty, is too long, or has been there before.
+
+        """
+        out: list[pa.LargeBinaryArray] = []
+        for ids in self._writer.lines(batch, self._rows):
+            out.append(ids)
+            self._check_lengths(ids)
+            repeated = self._seen.add(ids)
+            if repeated is not None:
+                raise self._repeated(*repeated, ids)
+            self._rows += len(ids)
+        return out
+
+    def _check_lengths(self, ids: pa.LargeBinaryArray) -> None:
+        texts = ids.cast(pa.large_string())
+        limits = pc.min_max(pc.utf8_length(texts)).as_py()
+        if limits["min"] == 0:
+            row = self._rows + texts.to_pylist().index("")
+            raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
+        if self._longest is not None and limits["max"] is not None and limits["max"] > self._longest:
+            at, text = next((n, text) for n, text in enumerate(texts.to_pylist()) if len(text) > self._longest)
+            message = (
+                f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed; make"
+                " it of shorter columns, such as {sample}, or give custom_id_length="
+            )
+            raise render_error("invalid_custom_id", message, self._rows + at)
+
+    def _repeated(self, row: int, before: int, ids: pa.LargeBinaryArray) -> Exception:
+        found = ids[row - self._rows].as_py().decode()
+        names = {part.column for part in self._parts}
+        more = [name for name in (SAMPLE, *_BESIDE_SAMPLE) if name in self._schema.names and name not in names]
+        if more:
+            remedy = f"add {' and '.join(f'{{{name}}}' for name in more)} to the pattern: " + repr(
+                "-".join([self.pattern, *(f"{{{name}}}" for name in more)])
+            )
+        elif SAMPLE in self._schema.names or any(part.kind == "row" for part in self._parts):
+            remedy = "add a column that tells the rows apart to the pattern"
+        elif any(name in self._schema.names for name in _BESIDE_SAMPLE):
+            remedy = f'render with index="{SAMPLE}", and add {{{SAMPLE}}} to the pattern'
+        else:
+            remedy = f"add {{{SAMPLE}}} to the pattern, the row's number"
+        message = f"it has the custom_id of row {before}, {found!r}, and each request needs one of its own; {remedy}"
+        return render_error("duplicate_custom_id", message, row)
+
+
+def _parts(pattern: str, schema: pa.Schema) -> Iterator[Piece]:
+    for token in _TOKEN.findall(pattern):
+        if token in ("{{", "}}"):
+            yield Piece("literal", token[0])
+        elif token in ("{", "}"):
+            message = (
+                f"{pattern!r} has a single {token!r}; a column's name stands in braces, and a brace is {token * 2!r}"
+            )
+            raise template_error("wrong_template_form", "custom_id", message)
+        elif token[0] == "{":
+            yield _column(token[1:-1], schema)
+        else:
+            yield Piece("literal", token)
+
+
+def _column(name: str, schema: pa.Schema) -> Piece:
+    if name in schema.names:
+        return Piece("text", column=name)
+    if name != SAMPLE:
+        remedy = did_you_mean(name, schema.names) or f"; the table has {', '.join(map(repr, schema.names))}"
+        raise template_error("missing_column", "custom_id", f"the table has no column {name!r}{remedy}")
+    beside = [other for other in _BESIDE_SAMPLE if other in schema.names]
+    if beside:
+        message = (
+            f"the table has several rows a sample (it has a column {beside[0]!r}) and doesn't say which; render with"
+            f' index="{SAMPLE}", and take custom_id="{{{SAMPLE}}}-{{{beside[0]}}}"'
+        )
+        raise template_error("missing_column", "custom_id", message)
+    return Piece("row")
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def as_texts(arrays: list[Any]) -> list[str]:
+    """Return ids as strings.
+
+    >>> as_texts([pa.array([b"a"], pa.large_binary())])
+    ['a']
+
+    """
+    return [text for ids in arrays for text in ids.cast(pa.large_string()).to_pylist()]

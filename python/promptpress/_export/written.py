@@ -1,0 +1,130 @@
+"""Lines of an export on their way into files, and what has been written in the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from promptpress._file_errors import OutputError
+from promptpress._outputs.background_writer import background_writer
+from promptpress._outputs.shards import ShardedLines, sharded_lines
+from promptpress._tables import as_reader
+from promptpress.typing import StreamLike
+
+__all__ = ["LinesOf", "Path", "Written", "as_os_errors", "write_lines"]
+
+Path = str | os.PathLike[str]
+
+ROWS_AT_ONCE = 16_384
+"""So many rows are lines in memory at a time: a table may be one batch."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an export has written.
+
+    Args:
+        paths: the files, in order.
+        requests: how many lines they hold.
+        bytes: how long they are together.
+
+    >>> Written(["a.jsonl"], 2, 300)
+    Written(paths=['a.jsonl'], requests=2, bytes=300)
+
+    """
+
+    paths: list[str]
+    requests: int
+    bytes: int
+
+
+class LinesOf(Protocol):
+    """What makes lines of batches of one schema."""
+
+    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+        """Make the lines of the next batch."""
+
+
+class LineFile:
+    """Writes batches as lines; what `background_writer` needs.
+
+    Args:
+        files: take the lines.
+        source: makes them.
+
+    """
+
+    def __init__(self, files: ShardedLines, source: LinesOf) -> None:
+        self._files = files
+        self._source = source
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Write a batch, some rows at a time."""
+        for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+            for lines in self._source.lines(batch.slice(start, ROWS_AT_ONCE)):
+                self._files.write(lines)
+
+    def close(self) -> None:
+        """Write what ends the file: nothing."""
+
+    def abandon(self) -> None:
+        """Write nothing more."""
+
+
+def write_lines(
+    table: StreamLike,
+    path: Path,
+    source: Callable[[pa.Schema], LinesOf],
+    max_lines: int | None = None,
+    max_bytes: int | None = None,
+) -> Written:
+    """Write a rendered table as lines, in files of bounded size, all of them or none.
+
+    Args:
+        table: a table, or a reader, whose batches are written as they come.
+        path: the file, or what the names of several are made of.
+        source: what makes lines of batches of a schema.
+        max_lines: lines of a file; None: any number.
+        max_bytes: its bytes; None: any number.
+
+    Returns:
+        What has been written.
+
+    Raises:
+        OutputError: when a file can't be written.
+
+    """
+    reader = as_reader(table)
+    maker = source(reader.schema)
+    with (
+        sharded_lines(os.fspath(path), max_lines, max_bytes) as files,
+        background_writer(LineFile(files, maker)) as write,
+    ):
+        for batch in reader:
+            write(batch)
+    return Written(files.paths, files.lines, files.bytes)
+
+
+@contextlib.contextmanager
+def as_os_errors() -> Iterator[None]:
+    """Raise what is wrong with a file as Python's own error.
+
+    Raises:
+        OSError: for an OutputError.
+
+    >>> with as_os_errors():
+    ...     raise OutputError("a: disk full")
+    Traceback (most recent call last):
+    ...
+    OSError: a: disk full
+
+    """
+    try:
+        yield
+    except OutputError as error:
+        raise OSError(str(error)) from error

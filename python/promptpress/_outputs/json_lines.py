@@ -1,0 +1,225 @@
+"""Record batches as lines of JSON, which the core writes; Python writes the columns of types that only it knows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from json.encoder import encode_basestring
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyarrow import types
+
+from promptpress import _core, _text
+from promptpress._input_checks import checked
+from promptpress._tables import unlike
+from promptpress._to_pylist import to_pylist
+
+__all__ = ["LineWriter", "Piece", "json_text", "object_pieces", "text_of"]
+
+Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of each line.
+
+    Args:
+        kind: `literal` (the same text in each), `value` (a column's value as JSON), `request` (a request: text, or
+            messages with the keys that they have), `items` (those of a request that is a list, a comma behind each),
+            `member` (text, and a column's value behind it; neither where it is null), `json` (a string column that is
+            JSON already), `text` (a value's text, within a JSON string), `plain` (the text as it is) or `row` (the
+            row's number).
+        text: of what has one.
+        column: the column's name, of what has one.
+
+    """
+
+    kind: Kind
+    text: str = ""
+    column: str = ""
+
+
+def object_pieces(members: Sequence[tuple[str, Piece]]) -> list[Piece]:
+    r"""Make the pieces of a line that is an object.
+
+    Args:
+        members: its keys and their values.
+
+    Returns:
+        The pieces, with the line's end.
+
+    >>> [piece.text for piece in object_pieces([("a", Piece("literal", "1"))])]
+    ['{"a": ', '1', '}\n']
+
+    """
+    out = []
+    for number, (key, piece) in enumerate(members):
+        out += [Piece("literal", f"{', ' if number else '{'}{encode_basestring(key)}: "), piece]
+    return [*out, Piece("literal", "}\n" if members else "{}\n")]
+
+
+class LineWriter:
+    """Writes the rows of record batches of one schema as lines.
+
+    Args:
+        schema: of the batches.
+        pieces: what a line is made of.
+
+    Raises:
+        RenderError: when two columns have one name, or a type is nested too deep.
+
+    Example:
+        >>> batch = pa.record_batch({"q": ["1+1=?", None]})
+        >>> writer = LineWriter(batch.schema, object_pieces([("row", Piece("row")), ("q", Piece("value", column="q"))]))
+        >>> for line in writer.lines(batch, first_row=7)[0].to_pylist():
+        ...     print(line.decode(), end="")
+        {"row": 7, "q": "1+1=?"}
+        {"row": 8, "q": null}
+
+    """
+
+    def __init__(self, schema: pa.Schema, pieces: Sequence[Piece]) -> None:
+        foreign, nested = unlike(schema)
+        self._columns: list[tuple[str, _Foreign | None]] = []
+        segments: list[tuple[str, str, int]] = []
+        for piece in pieces:
+            at = 0
+            kind = piece
+            if piece.column:
+                makes = _foreign_writer(piece, schema.field(piece.column).type, is_foreign=piece.column in foreign)
+                # What Python has written is text; the core takes it as it is.
+                kind = piece if makes is None else _written(piece)
+                at = len(self._columns)
+                self._columns.append((piece.column, makes))
+            segments.append((kind.kind, kind.text, at))
+        self._nested = {name for name, makes in self._columns if makes is None and name in nested}
+        self._layout = _core.LineLayout(segments)
+
+    def lines(self, batch: pa.RecordBatch, first_row: int = 0) -> list[pa.LargeBinaryArray]:
+        """Write the rows of a batch.
+
+        Args:
+            batch: of the writer's schema.
+            first_row: the number of its first row; errors count from there.
+
+        Returns:
+            The lines, in order, some in each array.
+
+        Raises:
+            RenderError: when a value has no Python form, such as a date after the year 9999.
+
+        """
+        if not self._columns:
+            # A table that shares no column still has its rows.
+            columns = pa.table({"": pa.nulls(batch.num_rows)})
+            return list(self._layout.lines(columns, first_row))
+        table = checked(pa.Table.from_batches([batch]).select(sorted({name for name, _ in self._columns})))
+        table = _text.lower(table, [name for name in table.column_names if name in self._nested])
+        arrays, fields = [], []
+        for name, makes in self._columns:
+            column = table.column(name)
+            array = column if makes is None else makes(column, name, first_row)
+            arrays.append(array)
+            fields.append(pa.field(name, array.type))
+        return list(self._layout.lines(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), first_row))
+
+
+_Foreign = Callable[[pa.ChunkedArray, str, int], pa.Array]
+"""Writes a column, of a name, that begins with a row."""
+
+
+def _foreign_writer(piece: Piece, data_type: pa.DataType, *, is_foreign: bool) -> _Foreign | None:
+    """What writes a column that the core can't; None for what it can."""
+    if piece.kind in ("request", "items") and _is_other_list(data_type):
+        is_foreign = True
+    if not is_foreign:
+        return None
+    if piece.kind in ("text", "plain", "json"):
+        return lambda column, name, first_row: _text.lower(pa.table({name: column}), [name], first_row).column(0)
+    if piece.kind in ("request", "items"):
+        items = piece.kind == "items"
+
+        def requests(column: pa.ChunkedArray, _: str, __: int) -> pa.Array:
+            texts = map(json_text, to_pylist(column))
+            return pa.array(
+                [f"{text[1:-1]}, " if items and text != "[]" else text for text in texts], pa.large_string()
+            )
+
+        return requests
+    before = piece.text
+
+    def values(column: pa.ChunkedArray, name: str, first_row: int) -> pa.Array:
+        found = _text.values(column, name, first_row)
+        if piece.kind == "member":
+            return pa.array(["" if value is None else before + json_text(value) for value in found], pa.large_string())
+        return pa.array([json_text(value) for value in found], pa.large_string())
+
+    return values
+
+
+def _written(piece: Piece) -> Piece:
+    """What is left for the core of a piece whose column Python has written."""
+    return piece if piece.kind in ("text", "plain") else replace(piece, kind="json", text="")
+
+
+def _is_other_list(data_type: pa.DataType) -> bool:
+    """Whether it is a list that isn't laid out as rendered messages are: in it bare strings can't be told."""
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        return bool(types.is_nested(data_type.value_type))
+    return bool(
+        types.is_fixed_size_list(data_type) or types.is_list_view(data_type) or types.is_large_list_view(data_type)
+    )
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
+
+
+def json_text(value: Any) -> str:
+    """Write a value as JSON; what it has no form for (times, decimals, bytes) is its text, the same as in a prompt.
+
+    Args:
+        value: as `to_pylist` gives it.
+
+    Returns:
+        The JSON; null for what it has no number for.
+
+    >>> json_text([float("nan"), "é"])
+    '[null, "é"]'
+
+    """
+    try:
+        return _ENCODER.encode(value)
+    except ValueError:
+        return _ENCODER.encode(_without_nan(value))
+
+
+def _without_nan(value: Any) -> Any:
+    """JSON has neither NaN nor infinities: null, as JavaScript writes them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    return [_without_nan(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def text_of(lines: pa.LargeBinaryArray) -> memoryview:
+    """Return the bytes of lines, one behind the other, without a copy.
+
+    Args:
+        lines: as `LineWriter.lines` gives them.
+
+    Returns:
+        The bytes.
+
+    >>> bytes(text_of(pa.array([b"a", b"bc"], pa.large_binary())))
+    b'abc'
+
+    """
+    _, offsets, data = lines.buffers()
+    if not len(lines) or data is None:
+        return memoryview(b"")
+    ends = memoryview(offsets).cast("q")
+    return memoryview(data)[ends[lines.offset] : ends[lines.offset + len(lines)]]

@@ -1,0 +1,198 @@
+"""Lines over several files of bounded size, all of them complete under their names or none there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from promptpress._errors import render_error
+from promptpress._file_errors import OutputError
+from promptpress._outputs.output_file import STDOUT, PartialFile, output_file
+
+__all__ = ["ShardedLines", "sharded_lines"]
+
+
+class ShardedLines:
+    """Takes lines and cuts them into files; made by `sharded_lines`.
+
+    Args:
+        path: the name of the only file, or what the names of several are made of.
+        max_lines: lines of a file; None: any number.
+        max_bytes: its bytes; None: any number.
+        only: the file that takes all lines, where they can't be cut.
+
+    """
+
+    def __init__(self, path: str, max_lines: int | None, max_bytes: int | None, only: IO[bytes] | None = None) -> None:
+        self.lines = 0
+        self.bytes = 0
+        self.paths: list[str] = [path] if only else []
+        self._path = path
+        self._max_lines = None if only else max_lines
+        self._max_bytes = None if only else max_bytes
+        self._only = only
+        self._done: list[PartialFile] = []
+        self._current: PartialFile | None = None
+        self._file: IO[bytes] | None = None
+        self._current_lines = 0
+        self._current_bytes = 0
+
+    def write(self, lines: pa.LargeBinaryArray) -> None:
+        """Write lines, each of which ends with a line break, and begin another file where one is full.
+
+        Args:
+            lines: as `LineWriter.lines` gives them, without nulls.
+
+        Raises:
+            RenderError: when a line is longer than a file may be.
+            OutputError: when a file can't be written.
+
+        """
+        count, (_, offsets, data) = len(lines), lines.buffers()
+        if not count:
+            return
+        ends = memoryview(offsets).cast("q")[lines.offset : lines.offset + count + 1]
+        text = memoryview(data if data is not None else b"")
+        start = 0
+        while start < count:
+            end = self._fitting(ends, start, count)
+            if end == start:
+                if not self._current_lines:
+                    size, row = ends[start + 1] - ends[start], self.lines
+                    message = (
+                        f"its request is {size:,} bytes, and a file may have {self._max_bytes:,}; make it shorter, or"
+                        " give max_bytes= where the service takes more"
+                    )
+                    raise render_error("request_too_large", message, row)
+                self._finish()
+                continue
+            self._open().write(text[ends[start] : ends[end]])
+            size = ends[end] - ends[start]
+            self.lines += end - start
+            self.bytes += size
+            self._current_lines += end - start
+            self._current_bytes += size
+            start = end
+
+    def _fitting(self, ends: memoryview, start: int, count: int) -> int:
+        """How far the lines from `start` on fit into the file that is being written."""
+        end = count
+        if self._max_lines is not None:
+            end = min(end, start + self._max_lines - self._current_lines)
+        if self._max_bytes is not None:
+            last = ends[start] + self._max_bytes - self._current_bytes
+            end = min(end, bisect_right(ends, last, start) - 1)
+        return max(end, start)
+
+    def _open(self) -> IO[bytes]:
+        if self._only is not None:
+            return self._only
+        if self._file is None:
+            self._current = PartialFile(self._path)
+            self._file = self._current.open()
+        return self._file
+
+    def _finish(self) -> None:
+        """Close the file that is being written; its name it gets with the others."""
+        if self._current is not None:
+            self._current.close()
+            self._done.append(self._current)
+        self._current = self._file = None
+        self._current_lines = self._current_bytes = 0
+
+    def complete(self) -> None:
+        """Give the files their names, when all lines have been written.
+
+        Raises:
+            OutputError: when that can't be done.
+
+        """
+        if self._only is not None:
+            return
+        if self._current is not None or not self._done:
+            self._open()  # no line at all is a file without lines
+            self._finish()
+        if len(self._done) == 1:
+            self._done[0].rename(self._path)
+            self.paths = [self._path]
+        else:
+            for number, file in enumerate(self._done):
+                name = shard_name(self._path, number)
+                file.rename(name)
+                self.paths.append(name)
+        self._done = []
+
+    def discard(self) -> None:
+        """Leave no trace of what hasn't got its name."""
+        for file in (*self._done, *([self._current] if self._current is not None else ())):
+            file.discard()
+
+
+@contextlib.contextmanager
+def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None = None) -> Iterator[ShardedLines]:
+    r"""Open files for lines; they get their names when the block ends without an error.
+
+    Args:
+        path: the name, where one file holds all; several are `name-00000.jsonl`, `name-00001.jsonl` and so on. `-` is
+            standard output, which takes all lines.
+        max_lines: lines of a file; None: any number.
+        max_bytes: its bytes; None: any number.
+
+    Yields:
+        What takes the lines.
+
+    Raises:
+        OutputError: when a file can't be written, or files of an earlier run are in the way.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with sharded_lines(f"{folder}/a.jsonl", max_lines=2) as files:
+        ...         files.write(pa.array([b"1\n", b"2\n", b"3\n"], pa.large_binary()))
+        ...     sorted(os.listdir(folder))
+        ['a-00000.jsonl', 'a-00001.jsonl']
+
+    """
+    if path == STDOUT:
+        with output_file(path) as file:
+            yield ShardedLines(path, None, None, file)
+        return
+    _refuse_earlier(path)
+    files = ShardedLines(path, max_lines, max_bytes)
+    try:
+        yield files
+        files.complete()
+    finally:
+        files.discard()
+
+
+def shard_name(path: str, number: int) -> str:
+    """Name one of several files.
+
+    >>> shard_name("out/batch.jsonl", 12)
+    'out/batch-00012.jsonl'
+
+    """
+    stem, suffix = os.path.splitext(path)
+    return f"{stem}-{number:05d}{suffix}"
+
+
+def _refuse_earlier(path: str) -> None:
+    """Refuse files of an earlier run: one that stays among new ones would be sent with them."""
+    folder, name = os.path.split(path)
+    stem, suffix = os.path.splitext(name)
+    pattern = re.compile(re.escape(stem) + r"-\d{5,}" + re.escape(suffix))
+    with contextlib.suppress(OSError):
+        found = sorted(entry.name for entry in Path(folder or ".").iterdir() if pattern.fullmatch(entry.name))
+        if found:
+            raise OutputError(
+                f"{path}: {os.path.join(folder, found[0])} is there of an earlier run"
+                f"{f', and {len(found) - 1} more' if len(found) > 1 else ''}; delete them, or take another name"
+            )

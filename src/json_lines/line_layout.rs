@@ -1,0 +1,31 @@
+//! What a line is made of.
+
+/// A piece of each line. Columns are counted as the table has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// The same bytes in each line.
+    Literal(String),
+    /// A column's value as JSON.
+    Value(usize),
+    /// A request as JSON: a text, or messages with the keys that they have.
+    Request(usize),
+    /// The items of a request that is a list, a comma behind each.
+    Items(usize),
+    /// Bytes and a column's value behind them; neither where the value is null.
+    Member(String, usize),
+    /// The text of a string column, which is JSON already.
+    Json(usize),
+    /// The text of a value, within a JSON string.
+    Text(usize),
+    /// The text of a value as it is, where lines are no JSON.
+    Plain(usize),
+    /// The number of the row.
+    Row,
+}
+
+/// The pieces of a line, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineLayout {
+    /// They name columns that are there.
+    pub segments: Vec<Segment>,
+}

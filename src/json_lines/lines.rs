@@ -1,0 +1,170 @@
+//! The lines of a batch.
+
+use std::ops::Range;
+
+use arrow_array::{Array, LargeBinaryArray, RecordBatch};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+
+use super::line_layout::{LineLayout, Segment};
+use super::requests::Requests;
+use crate::error::{Code, Error, Result};
+use crate::json_text;
+use crate::pytext::JsonColumn;
+use crate::render::Host;
+use crate::threads;
+
+/// So many rows are one piece of work, and one array of lines.
+const ROWS_AT_ONCE: usize = 1024;
+
+/// No more memory is asked for before it is needed.
+const MAX_RESERVED_BYTES: usize = 4 << 20;
+
+/// A segment with its column.
+enum Bound<'a> {
+    Literal(&'a [u8]),
+    Value(JsonColumn<'a>),
+    Request(Requests<'a>),
+    Items(Requests<'a>),
+    Member(&'a [u8], JsonColumn<'a>),
+    Json(JsonColumn<'a>),
+    Text(JsonColumn<'a>),
+    Plain(JsonColumn<'a>),
+    Row,
+}
+
+impl Bound<'_> {
+    fn write(&self, row: usize, first_row: usize, out: &mut Vec<u8>, text: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Literal(bytes) => out.extend_from_slice(bytes),
+            Self::Value(column) => column.write(row, out)?,
+            Self::Request(requests) => requests.write(row, out)?,
+            Self::Items(requests) => requests.write_items(row, out)?,
+            Self::Member(_, column) if column.is_null(row) => {}
+            Self::Member(before, column) => {
+                out.extend_from_slice(before);
+                column.write(row, out)?;
+            }
+            Self::Json(column) => {
+                let start = out.len();
+                column.write_text(row, out)?;
+                if memchr::memchr(b'\n', &out[start..]).is_some() {
+                    let message = "the JSON text has a line break, and a line can't; write it on one line";
+                    return Err(Error::render(Code::NoJsonForm, message));
+                }
+            }
+            Self::Text(column) => {
+                text.clear();
+                column.write_text(row, text)?;
+                json_text::inside(&String::from_utf8_lossy(text), out);
+            }
+            Self::Plain(column) => column.write_text(row, out)?,
+            Self::Row => out.extend_from_slice(itoa::Buffer::new().format(first_row + row).as_bytes()),
+        }
+        Ok(())
+    }
+}
+
+/// The lines of a batch, in arrays of at most 1,024: the same for any number of threads.
+///
+/// `first_row` is the number of the batch's first row, from which [`Segment::Row`] and errors count.
+///
+/// # Errors
+///
+/// `RenderError` for a value that Python couldn't have, and for arrays that contradict their types; what `host` says.
+pub fn write(
+    batch: &RecordBatch,
+    layout: &LineLayout,
+    first_row: usize,
+    host: &(dyn Host + Sync),
+) -> Result<Vec<LargeBinaryArray>> {
+    let schema = batch.schema();
+    let mut bound = Vec::with_capacity(layout.segments.len());
+    for segment in &layout.segments {
+        let column = |at: usize| -> Result<&dyn Array> {
+            let found = batch.columns().get(at).map(|column| &**column);
+            found.ok_or_else(|| Error::render(Code::MissingColumn, format!("the table has no column {at}")))
+        };
+        let json = |at: usize| {
+            let new = column(at).and_then(JsonColumn::new);
+            new.map_err(|e| if at < batch.num_columns() { e.in_column(schema.field(at).name()) } else { e })
+        };
+        let requests = |at: usize| Requests::new(column(at)?).map_err(|error| error.in_column(schema.field(at).name()));
+        let (place, segment) = match segment {
+            Segment::Literal(text) => (None, Bound::Literal(text.as_bytes())),
+            Segment::Value(at) => (Some(*at), Bound::Value(json(*at)?)),
+            Segment::Request(at) => (Some(*at), Bound::Request(requests(*at)?)),
+            Segment::Items(at) => (Some(*at), Bound::Items(requests(*at)?)),
+            Segment::Member(before, at) => (Some(*at), Bound::Member(before.as_bytes(), json(*at)?)),
+            Segment::Json(at) => (Some(*at), Bound::Json(json(*at)?)),
+            Segment::Text(at) => (Some(*at), Bound::Text(json(*at)?)),
+            Segment::Plain(at) => (Some(*at), Bound::Plain(json(*at)?)),
+            Segment::Row => (None, Bound::Row),
+        };
+        bound.push((place, segment));
+    }
+    let piece = |rows: Range<usize>| -> Result<LargeBinaryArray> {
+        host.check()?;
+        let (mut out, mut text) = (Vec::new(), Vec::new());
+        let mut offsets = Vec::with_capacity(rows.len() + 1);
+        offsets.push(0);
+        for row in rows.clone() {
+            for (place, segment) in &bound {
+                segment.write(row, first_row, &mut out, &mut text).map_err(|error| {
+                    let error = error.at_row(first_row + row);
+                    match place {
+                        Some(at) => error.in_column(schema.field(*at).name()),
+                        None => error,
+                    }
+                })?;
+            }
+            offsets.push(out.len() as i64);
+            if row == rows.start {
+                // The other lines will be about as long, unless this one is an odd one out.
+                out.reserve((out.len() * rows.len()).min(MAX_RESERVED_BYTES));
+            }
+        }
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        LargeBinaryArray::try_new(offsets, Buffer::from_vec(out), None)
+            .map_err(|error| Error::render(Code::InternalError, error.to_string()))
+    };
+    threads::try_map(threads::chunks(0..batch.num_rows(), ROWS_AT_ONCE), piece)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+    use crate::render::NoHost;
+
+    #[test]
+    fn lines_are_the_same_on_any_number_of_threads() {
+        let count = 3 * ROWS_AT_ONCE + 1;
+        let text: StringArray = (0..count).map(|n| (n % 7 > 0).then(|| format!("\"{n}\"\n"))).collect();
+        let number: Int64Array = (0..count as i64).map(|n| (n % 3 > 0).then_some(n)).collect();
+        let columns: [(&str, ArrayRef); 2] = [("text", Arc::new(text)), ("number", Arc::new(number))];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let segments = vec![
+            Segment::Literal("{\"id\": \"".into()),
+            Segment::Row,
+            Segment::Literal("-".into()),
+            Segment::Text(0),
+            Segment::Literal("\", \"text\": ".into()),
+            Segment::Value(0),
+            Segment::Member(", \"number\": ".into(), 1),
+            Segment::Literal("}\n".into()),
+        ];
+        let layout = LineLayout { segments };
+        let here = write(&batch, &layout, 10, &NoHost).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(pool.install(|| write(&batch, &layout, 10, &NoHost)).unwrap(), here);
+        assert_eq!(here.len(), 4);
+        assert_eq!(here[0].value(0), b"{\"id\": \"10-None\", \"text\": null}\n");
+        assert_eq!(here[0].value(1), br#"{"id": "11-\"1\"\n", "text": "\"1\"\n", "number": 1}"#.iter().chain(b"\n").copied().collect::<Vec<u8>>());
+        for line in here.iter().flat_map(|lines| lines.iter().flatten()) {
+            serde_json::from_slice::<serde_json::Value>(line).unwrap();
+        }
+    }
+}

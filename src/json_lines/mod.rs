@@ -1,0 +1,17 @@
+//! Rows as lines of JSON: exports, and what the command writes.
+//!
+//! | file | what |
+//! |---|---|
+//! | `line_layout` | what a line is made of: bytes that are the same in all, and columns |
+//! | `requests` | requests as the harness passes them on: messages with the keys that they have |
+//! | `lines` | a batch's lines, on all threads |
+//! | `seen_ids` | which ids have been there before |
+
+mod line_layout;
+mod lines;
+mod requests;
+mod seen_ids;
+
+pub use line_layout::{LineLayout, Segment};
+pub use lines::write;
+pub use seen_ids::SeenIds;

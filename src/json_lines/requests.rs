@@ -1,0 +1,167 @@
+//! Requests as JSON: what Python's `promptpress.to_pylist` gives for them.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, OffsetSizeTrait};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
+
+use crate::error::{Code, Error, Result};
+use crate::pytext::JsonColumn;
+use crate::template::keys;
+
+/// A column of requests.
+pub enum Requests<'a> {
+    /// Texts, or whatever is no list of messages; without the keys that are null where it is a list.
+    Values {
+        /// The values.
+        column: JsonColumn<'a>,
+        /// Whether they are lists.
+        lists: bool,
+    },
+    /// Lists of messages.
+    Messages(Messages<'a>),
+}
+
+/// Lists of structs.
+pub struct Messages<'a> {
+    offsets: Offsets<'a>,
+    nulls: Option<&'a NullBuffer>,
+    len: usize,
+    message: JsonColumn<'a>,
+    /// The field of a bare string among messages, and the fields that it lacks then.
+    bare: Option<(JsonColumn<'a>, Vec<JsonColumn<'a>>)>,
+}
+
+enum Offsets<'a> {
+    Narrow(&'a [i32]),
+    Wide(&'a [i64]),
+}
+
+fn is_string(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_string(values),
+        _ => false,
+    }
+}
+
+impl<'a> Requests<'a> {
+    /// The requests of `array`.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonColumn::new`].
+    pub fn new(array: &'a dyn Array) -> Result<Self> {
+        Ok(match array.data_type() {
+            DataType::List(_) => {
+                let lists = array.as_list::<i32>();
+                Self::Messages(Messages::new(Offsets::Narrow(lists.value_offsets()), lists.nulls(), lists.values())?)
+            }
+            DataType::LargeList(_) => {
+                let lists = array.as_list::<i64>();
+                Self::Messages(Messages::new(Offsets::Wide(lists.value_offsets()), lists.nulls(), lists.values())?)
+            }
+            other => {
+                let lists = other.is_nested() && !matches!(other, DataType::Struct(_));
+                Self::Values { column: JsonColumn::new(array)?, lists }
+            }
+        })
+    }
+
+    /// Appends a request.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonColumn::write`].
+    pub fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Values { column, lists: true } => column.write_without_nulls(row, out),
+            Self::Values { column, lists: false } => column.write(row, out),
+            Self::Messages(messages) if messages.is_null(row) => {
+                out.extend_from_slice(b"null");
+                Ok(())
+            }
+            Self::Messages(messages) => {
+                out.push(b'[');
+                messages.write_items(row, out, false)?;
+                out.push(b']');
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends the items of a request that is a list, a comma behind each; none of a null.
+    ///
+    /// # Errors
+    ///
+    /// As [`JsonColumn::write`]; and for requests that are no lists.
+    pub fn write_items(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Messages(messages) if messages.is_null(row) => Ok(()),
+            Self::Messages(messages) => messages.write_items(row, out, true),
+            Self::Values { .. } => Err(Error::render(Code::WrongColumnType, "its values are no lists of messages")),
+        }
+    }
+}
+
+impl<'a> Messages<'a> {
+    fn new(offsets: Offsets<'a>, nulls: Option<&'a NullBuffer>, items: &'a dyn Array) -> Result<Self> {
+        let mut bare = None;
+        if let DataType::Struct(fields) = items.data_type()
+            && let Some((at, field)) = fields.find(keys::PROMPT)
+            && is_string(field.data_type())
+        {
+            let columns = items.as_struct().columns();
+            let mut others = Vec::with_capacity(columns.len());
+            for (n, column) in columns.iter().enumerate() {
+                if n != at {
+                    others.push(JsonColumn::new(column)?);
+                }
+            }
+            bare = Some((JsonColumn::new(&columns[at])?, others));
+        }
+        Ok(Self { offsets, nulls, len: items.len(), message: JsonColumn::new(items)?, bare })
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn items(&self, row: usize) -> Result<Range<usize>> {
+        fn place<O: OffsetSizeTrait>(offset: O) -> usize {
+            offset.to_usize().unwrap_or(usize::MAX)
+        }
+        let (start, end) = match self.offsets {
+            Offsets::Narrow(offsets) => (place(offsets[row]), place(offsets[row + 1])),
+            Offsets::Wide(offsets) => (place(offsets[row]), place(offsets[row + 1])),
+        };
+        if start > end || end > self.len {
+            let message = "the list's offsets lead outside its items: the Arrow array is malformed";
+            return Err(Error::render(Code::MalformedArray, message));
+        }
+        Ok(start..end)
+    }
+
+    fn write_items(&self, row: usize, out: &mut Vec<u8>, comma_behind: bool) -> Result<()> {
+        let items = self.items(row)?;
+        let last = items.end;
+        for item in items {
+            match &self.bare {
+                Some((text, others))
+                    if !self.message.is_null(item)
+                        && !text.is_null(item)
+                        && others.iter().all(|other| other.is_null(item)) =>
+                {
+                    text.write(item, out)?;
+                }
+                _ => self.message.write_without_nulls(item, out)?,
+            }
+            if comma_behind || item + 1 < last {
+                out.extend_from_slice(b", ");
+            }
+        }
+        Ok(())
+    }
+}

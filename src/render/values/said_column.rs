@@ -1,0 +1,100 @@
+//! A column of messages, of parts or of texts, opened as far as what they say goes by it.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field};
+
+use super::cells::value_at;
+use super::said::{Said, said_length, said_under};
+use crate::error::Result;
+use crate::pytext::TextColumn;
+use crate::render::input::{is_text, readable};
+use crate::value::Value;
+
+/// An array of what is said, or of what holds it.
+pub enum SaidColumn {
+    /// Strings of any layout.
+    Text(TextColumn, Option<NullBuffer>),
+    /// Lists: where each begins and ends among the items.
+    List(Vec<usize>, Box<SaidColumn>, Option<NullBuffer>),
+    /// Structs: the fields by name, in the order of names.
+    Struct(Vec<(String, SaidColumn)>, Option<NullBuffer>),
+    /// Anything else.
+    Other(ArrayRef),
+}
+
+impl SaidColumn {
+    /// Open an array.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for an array whose offsets or bytes are wrong.
+    pub fn new(array: &ArrayRef) -> Result<Self> {
+        readable(&Field::new("", array.data_type().clone(), true), array)?;
+        Self::open(array)
+    }
+
+    fn open(array: &ArrayRef) -> Result<Self> {
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        Ok(match array.data_type() {
+            own if is_text(own) => Self::Text(TextColumn::new(array)?, nulls),
+            DataType::List(_) => {
+                let lists = array.as_list::<i32>();
+                let ends = lists.value_offsets().iter().map(|end| *end as usize).collect();
+                Self::List(ends, Box::new(Self::open(lists.values())?), nulls)
+            }
+            DataType::LargeList(_) => {
+                let lists = array.as_list::<i64>();
+                let ends = lists.value_offsets().iter().map(|end| *end as usize).collect();
+                Self::List(ends, Box::new(Self::open(lists.values())?), nulls)
+            }
+            DataType::Struct(fields) => {
+                let columns = fields.iter().zip(array.as_struct().columns());
+                let field = |(field, column): (&Arc<Field>, &ArrayRef)| Ok((field.name().clone(), Self::open(column)?));
+                let mut all = columns.map(field).collect::<Result<Vec<_>>>()?;
+                all.sort_by(|a, b| a.0.cmp(&b.0));
+                Self::Struct(all, nulls)
+            }
+            _ => Self::Other(array.clone()),
+        })
+    }
+
+    /// Whether a row holds nothing.
+    pub fn is_null(&self, row: usize) -> bool {
+        match self {
+            Self::Text(_, nulls) | Self::List(_, _, nulls) | Self::Struct(_, nulls) => {
+                nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+            }
+            Self::Other(array) => value_at(array, row) == Value::None,
+        }
+    }
+
+    /// How many bytes and characters of a value are said: [`said_length`] of it.
+    pub fn length(&self, row: usize) -> (usize, usize) {
+        if self.is_null(row) {
+            return (0, 0);
+        }
+        let add = |all: (usize, usize), one: (usize, usize)| (all.0 + one.0, all.1 + one.1);
+        match self {
+            Self::Text(texts, _) => {
+                let text = texts.bytes(row);
+                // What goes on a character begins with the bits 10.
+                (text.len(), text.iter().filter(|byte| **byte & 0xc0 != 0x80).count())
+            }
+            Self::List(ends, items, _) => (ends[row]..ends[row + 1]).map(|item| items.length(item)).fold((0, 0), add),
+            Self::Struct(fields, _) => {
+                let said = |(name, field): &(String, Self)| match (said_under(name)?, field) {
+                    (Said::Within(inner), Self::Struct(own, _)) if !field.is_null(row) => {
+                        own.iter().find(|(name, _)| name == inner).map(|(_, text)| text.length(row))
+                    }
+                    _ => Some(field.length(row)),
+                };
+                fields.iter().filter_map(said).fold((0, 0), add)
+            }
+            Self::Other(array) => said_length(&value_at(array, row)),
+        }
+    }
+}
