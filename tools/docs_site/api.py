@@ -39,8 +39,10 @@ def page(name: str) -> str:
 
 
 def kind_of(module: ModuleType, member: str) -> str | None:
-    """The directive that describes a name."""
+    """The directive that describes a name; None for what has a page of its own, or nothing to say."""
     value = getattr(module, member)
+    if inspect.ismodule(value):
+        return None
     if inspect.isclass(value):
         return "autoexception" if issubclass(value, BaseException) else "autoclass"
     if inspect.isroutine(value):
