@@ -37,7 +37,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 START = PROJECT / "examples" / "start"
 NAMED_YAML = re.compile(r"`(\w+\.yaml)`[^`]*\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-NOT_YET = re.compile(r"promptpress (show|diff|stats|view|export|join) |\.csv|--template|--output openai")
+NOT_YET = re.compile(r"promptpress (show|diff|stats|view|export|join) |\.csv|--template")
 """What the pages show and the command can't do yet: their blocks aren't run."""
 
 

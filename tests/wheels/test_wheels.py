@@ -93,7 +93,7 @@ def test_what_the_wheel_says_of_itself(wheel: Path) -> None:
     links = dict(link.split(", ") for link in said.get_all("Project-URL", []))
     assert {"Repository", "Documentation", "Issues", "Changelog"} <= links.keys()
     assert said["Description-Content-Type"].startswith("text/markdown")
-    assert said.get_payload() == (PROJECT / "README.md").read_text(encoding="utf-8")
+    assert said.get_payload().strip() == (PROJECT / "README.md").read_text(encoding="utf-8").strip()
 
 
 def test_the_source_distribution_needs_nothing_else(sdist: Path) -> None:
