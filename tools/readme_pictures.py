@@ -33,6 +33,7 @@ TINTS = {
     "column": ("#bfdbfe", "#1d4a8a"),
     "example": ("#bbf7d0", "#14603a"),
     "meta template": ("#e9d5ff", "#5b3a8c"),
+    "masked": ("#fde68a", "#8a5a0a"),
     "leaked answer": ("#fecaca", "#a11d1d"),
 }
 # Paper, text, and what is said around it.
@@ -87,7 +88,7 @@ def shots() -> str:
     runs, size = coloured(renderer, samples, SHOTS_ROW)
     examples = len(renderer.retrieve(1)[0])
     title = f"row {SHOTS_ROW} of {len(samples)}: {size} bytes, {examples} examples"
-    return drawn([Panel(title, runs)], ["template", "column", "example", "meta template"], "A prompt by origin")
+    return drawn([Panel(title, runs)], "A prompt by origin")
 
 
 def leak() -> str:
@@ -107,7 +108,7 @@ def leak() -> str:
         renderer = pp.Renderer(template, substitution=substitution)
         runs, _ = coloured(renderer, samples, LEAK_ROW, leaked="answer")
         panels.append(Panel(title, runs))
-    return drawn(panels, ["template", "column", "leaked answer"], "An answer that leaked into a prompt")
+    return drawn(panels, "An answer that leaked into a prompt")
 
 
 def loaded(name: str) -> Any:
@@ -134,6 +135,8 @@ def kind_of(span: dict[str, Any]) -> str:
     """What a span of `explain` is drawn as."""
     if span["source"].startswith(("role.", "meta_template.")):
         return "meta template"
+    if span["source"] == "masked":
+        return "masked"
     if span["example"] is not None:
         return "example"
     return "column" if span["column"] is not None else "template"
@@ -158,8 +161,10 @@ def lines_of(runs: list[Run]) -> list[list[Run]]:
     return lines
 
 
-def drawn(panels: list[Panel], legend: list[str], name: str) -> str:
-    """The picture."""
+def drawn(panels: list[Panel], name: str) -> str:
+    """The picture, and below it the origins that occur."""
+    drawn_kinds = {run.kind for panel in panels for run in panel.runs}
+    legend = [kind for kind in TINTS if kind in drawn_kinds]
     parts: list[str] = []
     y = MARGIN
     for panel in panels:

@@ -17,6 +17,7 @@ PROJECT_PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 
+PICTURES = ("svg", "png", "jpg", "gif", "webp")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 REPOSITORY = re.compile(r'^Repository = "(.*)"$', re.MULTILINE)
 
@@ -33,9 +34,10 @@ def pages(project: Path) -> dict[str, str | bytes]:
     """
     sources = {name: project / origin for origin, name in PROJECT_PAGES.items()}
     sources |= {path.name: path for path in sorted((project / "docs").glob("*.md"))}
-    pictures = [path for suffix in ("svg", "png") for path in (project / "docs").glob(f"*.{suffix}")]
-    found: dict[str, str | bytes] = {path.name: path.read_bytes() for path in pictures}
-    links = _Links(project, {path: name for name, path in sources.items()} | {path: path.name for path in pictures})
+    docs = project / "docs"
+    pictures = {path.relative_to(docs).as_posix(): path for form in PICTURES for path in docs.rglob(f"*.{form}")}
+    found: dict[str, str | bytes] = {name: path.read_bytes() for name, path in pictures.items()}
+    links = _Links(project, {path: name for name, path in {**sources, **pictures}.items()})
     for name, path in sources.items():
         text = links.of_the_site(path.read_text(encoding="utf-8"), path.parent)
         found[name] = text.replace("```mermaid\n", "```text\n")  # what draws it would have to be loaded from elsewhere
