@@ -96,8 +96,13 @@ def test_where_it_comes_from() -> None:
     (row,) = pp.diff(renderer("text"), renderer("single pass"), SAMPLES, limit=1).rows.to_pylist()
     assert row == {
         "sample": 1, "change": "text", "message": None, "part": None, "start": 7,
-        "a_source": "prompt_template", "a_column": None, "b_source": "field", "b_column": "q",
+        "a_source": "masked", "a_column": "a", "b_source": "field", "b_column": "q",
     }  # fmt: skip
+    # The same hidden answer on both sides isn't what differs.
+    (row,) = pp.diff(
+        *(pp.Renderer(text, reader=READER) for text in ("{a}{q}", "{a}!{q}")), SAMPLES, limit=1
+    ).rows.to_pylist()
+    assert (row["a_source"], row["b_source"]) == ("field", "prompt_template")
     rows = pp.diff(renderer("list"), renderer("longer list"), SAMPLES, limit=2).rows.to_pylist()
     assert [(row["change"], row["message"]) for row in rows] == [("messages", 2), ("messages", 2)]
     rows = pp.diff(renderer("text"), renderer("list"), SAMPLES, limit=1).rows.to_pylist()
@@ -294,7 +299,7 @@ def test_the_command_tells_whether_there_is_a_difference(capsys: pytest.CaptureF
     assert told(capsys, "text.json", "large.json", *data, code=0) == f"{len(SAMPLES)} requests compared, none differs\n"
     out = told(capsys, "text.json", *data, "--substitution-b", "single_pass", code=1)
     assert out.startswith(f"{len(SAMPLES)} requests compared, 2 differ\n\n── row 1\n")
-    assert "byte 7, character 7 - A: prompt template; B: column q\n" in out
+    assert "byte 7, character 7 - A: masked answer, column a; B: column q\n" in out
     assert "- Q: see [--]" not in out
     assert "+ Q: see {+{a}+}" in out
     assert "and 1 more" in told(capsys, "text.json", *data, "--substitution-b=single_pass", "--max=1", code=1)

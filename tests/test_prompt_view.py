@@ -11,12 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from case_files import FOLDER, Case, case_files, read_cases
+from hypothesis import assume, given, settings
 from marks import UNWARNED
 from promptpress._view.file_rows import FileRows
 from promptpress._view.prompt import Piece, Prompt, PromptMessage
 from promptpress._view.rendered_source import RenderedSource
 from promptpress._view.renderer_source import RendererSource
 from promptpress._view.sample_rows import TableRows
+from strategies import Case as RandomCase
+from strategies import cases as drawn
+from test_against_model import QUICK, rendered_by
 
 pytestmark = UNWARNED
 
@@ -53,7 +57,7 @@ def check_message(message: PromptMessage, item: Any) -> None:
     assert len(message.parts) == len(parts)
     for shown, part in zip(message.parts, parts, strict=True):
         assert shown.kind == part["type"]
-        assert shown.text in strings_in({key: value for key, value in part.items() if key != "type"})
+        assert shown.text in (strings_in({key: value for key, value in part.items() if key != "type"}) or [""])
 
 
 def check_prompt(prompt: Prompt, request: Any) -> None:
@@ -105,6 +109,20 @@ def check_rendered(case: Case, table: pa.Table, prompts: list[Prompt]) -> None:
     labels = [prompt.label for prompt in prompts if prompt.sample == 0]
     if "turn" not in table.column_names and len(set(labels)) == len(labels):
         assert [prompt.sample for prompt in seen] == [prompt.sample for prompt in prompts]
+
+
+@settings(QUICK, max_examples=150)
+@given(drawn())
+def test_pieces_of_random_prompts(case: RandomCase) -> None:
+    got = rendered_by(case, case.config)
+    assume(not isinstance(got, Exception))
+    renderer, table = got
+    source = RendererSource(renderer, TableRows(case.samples))
+    prompts = [prompt for row in range(case.samples.num_rows) for prompt in source.prompts(row)]
+    for prompt, request in zip(prompts, pp.to_pylist(table["prompt"]), strict=True):
+        wanted = json.loads(request) if case.config.get("output") == "messages_json" else request  # type: ignore[arg-type]
+        check_prompt(prompt, wanted)
+        assert all(piece.source is not None for piece in prompt.all_pieces())
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -110,6 +110,7 @@ def test_labels_and_turns(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.findall(r"label (\w)", shown(capsys, *ppl)) == ["A", "B"]
     assert re.findall(r"label (\w)", shown(capsys, *ppl, "--label", "B")) == ["B"]
     assert "no label 'C'; there are 'A', 'B'" in shown(capsys, *ppl, "--label", "C", code=4)
+    assert "no labels: only ppl" in shown(capsys, "text.json", "--data", "data.parquet", "--label", "A", code=4)
     assert "no turns" in shown(capsys, *ppl, "--turn", "0", code=4)
 
 

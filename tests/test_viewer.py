@@ -281,6 +281,14 @@ def test_rows_in_one_file_need_nothing_else(folder: Path, capsys: pytest.Capture
     assert capsys.readouterr().err == ""
 
 
+def test_a_template_takes_the_place_of_a_configuration(folder: Path) -> None:
+    template = ["--template", "Q: {q}", "--system", "Be brief.", "--output-column", "a"]
+    assert main(["view", *template, "--data", "data.parquet", "--html", "out.html", "--output", "openai"]) == 0
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert "Be brief." in page
+    assert 'title="column q' in page
+
+
 def test_rows_in_one_file_are_the_first_ten(folder: Path) -> None:
     assert main(["view", "a.json", "--data", "data.parquet", "--html", "out.html"]) == 0
     assert (folder / "out.html").read_text(encoding="utf-8").count('<div class="pp-prompt">') == 3
@@ -292,6 +300,8 @@ def test_rows_in_one_file_are_the_first_ten(folder: Path) -> None:
         (["a.json", "--rows", "1"], 2, "--html FILE"),
         (["a.json", "--html", "out.html", "--rows", "1,3"], 4, "there is no such row"),
         (["--model", "models.json", "--html", "out.html"], 2, "--model: without CONFIG"),
+        (["a.json", "--template", "{q}", "--html", "out.html"], 2, "--template beside a.json"),
+        (["--shots", "1", "--html", "out.html"], 2, "--shots: without CONFIG"),
         (["--html", "out.html"], 4, "no column 'prompt'"),
         (["a.json", "--model", "a.json", "--html", "out.html"], 3, "holds no model"),
         (["a.json", "--model-abbr", "three", "--model", "models.json", "--html", "o.html"], 2, "'one', 'two'"),

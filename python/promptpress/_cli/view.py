@@ -11,7 +11,9 @@ from pathlib import Path
 
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
+from promptpress._cli.template_option import TEMPLATE, with_template
 from promptpress._cli.threads import set_threads
+from promptpress._config_files.config_file import read_config
 from promptpress._file_errors import FileError, UsageError
 from promptpress._inputs.samples import Samples
 from promptpress._viewer.catalogue import Catalogue, Choice, Source
@@ -79,8 +81,28 @@ def _need_nicegui() -> None:
 
 
 def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
-    if not arguments.config:
-        for option in ("model", "dataset", "model_abbr", "output", "mode", "labels", "substitution", "examples"):
+    configs = arguments.config
+    read = read_config
+    if arguments.template is not None:
+        if configs:
+            raise UsageError(f"--template beside {configs[0]}: one of them says what a prompt is")
+        own = Namespace(**{**vars(arguments), "config": None, "model": (arguments.model or [None])[0]})
+        read = with_template(own, read_config)
+        configs = [TEMPLATE]
+    if not configs:
+        for option in (
+            "system",
+            "shots",
+            "output_column",
+            "model",
+            "dataset",
+            "model_abbr",
+            "output",
+            "mode",
+            "labels",
+            "substitution",
+            "examples",
+        ):
             if getattr(arguments, option) is not None:
                 name = option.replace("_", "-")
                 raise UsageError(
@@ -98,7 +120,7 @@ def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
         own |= {name: getattr(choice, name) for name in ("mode", "output", "substitution")}
         return make_renderer(Namespace(**own))
 
-    catalogue = Catalogue(arguments.config, arguments.model or [], make)
+    catalogue = Catalogue(configs, arguments.model or [], make, read)
     prompts = _chosen(catalogue.prompts, arguments.dataset, "--dataset") or next(iter(catalogue.prompts))
     model = _chosen(catalogue.models, arguments.model_abbr, "--model-abbr")
     if model is None and arguments.model:

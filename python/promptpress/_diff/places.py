@@ -83,13 +83,16 @@ def _texts(a: tuple[Piece, ...], b: tuple[Piece, ...], message: int | None, part
         return None
     at = common_prefix(one, other)
     start = len(one[:at].encode("utf-8", "surrogatepass"))
-    return Place("text", message, part, start, at, _piece(a, at), _piece(b, at))
+    there = [_piece(pieces, at, with_hidden=True) for pieces in (a, b)]
+    if all(piece is not None and not piece.text for piece in there):  # which isn't what differs
+        there = [_piece(pieces, at, with_hidden=False) for pieces in (a, b)]
+    return Place("text", message, part, start, at, *there)
 
 
-def _piece(pieces: tuple[Piece, ...], at: int) -> Piece | None:
-    """The piece that the character `at` is of."""
+def _piece(pieces: tuple[Piece, ...], at: int, *, with_hidden: bool) -> Piece | None:
+    """The piece that the character `at` is of, or the place of a hidden answer right before it."""
     for piece in pieces:
-        if at < len(piece.text):
+        if at < len(piece.text) or (with_hidden and at == 0 and not piece.text):
             return piece
         at -= len(piece.text)
     return None

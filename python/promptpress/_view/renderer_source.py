@@ -103,6 +103,8 @@ class RendererSource:
             turns: Sequence[Any] = [None] * len(part.prompts) if part.turns is None else part.turns.to_pylist()
             requests += zip(to_pylist(part.prompts), shown, turns, strict=True)
         kept = list(range(len(requests)))
+        if label is not None and labels is None:
+            raise render_error("unknown_label", "there are no labels: only ppl has some")
         if label is not None or turn is not None:
             # What isn't there is told as `explain` tells it.
             self._one._core.explain(core_table, 0, labels, label_or_text(label), turn, lower)

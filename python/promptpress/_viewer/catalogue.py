@@ -71,6 +71,7 @@ class Catalogue:
         configs: files of prompt configurations.
         models: files of models.
         make: makes the renderer of a choice, whose prompts and model stand there.
+        read: what reads a file.
 
     Raises:
         ConfigError: when a file can't be read, or holds nothing of the kind.
@@ -86,7 +87,11 @@ class Catalogue:
     SUBSTITUTIONS: Sequence[str] = get_args(Substitution)
 
     def __init__(
-        self, configs: Sequence[str], models: Sequence[str], make: Callable[[Choice, Source, Source | None], Renderer]
+        self,
+        configs: Sequence[str],
+        models: Sequence[str],
+        make: Callable[[Choice, Source, Source | None], Renderer],
+        read: Callable[[str], Config] = read_config,
     ) -> None:
         self.prompts: dict[str, Source] = {}
         self.models: dict[str, Source] = {}
@@ -94,14 +99,14 @@ class Catalogue:
         self._made: dict[Choice, Renderer] = {}
         self._lock = threading.Lock()
         for path in configs:
-            config = read_config(path)
+            config = read(path)
             for entry in _datasets_of(config):
                 _add(self.prompts, Source(path, entry))
             if isinstance(config.value, dict) and "models" in config.value:
                 for name, _ in all_models(config):
                     _add(self.models, Source(path, name))
         for path in models:
-            config = read_config(path)
+            config = read(path)
             names: list[str | None] = [name for name, _ in all_models(config)]
             if not names and choose_model(config, None) is None:
                 raise ConfigError(f"{path}: holds no model (a list 'models', a model dict or a meta_template)")

@@ -15,7 +15,6 @@ from promptpress._view.visible import one_line
 _SHOWN = 14
 
 
-
 def _between(one: str, other: str) -> str:
     """Mix two colours, so that the result can be seen on white and on black."""
     parts = ((int(one[at : at + 2], 16) + int(other[at : at + 2], 16)) // 2 for at in (1, 3, 5))

@@ -10,6 +10,7 @@ from promptpress._cli.options import (
     DATA_FORMATS,
     add_data,
     add_prompt_options,
+    add_template,
     add_threads,
     add_traceback,
     natural,
@@ -40,6 +41,7 @@ def _add_options(parser: ArgumentParser) -> None:
         action="extend",
         help="model configurations; the first is shown, and all can be chosen",
     )
+    add_template(parser)
     pick = parser.add_argument_group("where a file holds several, which is shown first")
     pick.add_argument("--dataset", metavar="NAME", help="by its abbr or the variable that holds it")
     pick.add_argument("--model-abbr", metavar="NAME", help="by its abbr")
