@@ -7,19 +7,26 @@ import importlib.util
 import sys
 import warnings
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.template_option import TEMPLATE, with_template
 from promptpress._cli.threads import set_threads
-from promptpress._config_files.config_file import read_config
+from promptpress._config_files.config_file import Config, read_config
 from promptpress._file_errors import FileError, UsageError
 from promptpress._inputs.samples import Samples
 from promptpress._viewer.catalogue import Catalogue, Choice, Source
 from promptpress._viewer.html_file import write_html
 from promptpress._viewer.sample_store import SampleStore
 from promptpress._viewer.sources import Sources
+
+_OF_CONFIGURATIONS = (
+    *("system", "shots", "output_column", "model", "dataset", "model_abbr", "output", "roles", "mode", "labels"),
+    *("substitution", "dialect", "strings", "examples"),
+)
+"""Options that say what prompts are made of."""
 
 _BATCH = 8192
 """Samples that are read at a time: few, for the first are shown when they are there."""
@@ -82,7 +89,7 @@ def _need_nicegui() -> None:
 
 def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
     configs = arguments.config
-    read = read_config
+    read: Callable[[str], Config] = read_config
     if arguments.template is not None:
         if configs:
             raise UsageError(f"--template beside {configs[0]}: one of them says what a prompt is")
@@ -90,19 +97,7 @@ def _catalogue(arguments: Namespace) -> tuple[Catalogue | None, Choice]:
         read = with_template(own, read_config)
         configs = [TEMPLATE]
     if not configs:
-        for option in (
-            "system",
-            "shots",
-            "output_column",
-            "model",
-            "dataset",
-            "model_abbr",
-            "output",
-            "mode",
-            "labels",
-            "substitution",
-            "examples",
-        ):
+        for option in _OF_CONFIGURATIONS:
             if getattr(arguments, option) is not None:
                 name = option.replace("_", "-")
                 raise UsageError(
