@@ -260,14 +260,15 @@ def test_equal_prompts_are_counted(files: Path, serve: Callable[..., str], chrom
 @pytest.mark.parametrize(("name", "width", "height"), [("view-desktop", 1280, 760), ("view-phone", 390, 844)])
 def test_screenshots(serve: Callable[..., str], chromium: Browser, name: str, width: int, height: int) -> None:
     folder = Path(os.environ["PROMPTPRESS_SCREENSHOTS"])
-    chromium.open(serve(*MILLION, "--examples", "few.parquet"), width, height, dark=name.endswith("phone"))
+    quiz = ("quiz.json", "--data", "million.parquet", "--examples", "train.parquet", "--model", "models.json")
+    chromium.open(serve(*quiz), width, height, dark=name.endswith("phone"))
     chromium.choose(".pp-model", "tags")
     chromium.until(lambda: "<|user|>" in chromium.prompt())
     chromium.type(".pp-search input", "town 9000")
     chromium.until(lambda: chromium.text(".pp-says").endswith(" rows"))
     chromium.until(lambda: "row 9000 " in chromium.prompt())
     chromium.leave()
-    chromium.hover("#pp-place .pp-column")
+    chromium.hover("#pp-place .pp-example_column")
     path = folder / f"{name}.png"
     chromium.web.save_screenshot(str(path))
     assert path.stat().st_size < 200_000

@@ -18,6 +18,12 @@ TEMPLATE = {
     ]
 }
 READER = {"input_columns": ["question", "A", "B"], "output_column": "answer"}
+QUIZ = {
+    "round": [
+        {"role": "HUMAN", "prompt": "Q: {question}\nA) {A}\nB) {B}\nAnswer:"},
+        {"role": "BOT", "prompt": "{answer}"},
+    ]
+}
 CHAT = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
 TAGS = {
     "round": [
@@ -44,6 +50,12 @@ CONFIGS: dict[str, Any] = {
             {"abbr": "tags", "type": "HuggingFaceCausalLM", "meta_template": TAGS},
         ]
     },
+    "quiz.json": {
+        "prompt_template": {"template": {"begin": "</E>", **QUIZ}, "ice_token": "</E>"},
+        "ice_template": {"template": QUIZ},
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1]},
+        "reader": READER,
+    },
     "plain.json": {"prompt_template": "Q: {question}"},
     "harm.json": {"prompt_template": "Q: {question}\nA: {answer}", "reader": {"output_column": "answer"}},
 }
@@ -69,6 +81,8 @@ def write_files(folder: Path) -> Path:
     pq.write_table(pa.table(HARM), folder / "harm.parquet")
     few = pa.table({"question": ["One?", "Two?", "Three?"], "A": ["a"] * 3, "B": ["b"] * 3, "answer": ["A", "B", "A"]})
     pq.write_table(few, folder / "few.parquet")
+    quiz = {"question": ["Which of them can fly?", "Which is a colour?"], "A": ["a stone", "red"]}
+    pq.write_table(pa.table({**quiz, "B": ["a sparrow", "seven"], "answer": ["B", "A"]}), folder / "train.parquet")
     with (folder / "few.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in few.to_pylist())
     return folder

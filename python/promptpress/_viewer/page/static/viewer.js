@@ -80,10 +80,13 @@ globalThis.promptpress = (() => {
   // The prompt.
 
   let asked = null;
+  const current = new CSSStyleSheet(); // marks the line that is shown, wherever the grid draws it
+  document.adoptedStyleSheets.push(current);
 
   async function show(line, whole = false) {
     state.line = line;
     state.whole = whole;
+    current.replaceSync(`.pp-grid .ag-row[row-index="${line}"] { background: var(--pp-current); }`);
     asked?.abort();
     asked = new AbortController();
     const { signal } = asked;
