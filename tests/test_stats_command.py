@@ -158,23 +158,23 @@ def test_tokens(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["config.json"], ExitCode.USAGE, "config.json: a configuration needs samples, which --data names"),
+        (["config.json"], ExitCode.USAGE, "config.json: a configuration needs samples; --data FILE names them"),
         (
             ["out.parquet", "--model", "m.py"],
             ExitCode.USAGE,
-            "--model: the prompts of out.parquet are rendered already",
+            "out.parquet: holds prompts, so --model has nothing to add",
         ),
-        (["out.parquet", "--mode", "gen"], ExitCode.USAGE, "--mode: the prompts"),
-        (["data.parquet"], ExitCode.DATA, "has no column 'prompt'; it has 'q', 'a'; --column says which"),
+        (["out.parquet", "--mode", "gen"], ExitCode.USAGE, "so --mode has nothing to add"),
+        (["data.parquet"], ExitCode.DATA, "has no column 'prompt'; it has 'q', 'a'; --prompt-column says which"),
         (
-            ["out.parquet", "--column", "promt"],
+            ["out.parquet", "--prompt-column", "promt"],
             ExitCode.USAGE,
             "no such column; it has 'prompt'; did you mean 'prompt'?",
         ),
         (
-            ["config.json", "--data", "data.parquet", "--column", "q"],
+            ["config.json", "--data", "data.parquet", "--prompt-column", "q"],
             ExitCode.USAGE,
-            "--column q: is of a file of prompts",
+            "--prompt-column: names the prompts of a rendered file",
         ),
         (["gone.parquet"], ExitCode.DATA, "gone.parquet"),
         (["out.parquet", "--tokenizer", "gone.json"], ExitCode.USAGE, "--tokenizer gone.json: no such file or folder"),
