@@ -6,14 +6,14 @@ import json
 import shutil
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.progress import Progress
+from promptpress._cli.prompt_sources import is_rendered
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import DataError, UsageError
-from promptpress._inputs.samples import FORMATS, Samples
+from promptpress._inputs.samples import Samples
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.output_file import standard_output
 from promptpress._statistics.text_report import BLOCKS, text_report
@@ -34,12 +34,14 @@ def stats(arguments: Namespace) -> None:
     """
     set_threads(arguments.threads)
     counter = _counter(arguments.tokenizer)
-    if arguments.data is None:
+    if arguments.config is not None and is_rendered(arguments.config):
         _refuse_what_renders(arguments)
         samples = _samples(arguments, [arguments.config])
-        name = _prompt_column(arguments, samples)
-        own = _measured(arguments, samples, None, counter, name)
+        own = _measured(arguments, samples, None, counter, _prompt_column(arguments, samples))
     else:
+        if not arguments.data:
+            what = arguments.config or "--template"
+            raise UsageError(f"{what}: a configuration needs samples; --data FILE names them")
         if arguments.column is not None:
             raise UsageError(f"--column {arguments.column}: is of a file of prompts, and --data are samples")
         renderer = make_renderer(arguments)
@@ -64,20 +66,14 @@ def _counter(name: str | None) -> TokenCounter | None:
 
 def _refuse_what_renders(arguments: Namespace) -> None:
     """Refuse options that say how to render, where nothing is."""
-    suffix = Path(arguments.config).suffix.lower()
-    if arguments.data_format is None and suffix not in FORMATS:
-        raise UsageError(
-            f"{arguments.config}: a configuration needs samples, which --data names;"
-            f" a file of prompts is one of {', '.join(FORMATS)}"
-        )
     of_rendering = (
-        *("model", "dataset", "model_abbr", "examples"),
+        *("data", "examples", "template", "model", "dataset", "model_abbr"),
         *("output", "roles", "mode", "labels", "substitution", "dialect", "strings"),
     )
     for name in of_rendering:
         if getattr(arguments, name, None) is not None:
             option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option}: the prompts of {arguments.config} are rendered already; --data names samples")
+            raise UsageError(f"{option}: {arguments.config} holds prompts, which are rendered already")
 
 
 def _samples(arguments: Namespace, paths: list[str]) -> Samples:
