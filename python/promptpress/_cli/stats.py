@@ -37,8 +37,7 @@ def stats(arguments: Namespace) -> None:
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
         samples = _samples(arguments, [arguments.config])
-        name = _prompt_column(arguments, samples)
-        own = _measured(arguments, samples, None, counter, name)
+        own = _measured(arguments, samples, None, counter, _prompt_column(arguments, samples))
     else:
         refuse_prompts(arguments)
         renderer = make_renderer(arguments)

@@ -20,9 +20,8 @@ from promptpress._cli.options import (
 _DESCRIPTION = """\
 Say how long the prompts of some files are, what their bytes come from, and which of them are the same.
 
-With CONFIG the rows of --data are rendered, as render would, and nothing is written. Without --data the operand is a
-file of prompts that render wrote. Values of the data are shown, never sent to the terminal: what isn't printable is
-escaped.
+CONFIG is a configuration as for render, with samples by --data, and nothing is written; or a file of prompts that
+render wrote. Values of the data are shown, never sent to the terminal: what isn't printable is escaped.
 """
 
 _EXIT_CODES = """\
