@@ -7,6 +7,7 @@ import copy
 import ctypes
 import pickle
 import re
+import tempfile
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -61,6 +62,14 @@ def makes(template: Any = "{q}", **settings: Any) -> Call:
 
 def renders(samples: Any, template: Any = "{q}", keep: tuple[str, ...] = (), **settings: Any) -> Call:
     return lambda: pp.Renderer(**{"prompt_template": template, **settings}).render(samples, keep=list(keep))
+
+
+NEVER_WRITTEN = Path(tempfile.gettempdir()) / "never-written.jsonl"
+REQUESTS = pa.table({"q": ["1+1?", "2+2?"], "a": ["2", "2"], "prompt": ["1+1?", "2+2?"]})
+
+
+def exports(**options: Any) -> Call:
+    return lambda: pp.export.openai_batch(REQUESTS, NEVER_WRITTEN, **{"model": "m", **options})
 
 
 def nested(depth: int) -> Any:
@@ -183,8 +192,14 @@ CALLS: dict[str, list[Call]] = {
         makes(RAW, meta_template=[{"role": "usr", "content": ""}]),
     ],
     "unmapped_role": [
-        makes(dialogue(), output="openai", meta_template={"round": [{"role": "ASKER", "api_role": "asker"}, BOT]}),
-        renders({"talk": [[{"role": "critic", "content": "x"}]]}, [{"expand_column": "talk"}], output="openai"),
+        makes(
+            dialogue({"role": "HUMAN", "prompt": ""}, {"role": "CRITIC", "prompt": ""}),
+            output="openai",
+            meta_template={"round": [META["round"][0], {"role": "CRITIC", "api_role": "critic"}]},
+        ),
+        renders(
+            pa.table({"talk": [[{"role": "critic", "content": "x"}]]}), [{"expand_column": "talk"}], output="openai"
+        ),
     ],
     "duplicate_role": [makes(dialogue(), meta_template={"round": [{"role": "HUMAN"}, {"role": "HUMAN"}]})],
     "missing_role": [makes(None, inferencer=CHAT, reader=READER, meta_template={"round": [{"role": "HUMAN"}]})],
@@ -304,6 +319,13 @@ CALLS: dict[str, list[Call]] = {
     ],
     "refused_finding": [
         renders(pa.table({"content": [f"{TAGS['text']}x{END}untagged"]}), **media(), refuse=["untagged_text"])
+    ],
+    "duplicate_custom_id": [exports(custom_id="{a}")],
+    "invalid_custom_id": [exports(custom_id="{q}", custom_id_length=3)],
+    "request_too_large": [exports(max_bytes=100)],
+    "invalid_result": [
+        lambda: pp.export.join([{"custom_id": "7", "error": "gone"}], REQUESTS),
+        lambda: pp.export.join([{}], REQUESTS),
     ],
     "internal_error": [lambda: _core.panicking(False)],
 }

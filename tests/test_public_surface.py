@@ -24,7 +24,7 @@ PUBLIC = {
     "promptpress": (
         *("Config", "load_config"),
         *("Conversation", "PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads"),
-        *("LengthSummary", "Statistics", "export", "stats", "to_pylist"),
+        *("Diff", "LengthSummary", "Preview", "Statistics", "diff", "export", "stats", "to_pylist"),
     ),
     "promptpress.aisbench": (
         *TEMPLATES,
@@ -217,7 +217,11 @@ def test_arguments_are_typed_by_the_literals(argument: str) -> None:
 
 
 def test_what_promptpress_returns_has_a_type() -> None:
-    shown = [promptpress.to_pylist, *(function for _, function, _ in members(promptpress.Conversation))]
+    shown = [
+        promptpress.to_pylist,
+        promptpress.diff,
+        *(function for _, function, _ in members(promptpress.Conversation)),
+    ]
     shown += [function for name, function, _ in members(promptpress.Renderer) if name != "eos_token_id"]
     for function in shown:
         hints = typing.get_type_hints(function)

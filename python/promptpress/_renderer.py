@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, NoReturn, overload
@@ -24,6 +25,7 @@ from promptpress._remedies import known_arguments, of_examples
 from promptpress._sample_numbers import indexed_schema, sample_numbers
 from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, core_schema, for_core
+from promptpress._view.preview import Preview
 from promptpress.typing import (
     ConfigFile,
     ConfigLike,
@@ -540,7 +542,8 @@ class Renderer:
         Returns:
             Spans without gaps over the UTF-8 bytes of each message's text: `message`, `part`, `start`, `end`, `source`
             (such as `prompt_template`, `ice_template`, `field`, `masked`, `role.begin`, `meta_template.end`),
-            `column`, `example` (its number among the prompt's examples) and `role`.
+            `column`, `example` (its number among the prompt's examples) and `role`. A notebook shows the prompt itself,
+            coloured.
 
         Raises:
             RenderError: If there is no such row, label or turn, or it can't be rendered; for a later turn where the
@@ -563,7 +566,49 @@ class Renderer:
             raise render_error("row_out_of_range", message, row=row)
         core_table, lower = for_core(table)
         labels = self._labels_of(table, core_table)
-        return pa.Table.from_batches([self._core.explain(core_table, row, labels, label_or_text(label), turn, lower)])
+        batch = self._core.explain(core_table, row, labels, label_or_text(label), turn, lower)
+        spans = pa.Table.from_batches([batch])
+        if "IPython" in sys.modules:
+            from promptpress._view.explained import show_in_notebook  # noqa: PLC0415 - seldom needed
+
+            show_in_notebook(spans, self, table, row, label=label, turn=turn)
+        return spans
+
+    @known_arguments
+    def preview(
+        self,
+        samples: TableLike,
+        n: int = 5,
+        *,
+        rows: Sequence[int] | None = None,
+        label: object = None,
+        turn: int | None = None,
+    ) -> Preview:
+        """Show some prompts: coloured by where each piece comes from in a notebook, as text elsewhere.
+
+        Args:
+            samples: As in `render`. Only the rows that are shown are rendered.
+            n: How many samples, from the first on.
+            rows: Which samples, in the place of the first ones.
+            label: Only the prompts of this label (ppl), as in `explain`; None: those of all.
+            turn: Only the prompts of this turn; None: those of all.
+
+        Returns:
+            What a notebook shows by itself, and `print` as text.
+
+        Raises:
+            RenderError: As `explain`.
+
+        >>> import pyarrow as pa
+        >>> samples = pa.table({"question": ["1+1=?", "2+2=?"], "answer": ["2", "4"]})
+        >>> print(Renderer("Q: {question}").preview(samples, rows=[1]))
+        ── row 1 · 8 bytes · 8 characters
+        Q: 2+2=?
+
+        """
+        from promptpress._view.previewed import previewed  # noqa: PLC0415 - whoever only renders needn't have it
+
+        return previewed(self, samples, n, rows=rows, label=label, turn=turn)
 
     def divergence(self, samples: TableLike) -> pa.Table:
         """Find the rows in which `substitution="harness"` and `"single_pass"` give different prompts.

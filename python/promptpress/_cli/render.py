@@ -78,7 +78,7 @@ def render(arguments: Namespace) -> None:
         promptpress.RenderError: when the data don't fit it.
 
     """
-    out = _out_format(arguments)
+    out = chosen_out_format(arguments)
     check_compression(out.format, arguments.compression)
     if not arguments.data:
         raise UsageError("--data FILE is needed: the samples, a row each")
@@ -118,8 +118,8 @@ def render_samples(
         promptpress.RenderError: when the data don't fit the configuration.
 
     """
-    keep = _keep_columns(arguments.keep, samples.schema)
-    _refuse_clash(renderer, samples.schema, keep, arguments.config)
+    keep = keep_columns(arguments.keep, samples.schema)
+    refuse_clash(renderer, samples.schema, keep, arguments.config)
     _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
     schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
     tell_notes(renderer, samples.schema, arguments, held)
@@ -179,7 +179,19 @@ def _first_printed(batches: Iterable[pa.RecordBatch], *, to_stderr: bool) -> Ite
         yield batch
 
 
-def _out_format(arguments: Namespace) -> Written:
+def chosen_out_format(arguments: Namespace) -> Written:
+    """Say how `--out` is to be written.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them; other names of standard output become `-`.
+
+    Returns:
+        The format and the codec.
+
+    Raises:
+        UsageError: when neither the name nor `--out-format` says it.
+
+    """
     if arguments.out in STDOUT_DEVICES:
         arguments.out = STDOUT
     if arguments.out != STDOUT:
@@ -198,7 +210,7 @@ def refuse_overwriting(arguments: Namespace) -> None:
         arguments: as `promptpress._cli.arguments.parse` gives them.
 
     Raises:
-        UsageError: when it is.
+        UsageError: naming both.
 
     """
     if arguments.out == STDOUT:
@@ -212,7 +224,24 @@ def refuse_overwriting(arguments: Namespace) -> None:
             raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
 
 
-def _keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
+def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
+    """Say which columns `--keep` means.
+
+    Args:
+        names: what it names; None where it isn't given.
+        schema: of the samples.
+
+    Returns:
+        The names.
+
+    Raises:
+        UsageError: for a name that is no column's.
+
+    Example:
+        >>> keep_columns(["all"], pa.schema({"id": pa.int64(), "q": pa.string()}))
+        ['id', 'q']
+
+    """
     if names == ["all"] and "all" not in schema.names:
         return list(schema.names)
     for name in names or ():
@@ -223,8 +252,19 @@ def _keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     return names or []
 
 
-def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
-    """Refuse two columns of one name; what the renderer says of it is an argument's name in Python."""
+def refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
+    """Refuse two columns of one name; what the renderer says of it is an argument's name in Python.
+
+    Args:
+        renderer: what renders.
+        schema: of the samples.
+        keep: the columns to keep.
+        config: the configuration's file.
+
+    Raises:
+        ConfigError: naming the column.
+
+    """
     output_names = renderer.output_schema(schema).names
     usual_names = {name: usual for usual, name in (renderer._configuration.settings["names"] or {}).items()}
     for name in keep:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from promptpress._file_errors import OutputError, UsageError, reason
 from promptpress._outputs.csv_writer import CsvWriter
-from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, text_of
+from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, text_of, write_slices
 
 
 class Writer(Protocol):
@@ -140,9 +140,13 @@ class _JsonLinesWriter:
         self._rows = 0
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        for lines in self._lines.lines(batch, self._rows):
-            self._file.write(text_of(lines))
+        first_row = self._rows
         self._rows += batch.num_rows
+        write_slices(
+            batch,
+            lambda rows, start: self._lines.lines(rows, first_row + start),
+            lambda lines: self._file.write(text_of(lines)),
+        )
 
     def close(self) -> None:
         pass
