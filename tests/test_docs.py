@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 from marks import UNWARNED
 from promptpress._cli.arguments import parse
+from promptpress._cli.commands import COMMANDS
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGES = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((PROJECT / "docs").glob("*.md"))
@@ -146,7 +147,7 @@ def options(text: str) -> Iterator[str]:
 
 
 def known_options() -> Iterator[str]:
-    for command in ("render", "verify"):
+    for command in COMMANDS:
         out = io.StringIO()
         with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
             parse([command, "--help"])
