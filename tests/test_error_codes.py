@@ -153,6 +153,16 @@ CALLS: dict[str, list[Call]] = {
     ],
     "unknown_model_class": [lambda: meta_template_of("opencompass:None"), lambda: meta_template_of("other")],
     "nested_too_deep": [makes(meta_template=nested(300))],
+    "unreadable_config": [
+        lambda: pp.load_config("nowhere.json"),
+        lambda: pp.Renderer.from_config("nowhere.json"),
+        lambda: pp.Renderer.from_config({"infer_cfg": ICE}, model="nowhere.json"),
+    ],
+    "unreadable_data": [renders("nowhere.csv")],
+    "unclear_choice": [
+        lambda: pp.load_config("config.ini"),
+        lambda: pp.Renderer.from_config({"datasets": [{"abbr": "a", "infer_cfg": {}}]}, dataset="b"),
+    ],
     "unreadable_object": [makes(Unreadable())],
     "invalid_unicode": [makes("\ud800")],
     "missing_template": [makes(None)],
@@ -267,7 +277,10 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.Renderer("{q}").stream([SAMPLES.to_batches()[0], pa.record_batch({"q": [1]})]).read_all()
     ],
     "null_value": [renders(pa.table({"question": [None, ["1"]], "answer": [["2"], ["3"]]}), **conversation("last"))],
-    "unconvertible_value": [renders(pa.table({"q": pa.array([2**62], pa.timestamp("s"))}))],
+    "unconvertible_value": [
+        renders(pa.table({"q": pa.array([2**62], pa.timestamp("s"))})),
+        renders([{"q": 1}, {"q": "a"}]),
+    ],
     "invalid_utf8": [renders(not_utf8())],
     "malformed_array": [renders(out_of_its_buffers())],
     "offset_overflow": [keeps_too_much],

@@ -3,28 +3,38 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from promptpress._config_files.loaded import LoadedConfig as Config
+from promptpress._config_files.loaded import load_config
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
+from promptpress._diff.diff import diff
+from promptpress._diff.result import Diff
 from promptpress._errors import PromptWarning
 from promptpress._public_names import name_publicly as _name_publicly
 from promptpress._renderer import Renderer
 from promptpress._statistics.collect import stats
 from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._to_pylist import to_pylist
+from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
     from promptpress import export
 
 __all__ = [
+    "Config",
     "Conversation",
+    "Diff",
     "LengthSummary",
+    "Preview",
     "PromptWarning",
     "RenderError",
     "Renderer",
     "Statistics",
     "TemplateError",
     "__version__",
+    "diff",
     "export",
+    "load_config",
     "set_threads",
     "stats",
     "to_pylist",

@@ -146,12 +146,12 @@ def samples_of(config: dict[str, Any]) -> pa.Table:
 def go_through(harness: str, *, all_of_them: bool = False) -> Compared:
     compared = Compared(harness)
     configs = list(shipped(harness))
-    for kind, make, step in MODELS[harness]:
+    for kind, make, step in MODELS[harness][: 1 if all_of_them else None]:
         for place, (file, config) in enumerate(configs[:: 1 if all_of_them else step]):
             prompt = config["infer_cfg"].get("prompt_template") or {}
             metas = RAW_METAS if "Raw" in str(prompt.get("type")) else METAS
             for turn, (named, meta) in enumerate(metas.items()):
-                if all_of_them or place % len(metas) == turn or named == "as shipped":
+                if place % len(metas) == turn or named == "as shipped":
                     samples = samples_of(config)
                     compared.compare(f"{kind}, {named}, {file}", config, samples, kind=kind, make=make, meta=meta)
     return compared
@@ -170,7 +170,7 @@ def test_shipped_configurations_are_sent_alike(request, harness):
 
 @pytest.mark.full
 @pytest.mark.parametrize("harness", ["opencompass", "aisbench"])
-def test_all_shipped_configurations_with_all_meta_templates_are_sent_alike(request, harness):
+def test_all_shipped_configurations_are_sent_alike(request, harness):
     request.getfixturevalue(harness)
     with openai_package():
         compared = go_through(harness, all_of_them=True)

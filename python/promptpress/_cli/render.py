@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import promptpress
 from promptpress import _compute as pc
-from promptpress._cli.prompt_stream import pulled, rendered
+from promptpress._cli.prompt_stream import TableSamples, pulled, rendered
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import ConfigError, UsageError
 from promptpress._inputs.formats import Written
@@ -80,12 +80,44 @@ def render(arguments: Namespace) -> None:
     """
     out = chosen_out_format(arguments)
     check_compression(out.format, arguments.compression)
+    if not arguments.data:
+        raise UsageError("--data FILE is needed: the samples, a row each")
     refuse_overwriting(arguments)
     set_threads(arguments.threads)
     with held_back(arguments) as held:
         renderer = make_renderer(arguments)
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
+    done = render_samples(arguments, out, renderer, samples, held)
+    samples.close()
+    if not arguments.quiet:
+        print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
+
+
+def render_samples(
+    arguments: Namespace,
+    out: Written,
+    renderer: promptpress.Renderer,
+    samples: Samples | TableSamples,
+    held: Sequence[str],
+) -> Done:
+    """Render samples into one file.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        out: how the file is written.
+        renderer: what renders.
+        samples: the samples.
+        held: notes that were held back while the renderer was made.
+
+    Returns:
+        How many prompts there were.
+
+    Raises:
+        FileError: when something is wrong, by kind.
+        promptpress.RenderError: when the data don't fit the configuration.
+
+    """
     keep = keep_columns(arguments.keep, samples.schema)
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
@@ -97,10 +129,7 @@ def render(arguments: Namespace) -> None:
         batches = pulled(stream, samples)
         if arguments.print_first:
             batches = _first_printed(batches, to_stderr=arguments.out == STDOUT)
-        done = write_prompts(arguments.out, out, schema, batches, arguments.compression)
-    samples.close()
-    if not arguments.quiet:
-        print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
+        return write_prompts(arguments.out, out, schema, batches, arguments.compression)
 
 
 def write_prompts(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from promptpress._config_files.config_file import Config
 from promptpress._config_files.python_config import Opaque, RefusedError, Symbol
@@ -167,6 +167,32 @@ def all_models(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
 
     """
     return _all({"models": config.value} if isinstance(config.value, list) else config.value, "models")
+
+
+def each_of(config: Config, kind: Literal["datasets", "models"]) -> list[tuple[str, Mapping[str, Any] | ConfigError]]:
+    """Give every dataset or model of a file with its name; of one that can't be read what is wrong with it.
+
+    Args:
+        config: the file.
+        kind: which of both.
+
+    Returns:
+        As `all_datasets`.
+
+    Example:
+        >>> [name for name, _ in each_of(Config("m.json", [{"abbr": "a", "type": "VLLM"}], python=False), "models")]
+        ['a']
+
+    """
+    value = {kind: config.value} if isinstance(config.value, list) else config.value
+    found: list[tuple[str, Mapping[str, Any] | ConfigError]] = []
+    entries = _entries(value, kind) if isinstance(value, Mapping) else iter(())
+    for i, (variable, entry) in enumerate(entries):
+        try:
+            found.append((_label(entry, variable, i), _plain(entry, ())))
+        except ConfigError as error:
+            found.append((_label(entry, variable, i), error))
+    return found
 
 
 def _all(value: Any, kind: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -44,6 +44,8 @@ class JsonLines:
         self._batch_size = batch_size
         self.num_rows: int | None = 0
         self.schema: pa.Schema = pa.schema([])
+        self.has_times = False
+        """Whether some texts look like times, which other readers take them for."""
         self._only: pa.Table | None = None
         for number, (line, chunk) in enumerate(self._chunks()):
             table = self._first_look(line, chunk)
@@ -112,6 +114,7 @@ class JsonLines:
         table = self._parse(line, chunk, None)
         schema = pa.schema([field.with_type(_text_for_time(field.type)) for field in table.schema])
         if schema != table.schema:
+            self.has_times = True
             table = self._parse(line, chunk, schema)
         known = self.schema
         try:

@@ -93,6 +93,11 @@ class Samples:
                 raise DataError(f"{path}: {_difference(first.schema, file.schema)} as in {first_path}")
         return first.schema.remove_metadata()
 
+    @property
+    def has_times(self) -> bool:
+        """Whether texts of JSON look like times, which other readers take them for."""
+        return any(isinstance(file, JsonLines) and file.has_times for _, file in self._files)
+
     def reader(self, count: Callable[[int], object] = int) -> pa.RecordBatchReader:
         """Open the stream.
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Literal
 
 import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
 from promptpress._file_errors import OutputError
-from promptpress._to_pylist import to_pylist
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str)
+from promptpress._outputs.json_lines import LineWriter, Piece
 
 
 class CsvWriter:
@@ -43,6 +39,10 @@ class CsvWriter:
 
     def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
         self._file = file
+        self._first_row = 0
+        # The requests come last; their messages are written with the keys that they have.
+        last = len(schema) - 1
+        self._texts = [_texts(field, "request" if at == last else "value") for at, field in enumerate(schema)]
         if not all(schema.names):
             raise OutputError("the csv output: a column has an empty name; leave it out of --keep")
         self._file.write(self._rows([_quoted(pa.array([name])) for name in schema.names]))
@@ -50,11 +50,9 @@ class CsvWriter:
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write one batch."""
         if batch.num_rows:
-            *kept, prompts = batch.columns
-            texts = [_texts(column, column.to_pylist) for column in kept]
-            # The requests come last; their messages are written with the keys that they have.
-            texts.append(_texts(prompts, lambda: to_pylist(prompts)))
+            texts = [texts(batch, self._first_row) for texts in self._texts]
             self._file.write(self._rows([_quoted(column) for column in texts]))
+        self._first_row += batch.num_rows
 
     def close(self) -> None:
         """Write what ends the file: nothing."""
@@ -72,35 +70,22 @@ class CsvWriter:
         return bytes(memoryview(data)[ends[lines.offset] : ends[lines.offset + len(lines)]])
 
 
-def _texts(column: pa.Array, values: Callable[[], list[Any]]) -> pa.Array:
-    """Give the values as texts."""
-    kind = column.type
-    if types.is_large_string(kind):
-        return column
-    if types.is_string(kind) or types.is_string_view(kind) or types.is_integer(kind):
-        return column.cast(pa.large_string())
-    return pa.array([_text(value) for value in values()], pa.large_string())
+def _texts(field: pa.Field, kind: Literal["value", "request"]) -> Callable[[pa.RecordBatch, int], pa.Array]:
+    """What gives a column's values as texts: of values that JSON has a form for, that; of others their text."""
+    name, data_type = field.name, field.type
+    if types.is_string(data_type) or types.is_large_string(data_type) or types.is_string_view(data_type):
+        return lambda batch, _: batch.column(name)
+    has_form = types.is_nested(data_type) or types.is_integer(data_type) or types.is_floating(data_type)
+    has_form = has_form or types.is_boolean(data_type)
+    lines = LineWriter(pa.schema([field]), [Piece(kind if has_form else "plain", column=name)])
 
+    def texts(batch: pa.RecordBatch, first_row: int) -> pa.Array:
+        column = batch.select([name])
+        found = pa.concat_arrays(lines.lines(column, first_row)).cast(pa.large_string())
+        is_null = pc.equal(found, "null") if has_form else pc.is_null(column.column(0))
+        return pc.if_else(is_null, pa.scalar(None, pa.large_string()), found)
 
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return _ENCODER.encode(value) if math.isfinite(value) else None
-    try:
-        text = _ENCODER.encode(value)
-    except ValueError:
-        text = _ENCODER.encode(_without_nan(value))
-    return str(json.loads(text)) if text.startswith('"') else text
-
-
-def _without_nan(value: Any) -> Any:
-    """JSON has neither NaN nor infinities."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    return [_without_nan(item) for item in value] if isinstance(value, list) else value
+    return texts
 
 
 def _quoted(texts: pa.Array) -> pa.Array:

@@ -1,0 +1,92 @@
+"""The prompts that a command line means: of a configuration and samples, or rendered before."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import promptpress
+from promptpress._cli.configured_renderer import make_renderer
+from promptpress._cli.notes import tell_notes
+from promptpress._file_errors import DataError, UsageError
+from promptpress._inputs.samples import Samples
+from promptpress._view.file_rows import FileRows
+from promptpress._view.prompt_source import PromptSource
+from promptpress._view.rendered_source import ColumnNames, RenderedSource
+from promptpress._view.renderer_source import RendererSource
+from promptpress._view.sample_rows import SampleRows, TableRows
+
+_CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
+_STDIN = "-"
+
+
+def is_rendered(path: str) -> bool:
+    """Whether a file holds prompts: configurations have suffixes of their own.
+
+    >>> is_rendered("prompts.parquet"), is_rendered("job.yaml")
+    (True, False)
+
+    """
+    return Path(path).suffix.lower() not in _CONFIGS
+
+
+def prompt_source(arguments: Namespace) -> PromptSource:
+    """Make the source that a command line means.
+
+    Args:
+        arguments: With the options of `add_prompts`; `config` is a configuration or a rendered file.
+
+    Returns:
+        The source.
+
+    Raises:
+        FileError: When a file can't be read, or the options don't fit it.
+        promptpress.TemplateError: When the configuration is wrong.
+
+    """
+    if arguments.config is not None and is_rendered(arguments.config):
+        return _rendered(arguments)
+    if not arguments.data:
+        raise UsageError(f"{arguments.config}: a configuration needs samples; --data FILE names them")
+    if arguments.prompt_column is not None:
+        raise UsageError("--prompt-column: names the prompts of a rendered file, and there is a configuration")
+    renderer = make_renderer(arguments)
+    rows = sample_rows(arguments.data, arguments.data_format)
+    tell_notes(renderer, rows.schema, arguments)
+    return RendererSource(renderer, rows)
+
+
+def sample_rows(paths: list[str], data_format: str | None = None) -> SampleRows:
+    """Open files of samples.
+
+    Args:
+        paths: The files; standard input is kept in memory, for it is read once.
+        data_format: Their format; by the suffix when None.
+
+    Returns:
+        Their rows.
+
+    Raises:
+        FileError: When one can't be read.
+
+    """
+    if _STDIN in paths:
+        return TableRows(Samples(paths, data_format).table())
+    return FileRows(paths, data_format)
+
+
+def _rendered(arguments: Namespace) -> PromptSource:
+    path = arguments.config
+    if arguments.data:
+        raise UsageError(f"{path}: holds prompts, so --data has nothing to add")
+    given = [name for name in ("model", "examples", "output", "mode", "labels", "substitution", "dialect")
+             if getattr(arguments, name, None)]  # fmt: skip
+    if given:
+        raise UsageError(f"{path}: holds prompts, so --{given[0]} has nothing to add")
+    rows = sample_rows([path], arguments.data_format)
+    names = ColumnNames() if arguments.prompt_column is None else ColumnNames(prompt=arguments.prompt_column)
+    try:
+        return RenderedSource(rows, names)
+    except promptpress.RenderError as error:
+        hint = "" if arguments.prompt_column else "; --prompt-column names it"
+        raise DataError(f"{path}: {error}{hint}") from error

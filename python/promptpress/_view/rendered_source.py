@@ -1,0 +1,194 @@
+"""Prompts that were rendered before: a file or a table of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress._errors import render_error
+from promptpress._to_pylist import to_pylist
+from promptpress._view.pieces import as_request, prompt_of
+from promptpress._view.prompt import Prompt
+from promptpress._view.prompt_source import RequestBatch
+from promptpress._view.sample_rows import SampleRows
+
+__all__ = ["ColumnNames", "RenderedSource"]
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """What the columns of a rendered file are called.
+
+    Args:
+        prompt: The prompts.
+        label: The labels of ppl, where there are any.
+        turn: The turns of conversations.
+        sample: The numbers of the samples.
+
+    """
+
+    prompt: str = "prompt"
+    label: str = "label"
+    turn: str = "turn"
+    sample: str = "sample"
+
+
+class RenderedSource:
+    """The prompts of a rendered table, whose origins nobody knows.
+
+    Which sample a request is of says a column of row numbers, where there is one. Else it is counted: the labels of
+    ppl are the same for each sample and stand in one order, and turns ascend. A column that only has the name of one
+    of these, as samples may have, isn't taken for it.
+
+    Args:
+        rows: What was rendered.
+        names: What its columns are called.
+
+    Raises:
+        RenderError: If there is no column of prompts.
+
+    >>> from promptpress._view.sample_rows import TableRows
+    >>> source = RenderedSource(TableRows(pa.table({"label": ["A", "B"] * 2, "prompt": ["a", "b", "c", "d"]})))
+    >>> source.num_samples, [(prompt.label, prompt.text) for prompt in source.prompts(1)]
+    (2, [('A', 'c'), ('B', 'd')])
+
+    """
+
+    has_origins = False
+
+    def __init__(self, rows: SampleRows, names: ColumnNames | None = None) -> None:
+        self.rows = rows
+        self.names = names or ColumnNames()
+        schema = rows.schema
+        if self.names.prompt not in schema.names:
+            close = difflib.get_close_matches(self.names.prompt, schema.names, 1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(map(repr, schema.names))}"
+            raise render_error("missing_column", f"there is no column {self.names.prompt!r} of prompts{hint}")
+        self._turns = self._has(self.names.turn)
+        self._samples = self._has(self.names.sample)
+
+    def _has(self, name: str) -> bool:
+        schema = self.rows.schema
+        return name in schema.names and pa.types.is_integer(schema.field(name).type)
+
+    @cached_property
+    def _labels(self) -> int:
+        """How many labels each sample has; 0 where there are none."""
+        name = self.names.label
+        if name not in self.rows.schema.names or self._turns:
+            return 0
+        labels = pa.chunked_array(
+            [batch.column(batch.schema.get_field_index(name)) for batch in self.rows.batches()],
+            self.rows.schema.field(name).type,
+        )
+        return _period(labels)
+
+    @cached_property
+    def _firsts(self) -> pa.Array | None:
+        """The number of each request's sample, where it isn't plain arithmetic."""
+        name = self.names.sample if self._samples else self.names.turn
+        if not self._samples and not self._turns:
+            return None
+        chunks = [batch.column(batch.schema.get_field_index(name)) for batch in self.rows.batches()]
+        values = pa.chunked_array(chunks, self.rows.schema.field(name).type).cast(pa.int64())
+        values = _whole(values)
+        if self._samples or not len(values):
+            return values
+        begins = pc.less_equal(values[1:], values[:-1])
+        return pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int64()), begins.cast(pa.int64())]))
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples there are; of a file with their numbers, the last one's and one."""
+        if self._firsts is not None:
+            return int(pc.max(self._firsts).as_py()) + 1 if len(self._firsts) else 0
+        return self.rows.num_rows // max(self._labels, 1)
+
+    def _requests_of(self, row: int) -> range:
+        """The numbers of one sample's requests."""
+        if self._firsts is None:
+            times = max(self._labels, 1)
+            return range(row * times, (row + 1) * times)
+        found = pc.indices_nonzero(pc.equal(self._firsts, row)).to_pylist()
+        return range(found[0], found[-1] + 1) if found else range(0)
+
+    def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
+        """Return the requests of one sample, as `PromptSource.prompts`."""
+        if not 0 <= row < self.num_samples:
+            message = f"there is no such row: rows count from 0, and there are {self.num_samples}"
+            raise render_error("row_out_of_range", message, row=row)
+        out = []
+        for number in self._requests_of(row):
+            (batch,) = self.rows.row(number).to_batches()
+            out += [prompt for prompt, _ in self._prompts(self._batch(batch, number))]
+        labels = [prompt.label for prompt in out]
+        if label is not None:
+            out = [prompt for prompt in out if str(prompt.label) == str(label)]
+            if not out:
+                known = ", ".join(repr(own) for own in labels[:5] if own is not None) or "no labels"
+                raise render_error("unknown_label", f"there is no label {label!r}; there are {known}", row=row)
+        if turn is not None:
+            out = [prompt for prompt in out if prompt.turn == turn]
+            if not out:
+                raise render_error("turn_out_of_range", f"turn: there is no turn {turn}", row=row)
+        return out
+
+    def _prompts(self, batch: RequestBatch) -> Iterator[tuple[Prompt, int]]:
+        none = [None] * len(batch)
+        labels = none if batch.labels is None else batch.labels.to_pylist()
+        turns = none if batch.turns is None else batch.turns.to_pylist()
+        values = zip(to_pylist(batch.prompts), batch.samples.to_pylist(), labels, turns, strict=True)
+        for at, (value, sample, label, turn) in enumerate(values):
+            yield self.request(value, sample, label, turn), at
+
+    def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
+        """Make a prompt, as `PromptSource.request`."""
+        return prompt_of(as_request(value, is_json=None), sample, label=label, turn=turn)
+
+    def requests(self) -> Iterator[RequestBatch]:
+        """Go through all requests, as `PromptSource.requests`."""
+        first = 0
+        for batch in self.rows.batches():
+            yield self._batch(batch, first)
+            first += batch.num_rows
+
+    def _batch(self, batch: pa.RecordBatch, first: int) -> RequestBatch:
+        def column(name: str) -> pa.Array:
+            return batch.column(batch.schema.get_field_index(name))
+
+        if self._firsts is not None:
+            samples = self._firsts[first : first + batch.num_rows]
+        else:
+            times = max(self._labels, 1)
+            samples = pa.array([number // times for number in range(first, first + batch.num_rows)], pa.int64())
+        return RequestBatch(
+            samples,
+            column(self.names.prompt),
+            column(self.names.label) if self._labels else None,
+            column(self.names.turn) if self._turns else None,
+        )
+
+
+def _period(labels: pa.ChunkedArray) -> int:
+    """After how many rows labels begin again, if they do for every sample; else 0, and they are something else."""
+    codes = _whole(labels).dictionary_encode("encode").indices
+    if not len(codes):
+        return 0
+    repeats = pc.indices_nonzero(pc.equal(codes[1:], codes[0]))
+    period = int(repeats[0].as_py()) + 1 if len(repeats) else len(codes)
+    if len(codes) % period or len(pc.unique(codes[:period])) != period:
+        return 0
+    return period if codes[period:].equals(codes[:-period]) else 0
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array; a view is a string then, which Arrow's kernels know."""
+    array = column.cast(pa.large_string()) if column.type == pa.string_view() else column
+    array = array.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,85 @@
+"""The texts of many requests as Arrow arrays, so that whole tables are searched and measured without a Python loop."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyarrow import types
+
+from promptpress import _compute as pc
+
+__all__ = ["lengths", "message_texts"]
+
+_TEXT_KEYS = ("prompt", "content")
+
+
+def message_texts(prompts: pa.Array) -> list[tuple[pa.Array, pa.Array | None]] | None:
+    """Return the texts of requests, as far as each is a text or messages of texts.
+
+    Args:
+        prompts: A prompt column.
+
+    Returns:
+        Arrays of strings, each with the numbers of the requests that they are of (None: in order). None where the
+        column may hold parts, whose texts stand deeper.
+
+    >>> message_texts(pa.array(["a"]))[0][0].to_pylist()
+    ['a']
+
+    """
+    if _is_text(prompts.type):
+        return [(_plain(prompts), None)]
+    if not types.is_list(prompts.type) and not types.is_large_list(prompts.type):
+        return None
+    item = prompts.type.value_type
+    if not types.is_struct(item):
+        return None
+    fields = {item.field(at).name: item.field(at).type for at in range(item.num_fields)}
+    if any(types.is_nested(kind) for kind in fields.values()):
+        return None
+    names = [name for name in _TEXT_KEYS if name in fields and _is_text(fields[name])]
+    if not names or (len(names) > 1 and "role" not in fields):
+        return None
+    messages, parents = prompts.flatten(), pc.list_parent_indices(prompts)
+    return [(_plain(pc.struct_field(messages, name)), parents) for name in names]
+
+
+def lengths(prompts: pa.Array) -> pa.Array | None:
+    """Count the bytes of requests' texts.
+
+    Args:
+        prompts: A prompt column.
+
+    Returns:
+        int64, one a request; None where `message_texts` gives none.
+
+    >>> lengths(pa.array([[{"role": "user", "content": "é"}, {"role": "user", "content": "b"}], []])).to_pylist()
+    [3, 0]
+
+    """
+    found = message_texts(prompts)
+    if found is None:
+        return None
+    total = None
+    for texts, parents in found:
+        sizes = pc.fill_null(pc.binary_length(texts), 0).cast(pa.int64())
+        if parents is not None:
+            sizes = _summed(sizes, prompts)
+        total = sizes if total is None else pc.add(total, sizes)
+    return total
+
+
+def _summed(sizes: pa.Array, prompts: pa.Array) -> pa.Array:
+    """Sums of what each list holds: differences of what has come together until its end."""
+    until = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(sizes)])
+    counts = pc.fill_null(pc.list_value_length(prompts), 0).cast(pa.int64())
+    ends = pc.cumulative_sum(counts)
+    return pc.subtract(until.take(ends), until.take(pc.subtract(ends, counts)))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view())
+
+
+def _plain(texts: pa.Array) -> pa.Array:
+    """Views as strings, which Arrow's kernels know."""
+    return texts.cast(pa.large_string()) if texts.type == pa.string_view() else texts
