@@ -281,6 +281,15 @@ def test_rows_in_one_file_need_nothing_else(folder: Path, capsys: pytest.Capture
     assert capsys.readouterr().err == ""
 
 
+def test_what_is_probably_a_mistake_is_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert folder
+    arguments = ["view", "--template", "Q: {qq}", "--data", "data.parquet", "--html", "out.html"]
+    assert main(arguments) == 0
+    assert "'{qq}' names no column" in capsys.readouterr().err
+    assert main([*arguments, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_template_takes_the_place_of_a_configuration(folder: Path) -> None:
     template = ["--template", "Q: {q}", "--system", "Be brief.", "--output-column", "a"]
     assert main(["view", *template, "--data", "data.parquet", "--html", "out.html", "--output", "openai"]) == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
+from promptpress._cli.notes import tell_notes
 from promptpress._cli.template_option import TEMPLATE, with_template
 from promptpress._cli.threads import set_threads
 from promptpress._config_files.config_file import Config, read_config
@@ -48,11 +49,11 @@ def view(arguments: Namespace) -> None:
     if arguments.html is None:
         _need_nicegui()
     set_threads(arguments.threads)
-    warnings.simplefilter("ignore", promptpress.PromptWarning)
     catalogue, choice = _catalogue(arguments)
-    if catalogue is not None:
-        catalogue.renderer(choice)  # what is wrong with it is told at once
     samples = Samples(arguments.data, arguments.data_format, _BATCH, arguments.limit)
+    if catalogue is not None:
+        tell_notes(catalogue.renderer(choice), samples.schema, Namespace(**{**vars(arguments), "strict": False}))
+    warnings.simplefilter("ignore", promptpress.PromptWarning)  # of what is chosen later, in threads
     store = SampleStore(samples)
     try:
         if arguments.html is not None:

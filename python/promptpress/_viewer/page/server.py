@@ -51,6 +51,7 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
             dark=None,
             tailwind=False,
             show_welcome_message=False,
+            reconnect_timeout=60,  # seconds that a page's state outlives its connection: a lid that is closed
             gzip_middleware_factory=None,  # nothing is gained on loopback
             cache_control_directives="private, max-age=3600",
         )
@@ -63,5 +64,8 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
 
         app.on_startup(started)
         listening.listen()  # so that a browser that is quicker than the server waits
-        config = uvicorn.Config(Guard(root, token, port), log_level="error", access_log=False, ws="websockets-sansio")
+        guarded = Guard(root, token, port)
+        config = uvicorn.Config(
+            guarded, log_level="error", access_log=False, ws="websockets-sansio", proxy_headers=False
+        )
         uvicorn.Server(config).run(sockets=[listening])
