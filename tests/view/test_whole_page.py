@@ -26,11 +26,11 @@ def test_search_in_a_million_prompts(serve: Callable[..., str], chromium: Browse
     said = chromium.until(lambda: (said := chromium.text(".pp-says")).endswith("rows") and said)
     assert said == "1 found in 1,000,000 rows"
     chromium.until(lambda: "row 999999 " in chromium.prompt())
-    assert "square 999999" in chromium.lines()[0]
+    chromium.until(lambda: ["square 999999" in line for line in chromium.lines()] == [True])
     assert chromium.run("return [...CSS.highlights.get('pp-found')].map(String)") == ["square 999999"]
     chromium.click(".pp-case")  # upper and lower case count now
     chromium.until(lambda: chromium.text(".pp-says") == "0 found in 1,000,000 rows")
-    chromium.until(lambda: not any(chromium.lines()))
+    chromium.until(lambda: not chromium.lines())
     chromium.click(".pp-case")
     chromium.type(".pp-search input", "town 12345")
     chromium.until(lambda: chromium.text(".pp-says") == "11 found in 1,000,000 rows")
@@ -39,7 +39,7 @@ def test_search_in_a_million_prompts(serve: Callable[..., str], chromium: Browse
     chromium.until(lambda: "row 123450 " in chromium.prompt())
     chromium.keys("\ue00c")  # Escape: all rows again
     chromium.until(lambda: "row 0 " in chromium.prompt())
-    chromium.until(lambda: chromium.lines()[1].startswith("1\n"))
+    chromium.until(lambda: len(chromium.lines()) > 5 and chromium.lines()[1].startswith("1\n"))
     assert chromium.log() == []
 
 
@@ -103,7 +103,7 @@ def test_labels(serve: Callable[..., str], chromium: Browser) -> None:
     chromium.choose(".pp-label", "B")
     chromium.until(lambda: "label A" not in chromium.prompt())
     assert "It is b." in chromium.prompt()
-    chromium.until(lambda: "It is b." in chromium.lines()[0])
+    chromium.until(lambda: chromium.lines() and "It is b." in chromium.lines()[0])
     chromium.type(".pp-search input", "It is a")  # which B never says
     chromium.until(lambda: chromium.text(".pp-says").startswith("0 found"))
 
