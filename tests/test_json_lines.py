@@ -145,7 +145,7 @@ def test_a_value_that_python_lacks_names_row_and_column() -> None:
 def test_malformed_lists_are_errors() -> None:
     offsets = pa.array([0, 9, 2], pa.int32()).buffers()[1]
     broken = pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, offsets], children=[pa.array(["a", "b"])])
-    with pytest.raises(pp.RenderError, match='row 0, column "prompt": .*malformed'):
+    with pytest.raises(pp.RenderError, match=r'row 0, column "prompt": .*malformed'):
         written(pa.table({"prompt": broken}))
 
 
