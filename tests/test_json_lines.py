@@ -136,8 +136,8 @@ def test_lines_are_the_same_for_any_threads_and_batches(threads: int) -> None:
 
 def test_a_value_that_python_lacks_names_row_and_column() -> None:
     dates = pa.array([1] * 2000 + [10**8], pa.int32()).view(pa.date32())
+    table = pa.table({"day": pa.concat_arrays([dates[:1], dates]), "prompt": [""] * 2002})
     with pytest.raises(pp.RenderError, match=r'row 2001, column "day": .*years 1 to 9999') as caught:
-        table = pa.table({"day": pa.concat_arrays([dates[:1], dates]), "prompt": [""] * 2002})
         written(table, 1500)
     assert (caught.value.row, caught.value.column) == (2001, "day")
 
