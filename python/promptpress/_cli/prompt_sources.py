@@ -8,6 +8,7 @@ from pathlib import Path
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.notes import tell_notes
+from promptpress._cli.second_side import prompt_options
 from promptpress._file_errors import DataError, UsageError
 from promptpress._inputs.samples import Samples
 from promptpress._view.file_rows import FileRows
@@ -79,10 +80,9 @@ def _rendered(arguments: Namespace) -> PromptSource:
     path = arguments.config
     if arguments.data:
         raise UsageError(f"{path}: holds prompts, so --data has nothing to add")
-    given = [name for name in ("model", "examples", "output", "mode", "labels", "substitution", "dialect")
-             if getattr(arguments, name, None)]  # fmt: skip
-    if given:
-        raise UsageError(f"{path}: holds prompts, so --{given[0]} has nothing to add")
+    for action in prompt_options():
+        if getattr(arguments, action.dest, None):
+            raise UsageError(f"{path}: holds prompts, so {action.option_strings[-1]} has nothing to add")
     rows = sample_rows([path], arguments.data_format)
     names = ColumnNames() if arguments.prompt_column is None else ColumnNames(prompt=arguments.prompt_column)
     try:
