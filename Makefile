@@ -17,8 +17,23 @@ BENCH_BUILT := $(BENCH)/.built
 ENGINES := .venv-engines
 ENGINES_REQUIREMENTS := $(ENGINES)/.requirements
 ENGINES_BUILT := $(ENGINES)/.built
+EXPORTS := .venv-exports
+EXPORTS_REQUIREMENTS := $(EXPORTS)/.requirements
+EXPORTS_BUILT := $(EXPORTS)/.built
 HARNESS := .venv-harness
 HARNESS_REQUIREMENTS := $(HARNESS)/.requirements
+DOCS := .venv-docs
+DOCS_REQUIREMENTS := $(DOCS)/.requirements
+WHEEL := .venv-wheel
+WHEEL_REQUIREMENTS := $(WHEEL)/.requirements
+WHEELS := target/wheels
+
+# A wheel for Linux is linked by zig against an old C library, and maturin refuses one that needs a newer one. What is
+# linked against this machine's own may need the newest.
+ifeq ($(shell uname -s),Linux)
+WHEEL_PLATFORM := manylinux_2_17
+WHEEL_ARGS ?= --zig --compatibility $(WHEEL_PLATFORM)
+endif
 
 # A package that one machine can't have must not keep the others out: if the list can't be had as a whole, each by itself.
 define INSTALL_HARNESSES
@@ -36,7 +51,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-harness fuzz fuzz-valgrind lint house conformance bench bench-long instructions build clean
+.PHONY: help demo test test-full test-engines test-exports test-harness fuzz fuzz-valgrind lint house docs conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -48,12 +63,15 @@ test: $(BUILT) ## the core's tests, then those of the Python surface and of ever
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(BUILT) test-engines test-harness ## the same with the heavy ones, test-engines and test-harness
+test-full: $(BUILT) test-engines test-exports test-harness test-wheel ## the same with the heavy ones, and the test-... targets
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
 
 test-engines: $(ENGINES_BUILT) ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
+
+test-exports: $(EXPORTS_BUILT) ## exports read back by OpenAI's, LiteLLM's and Hugging Face's own code
+	$(EXPORTS)/bin/python -m pytest tests/exports -m "full or not full"
 
 test-harness: $(HARNESS_REQUIREMENTS) $(BUILT) ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
@@ -80,10 +98,14 @@ lint: $(BUILT) ## rustfmt, clippy, ruff, mypy, the stub against the binary, and 
 house: $(REQUIREMENTS) ## who uses whom in src/: no circle between folders, nothing uses what is above it
 	$(BIN)/python tools/use_graph
 
+docs: $(DOCS_REQUIREMENTS) $(BUILT) ## the documentation as a site in target/site/html: warnings and dead links are errors
+	PYTHONPATH=$(abspath python) $(DOCS)/bin/python tools/docs_site
+
 bench: $(BENCH_BUILT) ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
 ifeq ($(BENCH_ARGS),)
 	$(BENCH)/bin/python benches/report.py target/bench.json $(wildcard target/bench-long.json) --out docs/benchmarks.md
+	$(BENCH)/bin/python tools/readme_figures.py
 else
 	$(BENCH)/bin/python benches/report.py target/bench.json
 endif
@@ -94,11 +116,30 @@ bench-long: $(BENCH_BUILT) ## a hundred million samples streamed; the next `make
 instructions: $(BUILT) ## what a sample costs, counted by valgrind (INSTRUCTIONS_ARGS="ppl --against OLD.so" compares)
 	$(BIN)/python benches/instructions.py $(INSTRUCTIONS_ARGS)
 
-build: $(BUILT) ## a wheel in target/wheels/
-	$(BIN)/maturin build --release --locked
+build: wheel sdist ## both of the next two
+
+# Its own compilation: another linker and, with WHEEL_ARGS="... --target aarch64-unknown-linux-gnu", another processor.
+wheel: export PYO3_PYTHON = $(abspath $(WHEEL)/bin/python)
+wheel: $(WHEEL_REQUIREMENTS) ## a wheel in target/wheels/; on Linux for glibc 2.17 and newer, by zig
+	rm -f $(WHEELS)/*.whl
+	PATH="$(abspath $(WHEEL)/bin):$$PATH" maturin build --release --locked $(WHEEL_ARGS) --out $(WHEELS)
+
+sdist: $(WHEEL_REQUIREMENTS) ## a source distribution in target/wheels/
+	rm -f $(WHEELS)/*.tar.gz
+	$(WHEEL)/bin/maturin sdist --out $(WHEELS)
+
+test-wheel: build $(REQUIREMENTS) ## installs both into every Python from 3.10 on that is at hand, and tries them
+	PROMPTPRESS_WHEELS=$(WHEELS) PROMPTPRESS_PLATFORM=$(WHEEL_PLATFORM)$(if $(WHEEL_PLATFORM),_$(shell uname -m)) \
+	  PROMPTPRESS_SDIST_TARGET=$(abspath target/sdist) $(BIN)/python -m pytest -rA tests/wheels
+
+# The same compilation as `make test`, packed and tried on one interpreter: seconds.
+test-wheel-sample: $(BUILT)
+	rm -rf target/sample-wheel
+	$(BIN)/maturin build --release --locked --out target/sample-wheel
+	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(HARNESS) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(EXPORTS) $(HARNESS) $(DOCS) $(WHEEL) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -138,6 +179,29 @@ $(ENGINES_BUILT): $(ENGINES_REQUIREMENTS) $(BUILT) $(shell find python -name '*.
 	$(BIN)/maturin build --release --locked --out target/engines-wheel
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
 	  --find-links target/engines-wheel promptpress
+	@touch $@
+
+# So do the consumers of exports.
+$(EXPORTS_REQUIREMENTS): requirements/exports.txt
+	$(PYTHON) -m venv $(EXPORTS)
+	$(EXPORTS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/exports.txt
+	@touch $@
+
+$(EXPORTS_BUILT): $(EXPORTS_REQUIREMENTS) $(BUILT) $(shell find python -name '*.py')
+	rm -rf target/exports-wheel
+	$(BIN)/maturin build --release --locked --out target/exports-wheel
+	$(EXPORTS)/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --force-reinstall \
+	  --find-links target/exports-wheel promptpress
+	@touch $@
+
+$(DOCS_REQUIREMENTS): requirements/docs.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
+	@touch $@
+
+$(WHEEL_REQUIREMENTS): requirements/wheel.txt
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/wheel.txt
 	@touch $@
 
 # And the harnesses' own tests: other versions than dev.txt's, and stand-ins that no other test should meet.

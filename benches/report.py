@@ -47,6 +47,7 @@ def page(results: Results, picture: str) -> Iterator[str]:
     yield from memory(results)
     yield from streaming(results)
     yield from commands(results)
+    yield from json_lines(results)
 
 
 def preface(results: Results) -> Iterator[str]:
@@ -182,6 +183,26 @@ def commands(results: Results) -> Iterator[str]:
     for run in runs:
         name = {"command": "promptpress render", "pyarrow": "pyarrow program"}[run["program"]]
         yield f"| {run['workload']} | {name} | {run['samples']:,} | {seconds(run)} |"
+    yield ""
+
+
+def json_lines(results: Results) -> Iterator[str]:
+    runs = results.of("json_lines")
+    if not runs:
+        return
+    yield from ["## JSON lines", ""]
+    yield "The same prompts as Parquet, as JSON lines and as a file of OpenAI's Batch API, each by one command from"
+    yield "Parquet, and Polars' `write_ndjson` of finished prompts in memory-mapped Arrow. Whole processes, in turns;"
+    yield "promptpress syncs its files to disk, Polars doesn't."
+    yield from ["", "| workload | | samples | seconds: median (least to most) |", "|---|---|---:|---:|"]
+    names = {
+        "parquet": "`promptpress render`, Parquet",
+        "jsonl": "`promptpress render`, JSON lines",
+        "batch": "`promptpress export openai-batch`",
+        "polars": "Polars `write_ndjson`",
+    }
+    for run in runs:
+        yield f"| {run['workload']} | {names[run['program']]} | {run['samples']:,} | {seconds(run)} |"
     yield ""
 
 

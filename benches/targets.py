@@ -93,6 +93,13 @@ def command(workload: str) -> Figure:
     )
 
 
+def json_lines(workload: str, program: str, other: str) -> Figure:
+    """What part of the rate of another program's file one is written at."""
+    return lambda results: quotient(
+        *(measure(results.one("json_lines", workload=workload, program=name), median) for name in (other, program))
+    )
+
+
 def targets() -> Iterator[Target]:
     yield Target("zero to Polars `pl.format` (one thread), rate, all threads", times("zero", "polars"), 2)
     yield Target("the same by `stream`", times("zero", "polars", "promptpress-stream"), 2)
@@ -132,6 +139,17 @@ def targets() -> Iterator[Target]:
     for workload in ("zero", "five-text"):
         what = f"{workload}: `promptpress render`, Parquet to Parquet, to the pyarrow program, time"
         yield Target(what, command(workload), 1.3, at_least=False)
+    for workload in ("zero", "five-text"):
+        for program, what in (
+            ("jsonl", "`promptpress render --out x.jsonl`"),
+            ("batch", "`promptpress export openai-batch`"),
+        ):
+            to_parquet = json_lines(workload, program, "parquet")
+            yield Target(f"{workload}: {what} to the same as Parquet, rate", to_parquet, 0.5)
+        to_polars = json_lines(workload, "jsonl", "polars")
+        yield Target(
+            f"{workload}: the former, rendering, to Polars' `write_ndjson` of finished prompts, rate", to_polars, 0.5
+        )
     for workload in ("zero", "five-text", "five-messages"):
         small = microseconds("small", workload)
         yield Target(f"small: ten rows of {workload}, median", small, 100, at_least=False, unit=" µs")

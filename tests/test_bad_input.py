@@ -103,8 +103,8 @@ BAD = [
     Bad("negative limit", 2, ["--limit", "'-1'"], arguments=["--limit=-1"]),
     Bad("unknown column to keep", 2, ["--keep zzz", "'question', 'answer'"], arguments=["--keep", "zzz"]),
     Bad("misspelt column to keep", 2, ["did you mean 'answer'?"], arguments=["--keep", "answr"]),
-    Bad("unknown suffix of data", 2, ["data.csv", "'.csv'", ".parquet"], data=["data.csv"]),
-    Bad("unknown suffix of output", 2, ["out.csv", "'.csv'", ".parquet"], out="out.csv"),
+    Bad("unknown suffix of data", 2, ["data.orc", "'.orc'", ".parquet", "--data-format"], data=["data.orc"]),
+    Bad("unknown suffix of output", 2, ["out.orc", "'.orc'", ".parquet"], out="out.orc"),
     Bad("unknown suffix of configuration", 2, ["config.ini", ".toml"], config="config.ini"),
     Bad("output over the data", 2, ["the same file as the input"], out="data.parquet"),
     Bad("output over the configuration", 2, ["the same file"], out="config.json", arguments=["--out-format", "jsonl"]),
@@ -337,7 +337,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     config()(tmp_path)
     table("data.parquet", SAMPLES)(tmp_path)
-    (tmp_path / "data.csv").write_text("question,answer\n")
+    (tmp_path / "data.orc").write_text("question,answer\n")
     return tmp_path
 
 

@@ -8,7 +8,7 @@ import pytest
 from config_texts import write
 from promptpress._config_files.config_file import read_config
 from promptpress._config_files.selection import choose_dataset, choose_model
-from promptpress._file_errors import ConfigError, FileError, UsageError
+from promptpress._file_errors import ConfigError, FileError
 
 
 class TestChoice:
@@ -23,14 +23,14 @@ class TestChoice:
 
     def test_several_need_a_name(self, tmp_path: Path) -> None:
         config = read_config(self.datasets(tmp_path, "{q}", "Q: {q}"))
-        with pytest.raises(UsageError, match=r"holds 2 datasets, say which with --dataset: 'd0', 'd1'"):
+        with pytest.raises(ConfigError, match=r"holds 2 datasets .*; dataset= says which: 'd0', 'd1'"):
             choose_dataset(config, None)
         dataset = choose_dataset(config, "d1").dataset
         assert dataset is not None
         assert dataset["infer_cfg"]["prompt_template"] == "Q: {q}"
-        with pytest.raises(UsageError, match="did you mean 'd1'"):
+        with pytest.raises(ConfigError, match="did you mean 'd1'"):
             choose_dataset(config, "d11")
-        with pytest.raises(UsageError, match="has no such dataset; it has 'd0', 'd1'"):
+        with pytest.raises(ConfigError, match="has no such dataset; it has 'd0', 'd1'"):
             choose_dataset(config, "zzz")
 
     def test_several_with_the_same_prompts_do_not(self, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ class TestChoice:
             ("c.json", '{"prompt_template": "x", "retreiver": {}}', "retreiver: unknown; did you mean 'retriever'?"),
             ("c.json", '{"prompt_template": "x", "zzz": {}}', "zzz: unknown; it may have prompt_template, "),
             ("c.py", "prompt_template = 'x'\nretreiver = {}", "retreiver: unknown; did you mean 'retriever'?"),
-            ("c.json", '{"prompt_template": "x", "examples": []}', "--examples FILE"),
+            ("c.json", '{"prompt_template": "x", "examples": []}', "examples= brings them"),
             ("c.json", '{"template": "x"}', "holds no prompt configuration"),
             ("c.json", "3", "holds a int"),
             ("c.py", "", "it has nothing"),
@@ -147,7 +147,7 @@ class TestPlainFormats:
         assert read_config(write(tmp_path, "c.yaml", text)).value["y"] == {"a": 1, "b": 3}
 
     def test_unknown_suffix(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"\.json, \.yaml, \.yml, \.toml or \.py"):
+        with pytest.raises(ConfigError, match=r"\.json, \.yaml, \.yml, \.toml or \.py"):
             read_config(str(tmp_path / "c.ini"))
 
     @pytest.mark.parametrize("name", ["c.json", "c.py"])

@@ -7,6 +7,7 @@ import copy
 import ctypes
 import pickle
 import re
+import tempfile
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -61,6 +62,14 @@ def makes(template: Any = "{q}", **settings: Any) -> Call:
 
 def renders(samples: Any, template: Any = "{q}", keep: tuple[str, ...] = (), **settings: Any) -> Call:
     return lambda: pp.Renderer(**{"prompt_template": template, **settings}).render(samples, keep=list(keep))
+
+
+NEVER_WRITTEN = Path(tempfile.gettempdir()) / "never-written.jsonl"
+REQUESTS = pa.table({"q": ["1+1?", "2+2?"], "a": ["2", "2"], "prompt": ["1+1?", "2+2?"]})
+
+
+def exports(**options: Any) -> Call:
+    return lambda: pp.export.openai_batch(REQUESTS, NEVER_WRITTEN, **{"model": "m", **options})
 
 
 def nested(depth: int) -> Any:
@@ -144,6 +153,16 @@ CALLS: dict[str, list[Call]] = {
     ],
     "unknown_model_class": [lambda: meta_template_of("opencompass:None"), lambda: meta_template_of("other")],
     "nested_too_deep": [makes(meta_template=nested(300))],
+    "unreadable_config": [
+        lambda: pp.load_config("nowhere.json"),
+        lambda: pp.Renderer.from_config("nowhere.json"),
+        lambda: pp.Renderer.from_config({"infer_cfg": ICE}, model="nowhere.json"),
+    ],
+    "unreadable_data": [renders("nowhere.csv")],
+    "unclear_choice": [
+        lambda: pp.load_config("config.ini"),
+        lambda: pp.Renderer.from_config({"datasets": [{"abbr": "a", "infer_cfg": {}}]}, dataset="b"),
+    ],
     "unreadable_object": [makes(Unreadable())],
     "invalid_unicode": [makes("\ud800")],
     "missing_template": [makes(None)],
@@ -173,8 +192,14 @@ CALLS: dict[str, list[Call]] = {
         makes(RAW, meta_template=[{"role": "usr", "content": ""}]),
     ],
     "unmapped_role": [
-        makes(dialogue(), output="openai", meta_template={"round": [{"role": "ASKER", "api_role": "asker"}, BOT]}),
-        renders({"talk": [[{"role": "critic", "content": "x"}]]}, [{"expand_column": "talk"}], output="openai"),
+        makes(
+            dialogue({"role": "HUMAN", "prompt": ""}, {"role": "CRITIC", "prompt": ""}),
+            output="openai",
+            meta_template={"round": [META["round"][0], {"role": "CRITIC", "api_role": "critic"}]},
+        ),
+        renders(
+            pa.table({"talk": [[{"role": "critic", "content": "x"}]]}), [{"expand_column": "talk"}], output="openai"
+        ),
     ],
     "duplicate_role": [makes(dialogue(), meta_template={"round": [{"role": "HUMAN"}, {"role": "HUMAN"}]})],
     "missing_role": [makes(None, inferencer=CHAT, reader=READER, meta_template={"round": [{"role": "HUMAN"}]})],
@@ -252,7 +277,10 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.Renderer("{q}").stream([SAMPLES.to_batches()[0], pa.record_batch({"q": [1]})]).read_all()
     ],
     "null_value": [renders(pa.table({"question": [None, ["1"]], "answer": [["2"], ["3"]]}), **conversation("last"))],
-    "unconvertible_value": [renders(pa.table({"q": pa.array([2**62], pa.timestamp("s"))}))],
+    "unconvertible_value": [
+        renders(pa.table({"q": pa.array([2**62], pa.timestamp("s"))})),
+        renders([{"q": 1}, {"q": "a"}]),
+    ],
     "invalid_utf8": [renders(not_utf8())],
     "malformed_array": [renders(out_of_its_buffers())],
     "offset_overflow": [keeps_too_much],
@@ -291,6 +319,13 @@ CALLS: dict[str, list[Call]] = {
     ],
     "refused_finding": [
         renders(pa.table({"content": [f"{TAGS['text']}x{END}untagged"]}), **media(), refuse=["untagged_text"])
+    ],
+    "duplicate_custom_id": [exports(custom_id="{a}")],
+    "invalid_custom_id": [exports(custom_id="{q}", custom_id_length=3)],
+    "request_too_large": [exports(max_bytes=100)],
+    "invalid_result": [
+        lambda: pp.export.join([{"custom_id": "7", "error": "gone"}], REQUESTS),
+        lambda: pp.export.join([{}], REQUESTS),
     ],
     "internal_error": [lambda: _core.panicking(False)],
 }

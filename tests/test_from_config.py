@@ -215,7 +215,7 @@ def test_the_dialect_of_classes():
     ("given", "model", "message"),
     [
         ([dataset()] * 3, None, "dataset_cfg: a list of 3 dataset dicts, not one dataset dict"),
-        ("kitchen", None, "dataset_cfg: a str, not one dataset dict"),
+        (None, None, "dataset_cfg: a NoneType, not one dataset dict"),
         (dataset(), [{}], "model_cfg: a list of 1 model dicts, not one model dict"),
         (dataset(), {"type": 7}, "model_cfg.type: 7 is neither the name of a model class nor a class"),
         ({}, None, "infer_cfg: missing; .* this has no keys$"),

@@ -72,7 +72,7 @@ FILES: dict[str, Any] = {
     "quoted.yaml": "prompt_template: '{question}'\nreader: {output_column: answer}\nnames: {}\n",
     "array.jsonl": '[{"question": "a"}]',
     "lines.jsonl": '[\n{"question": "a"}\n]',
-    "table.csv": "question\n1\n",
+    "table.xlsx": "PK",
 }
 FILES |= {
     "fake.arrow": '{"question": "a"}\n',
@@ -155,16 +155,34 @@ COMMANDS = {
         ["render", "config.json", "--data", "x*.parquet", "--out", "o.jsonl"],
         "no file matches",
     ),
-    "samples as CSV": (
-        ["render", "config.json", "--data", "table.csv", "--out", "o.jsonl"],
-        "'.csv' pyarrow.csv.read_csv",
+    "samples as a table of another program": (
+        ["render", "config.json", "--data", "table.xlsx", "--out", "o.jsonl"],
+        "'.xlsx' is none of .parquet, save it as CSV, --data-format says the format",
     ),
-    "samples as JSON": (
+    "one object as samples": (
         ["render", "config.json", "--data", "config.json", "--out", "o.jsonl"],
-        "--data-format jsonl jq -c",
+        "config.json: holds an object, an array of objects is wanted; --data-format jsonl",
     ),
-    "packed samples": (["render", "config.json", "--data", "a.jsonl.gz", "--out", "o.jsonl"], "'.gz' unpack it first"),
-    "a folder of samples": (["render", "config.json", "--data", ".", "--out", "o.jsonl"], ".: a folder name a file"),
+    "a folder of several formats": (
+        ["render", "config.json", "--data", ".", "--out", "o.jsonl"],
+        ".: a folder with files of several formats jsonl --data-format says which",
+    ),
+    "standard input without a format": (
+        ["render", "config.json", "--data", "-", "--out", "o.jsonl"],
+        "standard input has no suffix; --data-format says",
+    ),
+    "a configuration at an address": (
+        ["render", "https://host/config.json", *RENDER],
+        "https://host/config.json: a configuration is a local file",
+    ),
+    "output that only is read": (
+        ["render", "config.json", "--data", "data.parquet", "--out", "o.jsonl.bz2"],
+        "o.jsonl.bz2: bz2 is read, but not written; .gz and .zst are",
+    ),
+    "Parquet that is packed twice": (
+        ["render", "config.json", "--data", "data.parquet", "--out", "o.parquet.gz"],
+        "o.parquet.gz: --compression; leave out .gz",
+    ),
     "an array in a line": (
         ["render", "config.json", "--data", "array.jsonl", "--out", "o.jsonl"],
         "a list one object a line",
@@ -262,7 +280,8 @@ def test_remote_samples(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     def unreachable(*_: Any, **__: Any) -> None:
         raise ConnectError("Name or service not known")
 
-    monkeypatch.setattr(pq, "ParquetFile", unreachable)
+    fsspec = pytest.importorskip("fsspec", reason="fsspec isn't installed")
+    monkeypatch.setattr(fsspec.core, "url_to_fs", unreachable)
     assert main(["render", "config.json", "--data", path, "--out", "o.jsonl"]) == 4
     error = capsys.readouterr().err
     assert has_words(error, f"{path}: can't be read from there ConnectError Name or service not known download it"), (

@@ -22,6 +22,7 @@ TEMPLATES = ("APITemplateParser", "LMTemplateParser", "PromptList", "PromptTempl
 SWITCH = ("backend", "disable", "enable", "register")
 PUBLIC = {
     "promptpress": (
+        *("Config", "load_config"),
         *("Conversation", "PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads"),
         *("Diff", "LengthSummary", "Preview", "Statistics", "diff", "export", "stats", "to_pylist"),
     ),
@@ -45,7 +46,8 @@ PUBLIC = {
     "promptpress.run": ("main",),
     "promptpress.typing": (
         *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "PyArrowDataset"),
-        *("StreamLike", "TableLike"),
+        *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
+        *("Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
         *("Dialect", "Finding", "Label", "Mode", "Output", "StringLayout", "Substitution", "Template", "Tokens"),
         *("Message", "Request"),
     ),
@@ -230,10 +232,16 @@ def test_what_promptpress_returns_has_a_type() -> None:
 TABLE = pa.table({"q": ["1+1=?"]})
 
 
+def is_like_a_table(samples: Any) -> bool:
+    return isinstance(samples, types_of.TableLike)
+
+
 @pytest.mark.parametrize(
     "samples",
     [
         TABLE,
+        [{"q": "1+1=?"}],
+        {"q": ["1+1=?"]},
         TABLE.to_batches()[0],
         TABLE.to_struct_array(),
         TABLE.to_batches()[0].to_struct_array(),
@@ -244,7 +252,7 @@ TABLE = pa.table({"q": ["1+1=?"]})
     ids=lambda samples: type(samples).__name__,
 )
 def test_what_is_rendered_is_like_a_table(samples: Any) -> None:
-    assert isinstance(samples, types_of.TableLike)
+    assert is_like_a_table(samples)
     assert promptpress.Renderer("Q: {q}").render(samples)["prompt"].to_pylist() == ["Q: 1+1=?"]
 
 
@@ -252,13 +260,16 @@ def test_what_is_rendered_is_like_a_table(samples: Any) -> None:
 def test_frames_are_like_tables(package: str) -> None:
     module = pytest.importorskip(package)
     columns = {"q": ["1+1=?"]}
-    samples = module.Dataset.from_dict(columns) if package == "datasets" else module.DataFrame(columns)
-    assert isinstance(samples, types_of.TableLike)
-    assert promptpress.Renderer("Q: {q}").render(samples)["prompt"].to_pylist() == ["Q: 1+1=?"]
+    made = [module.Dataset.from_dict(columns)] if package == "datasets" else [module.DataFrame(columns)]
+    made += [made[0].to_iterable_dataset()] if package == "datasets" else []
+    made += [made[0].lazy()] if package == "polars" else []
+    for samples in made:
+        assert is_like_a_table(samples)
+        assert promptpress.Renderer("Q: {q}").render(samples)["prompt"].to_pylist() == ["Q: 1+1=?"]
 
 
-@pytest.mark.parametrize("samples", [{"q": ["1+1=?"]}, [{"q": "1+1=?"}], "test.parquet", None], ids=str)
+@pytest.mark.parametrize("samples", [5, {1, 2}, None, object()], ids=lambda samples: type(samples).__name__)
 def test_what_is_refused_is_not_like_a_table(samples: Any) -> None:
-    assert not isinstance(samples, types_of.TableLike)
+    assert not is_like_a_table(samples)
     with pytest.raises(TypeError):
         promptpress.Renderer("Q: {q}").render(samples)

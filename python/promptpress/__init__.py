@@ -1,7 +1,10 @@
 """Whole Arrow tables of samples into prompts, byte for byte what an evaluation harness gives."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
+from promptpress._config_files.loaded import LoadedConfig as Config
+from promptpress._config_files.loaded import load_config
 from promptpress._conversation import Conversation
 from promptpress._core import RenderError, TemplateError, __version__, set_threads
 from promptpress._diff.diff import diff
@@ -14,10 +17,11 @@ from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._to_pylist import to_pylist
 from promptpress._view.preview import Preview
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from promptpress import export
 
 __all__ = [
+    "Config",
     "Conversation",
     "Diff",
     "LengthSummary",
@@ -30,6 +34,7 @@ __all__ = [
     "__version__",
     "diff",
     "export",
+    "load_config",
     "set_threads",
     "stats",
     "to_pylist",
@@ -38,7 +43,7 @@ __all__ = [
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
     if name == "export":
         import importlib  # noqa: PLC0415 - at hand for everyone

@@ -14,7 +14,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from os import PathLike
 from types import FrameType
 from typing import Any
 
@@ -292,8 +291,7 @@ def _mapping(value: object, path: str, what: str) -> Mapping[str, Any]:
         return value
     several = isinstance(value, (list, tuple)) and all(isinstance(item, Mapping) for item in value)
     found = f"a list of {len(value)} {what} dicts" if several else f"a {type(value).__name__}"  # type: ignore[arg-type]
-    hint = "; promptpress render takes files" if isinstance(value, (str, PathLike)) else ""
-    raise template_error("wrong_type", path, f"{found}, not one {what} dict{hint}")
+    raise template_error("wrong_type", path, f"{found}, not one {what} dict")
 
 
 def _type(part: object) -> object:

@@ -12,14 +12,18 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _MAX_ENTRIES = 10_000
 # How files of other kinds become ones that can be read.
 _CONVERSIONS = {
-    ".csv": "pyarrow.csv.read_csv and pyarrow.parquet.write_table make a Parquet file of it",
-    ".tsv": "pyarrow.csv.read_csv and pyarrow.parquet.write_table make a Parquet file of it",
-    ".json": "--data-format jsonl if it has one object a line; of an array, jq -c '.[]' makes such lines",
-    ".gz": "unpack it first",
-    ".zst": "unpack it first",
     ".zip": "unpack it first",
+    ".7z": "unpack it first",
+    ".tar": "unpack it first, and name the folder",
+    ".lz4": "unpack it first; .gz, .zst, .bz2 and .xz are read as they are",
     ".xlsx": "save it as CSV, or as Parquet by pandas",
-    ".txt": "--data-format jsonl if it has one JSON object a line",
+    ".xls": "save it as CSV, or as Parquet by pandas",
+    ".db": "export a table as Parquet or CSV",
+    ".sqlite": "export a table as Parquet or CSV",
+    ".pkl": "save it as Parquet by pandas",
+    ".orc": "pyarrow.orc.read_table and pyarrow.parquet.write_table make a Parquet file of it",
+    ".avro": "save it as Parquet",
+    ".txt": "jsonl is the format of one JSON object a line, csv that of commas and a header",
 }
 
 
@@ -89,7 +93,7 @@ def conversion(path: str) -> str:
         The end of a message; empty where nothing is known.
 
     Example:
-        >>> conversion("a.jsonl.gz")
+        >>> conversion("a.zip")
         '; unpack it first'
 
     """

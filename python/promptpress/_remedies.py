@@ -96,8 +96,8 @@ def of_examples(error: TypeError) -> TypeError:
     Returns:
         The error to raise.
 
-    >>> print(of_examples(not_a_table([{"q": "1+1=?"}])))  # doctest: +ELLIPSIS
-    examples: expected a table (...), found a list of dicts; make a table of them: pyarrow.Table.from_pylist(examples)
+    >>> print(of_examples(not_a_table({"q": "1+1=?"})))  # doctest: +ELLIPSIS
+    examples: expected a table (...), found a dict; a dict is one row: put it into a list: [examples]
 
     """
     remedy = vars(error).get("remedy", "")
@@ -115,13 +115,16 @@ def not_a_table(samples: Any, first: Any = None) -> TypeError:
     Returns:
         The error to raise. It names what was found, and what makes a table of it where that can be told by its class.
 
-    >>> print(not_a_table("test.parquet"))  # doctest: +ELLIPSIS
-    expected a table (...), found a str; read the file first: pyarrow.parquet.read_table(path), or ...
+    >>> print(not_a_table({"q": "1+1=?"}))  # doctest: +ELLIPSIS
+    expected a table (...), found a dict; a dict is one row: put it into a list: [samples]
 
     """
     found, remedy = _found(samples, first)
     article = "an" if found[0].lower() in "aeiou" else "a"
-    message = f"expected a table (anything with the Arrow PyCapsule interface), found {article} {found}"
+    message = (
+        "expected a table (anything with the Arrow PyCapsule interface, a Hugging Face dataset, a Polars LazyFrame,"
+        f" a list of dicts, a dict of lists, or a path), found {article} {found}"
+    )
     error = TypeError(f"{message}; {remedy}" if remedy else message)
     vars(error)["remedy"] = remedy  # for `of_examples`
     return error
@@ -130,8 +133,8 @@ def not_a_table(samples: Any, first: Any = None) -> TypeError:
 def _found(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911 - a return for each kind of thing
     kind = type(samples)
     name, package = kind.__name__, kind.__module__.partition(".")[0]
-    if isinstance(samples, (str, os.PathLike)):
-        return name, "read the file first: pyarrow.parquet.read_table(path), or promptpress render on the command line"
+    if isinstance(samples, os.PathLike):
+        return name, "a path is text, not bytes: os.fsdecode(samples)"
     if isinstance(samples, Mapping):
         return name, _of_mapping(samples, name, package)
     if isinstance(samples, (list, tuple)):
@@ -142,10 +145,6 @@ def _found(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911 - a re
         return f"{name} of {samples.type}", 'name the column: pyarrow.table({"question": samples})'
     if name == "Series":
         return name, "make a frame of it: samples.to_frame()"
-    if package == "polars" and name == "LazyFrame":
-        return f"polars {name}", "collect it first: samples.collect()"
-    if package == "datasets" and name.startswith("Iterable"):
-        return f"datasets {name}", "load it without streaming=True"
     if package == "pandas":
         return f"pandas {name}", "convert it: pyarrow.Table.from_pandas(samples)"
     if name == "ParquetFile":
@@ -159,14 +158,17 @@ def _of_mapping(samples: Mapping[Any, Any], name: str, package: str) -> str:
     values = list(samples.values())
     if package == "datasets" or any(hasattr(one, "column_names") or hasattr(one, "schema") for one in values):
         return f"choose one of its splits: {', '.join(f'samples[{key!r}]' for key in samples) or 'it has none'}"
-    if values and all(isinstance(one, (list, tuple)) or hasattr(one, "__array__") for one in values):
-        return "make a table of its columns: pyarrow.table(samples)"
-    return f"a {name} is one row: pyarrow.Table.from_pylist([samples])"
+    if any(isinstance(one, (list, tuple)) or hasattr(one, "__array__") for one in values):
+        other = next(
+            key for key, one in samples.items() if not (isinstance(one, (list, tuple)) or hasattr(one, "__array__"))
+        )
+        return f"as columns every value is a list, and {other!r} has a {type(samples[other]).__name__}"
+    return f"a {name} is one row: put it into a list: [samples]"
 
 
 def _of_items(name: str, first: Any, samples: str) -> tuple[str, str]:
     if isinstance(first, Mapping):
-        return f"{name} of dicts", f"make a table of them: pyarrow.Table.from_pylist({samples})"
+        return f"{name} of dicts", f"put them into a list: {samples}"
     if isinstance(first, pa.RecordBatch):
         return (
             f"{name} of record batches",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any, NoReturn, overload
 
 import pyarrow as pa
@@ -26,6 +27,8 @@ from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, core_schema, for_core
 from promptpress._view.preview import Preview
 from promptpress.typing import (
+    ConfigFile,
+    ConfigLike,
     Dialect,
     Finding,
     Label,
@@ -54,7 +57,7 @@ class Renderer:
         ice_template: Likewise, for in-context examples; alone it serves as both.
         retriever: `{"type": "ZeroRetriever" | "FixKRetriever" | "RandomRetriever" | "SlidingWindowRetriever", ...}`, or
             `{"type": "IndexColumn", "column": ...}`: a column of lists of integers says which examples each sample has.
-        examples: The table that the retriever's indices point into: the train split.
+        examples: The table that the retriever's indices point into, the train split; in any form that samples have.
         reader: `{"input_columns": ..., "output_column": ...}`. The output column is masked in gen mode.
         inferencer: `{"type": ..., "gen_field_replace_token": "", "normalizing_str": ..., "labels": ...}`, or with
             `"infer_mode"` for conversations (`MultiTurnGenInferencer`, `ChatInferencer`); the rest is ignored. A
@@ -168,21 +171,34 @@ class Renderer:
 
     @classmethod
     def from_config(
-        cls, dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any] | None = None, **overrides: Any
+        cls,
+        dataset_cfg: ConfigLike,
+        model_cfg: ConfigLike | None = None,
+        *,
+        model: ConfigLike | None = None,
+        dataset: str | None = None,
+        model_abbr: str | None = None,
+        **overrides: Any,
     ) -> Renderer:
-        """Make a renderer from a harness's dataset dict and model dict.
+        """Make a renderer from a harness's dataset and model: two dicts, or the files that hold them.
 
         Args:
-            dataset_cfg: With `reader_cfg` and `infer_cfg`, as OpenCompass and AISBench ship them.
-            model_cfg: With `type` and maybe `meta_template`; the class decides the parser, and the meta template that
-                it has when none is given.
+            dataset_cfg: A dict with `reader_cfg` and `infer_cfg`, as OpenCompass and AISBench ship them; or a file, as
+                `load_config` reads it, or what that gave.
+            model_cfg: Likewise, with `type` and maybe `meta_template`; the class decides the parser, and the meta
+                template that it has when none is given. None: the model of a job's file, where it has one.
+            model: Another name of `model_cfg`.
+            dataset: Which dataset of the file, by its `abbr`, where it holds several.
+            model_abbr: Which model of the file, likewise.
             overrides: Arguments of `Renderer` that win over the dicts', such as `examples=`.
 
         Returns:
             The renderer.
 
         Raises:
-            TemplateError: As the constructor; and where the dicts lack what prompts are made of.
+            TemplateError: As the constructor; where the dicts lack what prompts are made of; where a file can't be
+                read, or holds several and nothing says which.
+            TypeError: If the model is given twice.
 
         >>> import pyarrow as pa
         >>> dataset = {
@@ -198,14 +214,25 @@ class Renderer:
         ['Q: 1+1=?']
 
         """
-        return cls(**renderer_arguments(dataset_cfg, model_cfg, **overrides))
+        if model is not None and model_cfg is not None:
+            message = "from_config() got the model twice: model= is another name of model_cfg="
+            raise TypeError(message)
+        model = model_cfg if model is None else model
+        files = (str, PathLike, ConfigFile)
+        if not (isinstance(dataset_cfg, files) or isinstance(model, files) or dataset or model_abbr):
+            return cls(**renderer_arguments(dataset_cfg, model, **overrides))
+        from promptpress._config_files.chosen import arguments_of_files  # noqa: PLC0415 - for files only
+
+        return cls(**arguments_of_files(dataset_cfg, model, dataset, model_abbr, overrides))
 
     def render(self, samples: TableLike, keep: Sequence[str] = (), *, index: str | None = None) -> pa.Table:
         """Render all samples.
 
         Args:
-            samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset; or anything with the
-                Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation.
+            samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset, also one that streams;
+                anything with the Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation; a
+                Polars LazyFrame; rows as a list of dicts, or columns as a dict of lists; or the path of a file, as the
+                command reads it.
             keep: Columns of the samples to keep beside the prompts.
             index: The name of a column for the number of each request's sample, from 0.
 
@@ -267,7 +294,8 @@ class Renderer:
         """Render a stream batch by batch, as it is read.
 
         Args:
-            batches: A reader, a scanner, anything that exports an Arrow stream, or an iterable of record batches.
+            batches: A reader, a scanner, anything that exports an Arrow stream, an iterable of record batches, or
+                whatever `render` takes; files, LazyFrames and datasets that stream are read batch by batch.
             keep: As in `render`.
             index: As in `render`.
 

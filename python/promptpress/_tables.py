@@ -1,10 +1,8 @@
-"""Samples from whatever holds Arrow data, as pyarrow sees it and as the core takes it."""
+"""Tables as the core takes them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -13,7 +11,7 @@ from pyarrow import types
 from promptpress import _core, _text
 from promptpress._errors import render_error
 from promptpress._input_checks import checked, in_one_chunk
-from promptpress._remedies import not_a_table
+from promptpress._taken import as_reader, as_table
 
 __all__ = [
     "Lower",
@@ -37,126 +35,6 @@ _ROW_NUMBERS_EXTENSION = "promptpress.rows"
 
 _EXTENSION_METADATA_KEY = "ARROW:extension:metadata"
 """Whose rows a column numbers: the samples' or the examples'. Each has a `lower` of its own."""
-
-
-def as_table(samples: Any) -> pa.Table:
-    """Samples as a table.
-
-    Args:
-        samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset; or anything with the Arrow
-            PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation.
-
-    Returns:
-        The table; nothing is copied that lies in Arrow's memory already.
-
-    Raises:
-        TypeError: If it holds no Arrow data.
-
-    >>> as_table(pa.record_batch({"q": ["1+1=?"]})).num_rows
-    1
-
-    """
-    if isinstance(samples, pa.Table):
-        return samples
-    if isinstance(samples, pa.RecordBatch):
-        return pa.Table.from_batches([samples])
-    if isinstance(samples, pa.RecordBatchReader):
-        return samples.read_all()
-    if _is("Dataset", samples) or _is("Scanner", samples):
-        return samples.to_table()
-    if _is_column(samples) or isinstance(samples, Mapping):
-        raise not_a_table(samples)
-    if hasattr(samples, "with_format") and hasattr(samples, "column_names"):  # a Hugging Face dataset
-        if not hasattr(samples, "__len__"):  # one that streams
-            raise not_a_table(samples)
-        return pa.table(samples.with_format("arrow")[:])
-    if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
-        with _refuses_series(samples):
-            return pa.table(samples)
-    raise not_a_table(samples)
-
-
-def _is_column(samples: Any) -> bool:
-    """Whether it has the interface, but for the values of one column; those of structs are rows."""
-    return isinstance(samples, (pa.Array, pa.ChunkedArray)) and not types.is_struct(samples.type)
-
-
-@contextmanager
-def _refuses_series(samples: Any) -> Iterator[None]:
-    """Say of a column of a frame that it is one: Arrow speaks of schemas."""
-    try:
-        yield
-    except pa.ArrowInvalid as error:
-        if type(samples).__name__ == "Series":
-            raise not_a_table(samples) from error
-        raise
-
-
-def _is(name: str, value: Any) -> bool:
-    """Whether it is of a class of pyarrow.dataset, which is slow to import: what was made by it has imported it."""
-    dataset = sys.modules.get("pyarrow.dataset")
-    return dataset is not None and isinstance(value, getattr(dataset, name))
-
-
-def as_reader(batches: Any) -> pa.RecordBatchReader:
-    """Batches as a stream.
-
-    Args:
-        batches: Anything that [`as_table`][promptpress._tables.as_table] takes; readers, scanners and streams are read
-            batch by batch. Or an iterable of record batches.
-
-    Returns:
-        The stream. Of an iterable, a batch of another schema than the first one's is a RenderError when it is read, and
-        what is no batch a TypeError.
-
-    Raises:
-        TypeError: If it holds no Arrow data.
-
-    """
-    if isinstance(batches, pa.RecordBatchReader):
-        return batches
-    if _is("Dataset", batches):
-        return batches.scanner().to_reader()
-    if _is("Scanner", batches):
-        return batches.to_reader()
-    if _is_column(batches) or isinstance(batches, Mapping):
-        raise not_a_table(batches)
-    if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
-        with _refuses_series(batches):
-            return pa.RecordBatchReader.from_stream(batches)
-    if isinstance(batches, Iterable) and not hasattr(batches, "__arrow_c_array__") and not hasattr(batches, "schema"):
-        items = iter(batches)
-        first = next(items, None)
-        if isinstance(first, pa.RecordBatch):
-            return pa.RecordBatchReader.from_batches(first.schema, _chain(first, items))
-        if items is batches:  # what was taken of it is gone
-            raise not_a_table(batches, first)
-    return as_table(batches).to_reader()
-
-
-def _chain(first: pa.RecordBatch, rest: Iterable[Any]) -> Iterator[pa.RecordBatch]:
-    yield first
-    for number, batch in enumerate(rest, 1):
-        if not isinstance(batch, pa.RecordBatch):
-            message = f"batch {number}: expected a record batch as the first one is, found {type(batch).__name__}"
-            raise TypeError(message)
-        if not batch.schema.equals(first.schema):
-            difference = _difference(first.schema, batch.schema)
-            message = f"batch {number}: its schema is another than that of the first batch: {difference}"
-            raise render_error("schema_mismatch", message)
-        yield batch
-
-
-def _difference(expected: pa.Schema, found: pa.Schema) -> str:
-    """Say in which column two schemas begin to differ."""
-    for one, other in zip(expected, found, strict=False):
-        if one.name != other.name:
-            return f"it has column {other.name!r} where {one.name!r} was"
-        if one.type != other.type:
-            return f"column {one.name!r} is {other.type} and was {one.type}"
-        if one.nullable != other.nullable:
-            return f"column {one.name!r} may {'' if other.nullable else 'not '}be null now"
-    return f"it has {len(found)} columns, and {len(expected)} were expected"
 
 
 def core_schema(schema: pa.Schema) -> pa.Schema:

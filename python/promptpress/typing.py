@@ -12,14 +12,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import pyarrow as pa
 
 __all__ = [
     "ArrowArrayExportable",
     "ArrowStreamExportable",
+    "Columns",
+    "ConfigFile",
+    "ConfigLike",
     "Dialect",
     "Finding",
     "HuggingFaceDataset",
@@ -27,9 +31,13 @@ __all__ = [
     "Message",
     "Mode",
     "Output",
+    "Path",
+    "PolarsLazyFrame",
     "PyArrowDataset",
     "Request",
+    "Rows",
     "StreamLike",
+    "StreamingHuggingFaceDataset",
     "StringLayout",
     "Substitution",
     "TableLike",
@@ -77,11 +85,80 @@ class HuggingFaceDataset(Protocol):
         """Return the same rows in another form, such as `"arrow"`."""
 
 
-TableLike: TypeAlias = ArrowStreamExportable | ArrowArrayExportable | PyArrowDataset | HuggingFaceDataset
-"""Samples or examples: whatever holds a whole Arrow table."""
+@runtime_checkable
+class StreamingHuggingFaceDataset(Protocol):
+    """`datasets.IterableDataset`, whose rows are made when they are asked for."""
+
+    @property
+    def column_names(self) -> Any:
+        """The names of its columns, where it knows them."""
+
+    def iter(self, batch_size: int) -> Iterable[Any]:
+        """Go through the rows, some at a time."""
+
+    def with_format(self, type: str | None = None) -> Any:  # noqa: A002 - its name there
+        """Return the same rows in another form, such as `"arrow"`."""
+
+
+@runtime_checkable
+class PolarsLazyFrame(Protocol):
+    """`polars.LazyFrame`, which is collected by its streaming engine."""
+
+    def collect(self) -> Any:
+        """Make a frame of it."""
+
+    def collect_schema(self) -> Any:
+        """Say which columns it will have."""
+
+
+if TYPE_CHECKING:
+    Rows: TypeAlias = Sequence[Mapping[str, Any]]
+    """Rows of Python's own values."""
+
+    Columns: TypeAlias = Mapping[str, Sequence[Any]]
+    """Columns of Python's own values, or arrays."""
+
+    Path: TypeAlias = str | os.PathLike[str]
+    """The path of a file, a pattern, a folder or an address."""
+else:  # what `isinstance` takes
+    Rows, Columns, Path = list | tuple, dict | Mapping, str | os.PathLike
+
+TableLike: TypeAlias = (
+    ArrowStreamExportable
+    | ArrowArrayExportable
+    | PyArrowDataset
+    | HuggingFaceDataset
+    | StreamingHuggingFaceDataset
+    | PolarsLazyFrame
+    | Rows
+    | Columns
+    | Path
+)
+"""Samples or examples: whatever holds a whole table. A string is the path of a file."""
 
 StreamLike: TypeAlias = TableLike | Iterable[pa.RecordBatch]
 """Samples that are read batch by batch; a table is a stream too."""
+
+
+@runtime_checkable
+class ConfigFile(Protocol):
+    """What `promptpress.load_config` gives: a file's configurations by name."""
+
+    @property
+    def path(self) -> str:
+        """The file."""
+
+    @property
+    def datasets(self) -> Mapping[str, Mapping[str, Any]]:
+        """Dataset dicts by name."""
+
+    @property
+    def models(self) -> Mapping[str, Mapping[str, Any]]:
+        """Model dicts by name."""
+
+
+ConfigLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str] | ConfigFile
+"""A configuration, or the file of it."""
 
 Dialect: TypeAlias = Literal["opencompass", "aisbench", "openicl", "meta_prompt_design"]
 """The harness, or the early design of meta templates, whose rules decide where they differ."""

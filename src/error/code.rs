@@ -42,6 +42,12 @@ codes! {
     UnknownModelClass = "unknown_model_class",
     /// Dicts and lists of the configuration are nested too deep.
     NestedTooDeep = "nested_too_deep",
+    /// A configuration file can't be read, or holds nothing that prompts are made of.
+    UnreadableConfig = "unreadable_config",
+    /// A file of samples can't be read.
+    UnreadableData = "unreadable_data",
+    /// A file or folder holds several of what one is needed of, or doesn't say what it holds.
+    UnclearChoice = "unclear_choice",
     /// An object in the configuration can't be read.
     UnreadableObject = "unreadable_object",
     /// A text of the configuration isn't Unicode.

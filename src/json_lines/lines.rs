@@ -14,7 +14,7 @@ use crate::render::Host;
 use crate::threads;
 
 /// So many rows are one piece of work, and one array of lines.
-const ROWS_AT_ONCE: usize = 1024;
+const ROWS_AT_ONCE: usize = 512;
 
 /// No more memory is asked for before it is needed.
 const MAX_RESERVED_BYTES: usize = 4 << 20;
@@ -64,7 +64,7 @@ impl Bound<'_> {
     }
 }
 
-/// The lines of a batch, in arrays of at most 1,024: the same for any number of threads.
+/// The lines of a batch, in arrays of at most 512: the same for any number of threads.
 ///
 /// `first_row` is the number of the batch's first row, from which [`Segment::Row`] and errors count.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 use crate::role::{MetaTemplate, Rounds};
-use crate::template::keys;
+use crate::template::{Turn, keys};
 use crate::value::Value;
 
 /// The roles of OpenAI's form.
@@ -97,7 +97,7 @@ impl RoleNames {
 
 /// The roles of a meta template that an API calls `api_role`.
 fn speakers<'m>(meta: &'m Rounds, api_role: &Value) -> impl Iterator<Item = &'m str> {
-    let called = |turn: &crate::template::Turn| turn.constant(keys::API_ROLE).is_some_and(|own| own.equals(api_role));
+    let called = |turn: &Turn| turn.constant(keys::API_ROLE).is_some_and(|own| own.equals(api_role));
     meta.roles.iter().filter(move |(_, turn)| called(turn)).filter_map(|(name, _)| name.as_str())
 }
 
@@ -110,7 +110,7 @@ fn known(name: &str) -> Option<Arc<str>> {
 
 /// Where the configuration gives a message its role.
 pub(super) fn place(role: &Value, meta: Option<&MetaTemplate>) -> String {
-    let of = |turn: &crate::template::Turn| {
+    let of = |turn: &Turn| {
         let own = turn.constant(keys::API_ROLE).is_some_and(|own| own.equals(role));
         own.then(|| format!("{}.{}", turn.place, keys::API_ROLE))
     };

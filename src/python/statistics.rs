@@ -104,6 +104,9 @@ impl Lengths {
     }
 }
 
+/// Requests that are all the same: how many, and the numbers of the first.
+type SameRequests = (u64, Vec<u64>);
+
 /// Fingerprints, kept batch by batch.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct Duplicates {
@@ -130,7 +133,7 @@ impl Duplicates {
 
     /// How many requests repeat an earlier one, how many contents several have, and the largest groups of these: how
     /// many requests, and the numbers of the first.
-    fn summary(&self, py: Python<'_>, groups: usize, rows: usize) -> PyResult<(u64, u64, Vec<(u64, Vec<u64>)>)> {
+    fn summary(&self, py: Python<'_>, groups: usize, rows: usize) -> PyResult<(u64, u64, Vec<SameRequests>)> {
         let work = || self.inner.lock().unwrap_or_else(PoisonError::into_inner).summary(groups, rows);
         let own = detached(py, None, work)?;
         Ok((own.repeated, own.groups, own.largest.into_iter().map(|group| (group.requests, group.first)).collect()))

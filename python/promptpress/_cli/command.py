@@ -61,7 +61,7 @@ _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
 
 def _explained(error: BaseException, out: str | None) -> tuple[ExitCode, str]:
     if isinstance(error, FileError):
-        return exit_code_of(error), str(error)
+        return exit_code_of(error), error.of_command()
     left = "what standard output has may be incomplete" if out == "-" else "nothing is written"
     for kind, code, text in _KINDS:
         if isinstance(error, kind):

@@ -6,14 +6,18 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pyarrow as pa
+
 import promptpress
+from promptpress._config_files.chosen import arguments_of, has_own_meta_template, model_of_file, own_model
 from promptpress._config_files.config_file import Config, read_config
-from promptpress._config_files.selection import Selection, choose_dataset, choose_model
-from promptpress._file_errors import ConfigError
+from promptpress._config_files.selection import Selection, choose_dataset
+from promptpress._file_errors import ConfigError, UsageError
 from promptpress._inputs.samples import Samples
 
+from .template_option import TEMPLATE, with_template
+
 _OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings")
-_INFER_PARTS = ("prompt_template", "ice_template", "retriever", "inferencer")
 
 
 def make_renderer(arguments: Namespace) -> promptpress.Renderer:
@@ -31,15 +35,42 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
 
     """
     chosen, model = configuration(arguments)
+    examples = Samples(arguments.examples, None).table() if arguments.examples else None
+    return renderer_of(arguments, chosen, model, examples)
+
+
+def renderer_of(
+    arguments: Namespace, chosen: Selection, model: Mapping[str, Any] | None, examples: pa.Table | None
+) -> promptpress.Renderer:
+    """Make the renderer of one dataset and one model.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        chosen: the dataset.
+        model: the model.
+        examples: the rows that few-shot examples come from.
+
+    Returns:
+        The renderer.
+
+    Raises:
+        ConfigError: when something is missing that an option brings.
+        promptpress.TemplateError: when the configuration is wrong.
+
+    """
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
-    if arguments.examples:
-        options["examples"] = Samples(arguments.examples, None).table()
+    if examples is not None:
+        options["examples"] = examples
     try:
-        return _made(chosen, model, options)
+        return promptpress.Renderer(**arguments_of(chosen, model, options))
     except promptpress.TemplateError as error:
         found = f"{error.path}: {error.message.partition('; ')[0]}"  # without what to do in Python
-        if error.code == "missing_examples" and not arguments.examples:
+        if error.code == "missing_examples" and examples is None:
             raise ConfigError(f"{found}; --examples FILE gives the rows, usually the train split") from error
+        if error.code == "missing_output_column" and arguments.config == TEMPLATE:
+            raise UsageError(
+                "--output-column: in-context examples need it: it names the column of the answers"
+            ) from error
         if error.code == "unmapped_role":
             role = error.message.partition("'")[2].partition("'")[0]
             raise ConfigError(
@@ -50,17 +81,6 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
                 f"{arguments.config}: {found}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"
             ) from error
         raise
-
-
-def _made(chosen: Selection, model: Mapping[str, Any] | None, options: Mapping[str, Any]) -> promptpress.Renderer:
-    if chosen.dataset is not None:
-        return promptpress.Renderer.from_config(chosen.dataset, model, **options)
-    given = dict(chosen.arguments or {})
-    if model is None:
-        return promptpress.Renderer(**{**given, **options})
-    infer = {name: given.pop(name) for name in _INFER_PARTS if name in given}
-    dataset = {"reader_cfg": given.pop("reader", None), "infer_cfg": infer}
-    return promptpress.Renderer.from_config(dataset, model, **{**given, **options})
 
 
 def configuration(
@@ -85,22 +105,11 @@ def configuration(
         FileError: when a file can't be read, holds nothing of the kind, or holds several.
 
     """
+    read = with_template(arguments, read)
     config = read(arguments.config)
     chosen = choose_dataset(config, arguments.dataset) if dataset is None else dataset
-    return chosen, _model(arguments, config, chosen, read) if model is None else model
-
-
-def _model(
-    arguments: Namespace, config: Config, chosen: Selection, read: Callable[[str], Config]
-) -> Mapping[str, Any] | None:
-    has_meta_template = chosen.arguments is not None and chosen.arguments.get("meta_template") is not None
-    if arguments.model is None:
-        # A harness's job file names its models beside its datasets.
-        has_models = isinstance(config.value, Mapping) and "models" in config.value
-        return choose_model(config, arguments.model_abbr) if has_models or arguments.model_abbr else None
-    if has_meta_template:
-        raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
-    model = choose_model(read(arguments.model), arguments.model_abbr)
-    if model is None:
-        raise ConfigError(f"{arguments.model}: holds no model (a list 'models', a model dict or a meta_template)")
-    return model
+    if model is None and arguments.model is not None:
+        if has_own_meta_template(chosen):
+            raise ConfigError(f"{arguments.config}: has a meta_template of its own, so --model has nothing to add")
+        return chosen, model_of_file(read(arguments.model), arguments.model_abbr)
+    return chosen, own_model(config, arguments.model_abbr) if model is None else model

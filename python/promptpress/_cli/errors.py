@@ -47,11 +47,13 @@ def exit_code_of(error: FileError) -> ExitCode:
         error: what was raised.
 
     Returns:
-        The exit code of its kind.
+        The exit code of its kind; where something has to be chosen, that of the command line.
 
     Example:
         >>> exit_code_of(DataError("a.parquet: no such file")).name
         'DATA'
 
     """
+    if error.code == "unclear_choice":
+        return ExitCode.USAGE
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), ExitCode.UNEXPECTED)

@@ -11,6 +11,7 @@ from promptpress._config_files.config_file import Config, read_config
 from promptpress._config_files.selection import Selection, all_datasets, all_models
 
 from .configured_renderer import configuration
+from .template_option import with_template
 
 ALL = "all"
 """What --dataset and --model-abbr call every one of a file, where none has that name."""
@@ -45,6 +46,7 @@ def jobs(arguments: Namespace, read: Callable[[str], Config] = read_config) -> l
         FileError: when a file can't be read, holds nothing of the kind, or holds several and none is said.
 
     """
+    read = with_template(arguments, read)
     kept: dict[str, Config] = {}
 
     def once(path: str) -> Config:
@@ -63,7 +65,9 @@ def jobs(arguments: Namespace, read: Callable[[str], Config] = read_config) -> l
             chosen: Selection | None = None
             if dataset is not None:
                 one.dataset, chosen = None, Selection(dataset=dataset[1])
-            if model is not None or (arguments.backend and models is None and arguments.model_abbr == ALL):
+            if model is not None or (
+                getattr(arguments, "backend", False) and models is None and arguments.model_abbr == ALL
+            ):
                 one.model_abbr = None
             both = configuration(one, once, dataset=chosen, model=None if model is None else model[1])
             label = " ".join(part[0] for part in (dataset, model) if part is not None)

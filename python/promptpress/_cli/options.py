@@ -8,8 +8,11 @@ from typing import Any, Protocol, get_args
 
 from promptpress.typing import Dialect, Mode, Output, StringLayout, Substitution
 
-DATA_FORMATS = ("parquet", "arrow", "jsonl")
-"""Formats that a file may be said to have."""
+DATA_FORMATS = ("parquet", "arrow", "jsonl", "json", "csv", "tsv")
+"""Formats that a file of samples may be said to have."""
+
+OUT_FORMATS = ("parquet", "arrow", "jsonl", "csv")
+"""Formats that prompts may be written in."""
 
 
 class _Options(Protocol):
@@ -26,8 +29,23 @@ def add_config(parser: ArgumentParser, more: str = "") -> None:
         more: what else may be said where a file holds several, for help.
 
     """
-    parser.add_argument("config", metavar="CONFIG", help="the prompt configuration")
+    parser.add_argument("config", metavar="CONFIG", nargs="?", help="the prompt configuration")
+    add_template(parser)
     add_model(parser, more)
+
+
+def add_template(parser: ArgumentParser) -> None:
+    """Add a template in the place of a configuration; `promptpress._cli.template_option` reads it.
+
+    Args:
+        parser: the command's.
+
+    """
+    add = parser.add_argument_group("instead of CONFIG").add_argument
+    add("--template", metavar="TEXT", help="the prompt, with columns in braces: 'Q: {question}'")
+    add("--system", metavar="TEXT", help="what the system says before it: prompts are messages then")
+    add("--output-column", metavar="COL", help="the column of the answers, which is left out of the last prompt")
+    add("--shots", type=positive, metavar="N", help="the first N rows of --examples stand before it, answers and all")
 
 
 def add_model(parser: ArgumentParser, more: str = "") -> None:
@@ -62,7 +80,7 @@ def add_data(parser: _Options, *, required: bool = True) -> None:
         nargs="+",
         action="extend",
         required=required,
-        help="the samples; several files in order, of one schema",
+        help="the samples: files in order, of one schema; or folders, 'part-*.csv', FOLDER:SPLIT, URLs, - (stdin)",
     )
     parser.add_argument(
         "--examples",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -12,8 +12,60 @@ from promptpress._file_errors import DataError, reason
 from promptpress._inputs.samples import Samples
 
 
+class TableSamples:
+    """Rows that are in memory, in the place of files.
+
+    Args:
+        table: the rows.
+        batch_size: rows a batch, at most.
+
+    Example:
+        >>> TableSamples(pa.table({"q": ["1+1?"]}), 10).num_rows
+        1
+
+    """
+
+    def __init__(self, table: pa.Table, batch_size: int) -> None:
+        self._table = table
+        self._batch_size = batch_size
+        self.schema: pa.Schema = table.schema
+        self.num_rows: int | None = table.num_rows
+        self.error: BaseException | None = None
+
+    def reader(self, count: Callable[[int], object] = int) -> pa.RecordBatchReader:
+        """Open the stream.
+
+        Args:
+            count: is told the number of rows of each batch.
+
+        Returns:
+            A reader over all rows.
+
+        """
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self._table.to_batches(self._batch_size):
+                yield batch
+                count(batch.num_rows)
+
+        return pa.RecordBatchReader.from_batches(self.schema, batches())
+
+    def table(self) -> pa.Table:
+        """Give everything.
+
+        Returns:
+            The table.
+
+        """
+        return self._table
+
+
 def rendered(
-    renderer: promptpress.Renderer, samples: Samples, progress: Progress, keep: list[str], index: str | None = None
+    renderer: promptpress.Renderer,
+    samples: Samples | TableSamples,
+    progress: Progress,
+    keep: list[str],
+    index: str | None = None,
 ) -> pa.RecordBatchReader:
     """Render as a stream; or at once where the configuration depends on all rows, such as labels of a column.
 
@@ -38,7 +90,7 @@ def rendered(
         return renderer.render(samples.table(), keep=keep, index=index).to_reader()
 
 
-def pulled(stream: pa.RecordBatchReader, samples: Samples) -> Iterator[pa.RecordBatch]:
+def pulled(stream: pa.RecordBatchReader, samples: Samples | TableSamples) -> Iterator[pa.RecordBatch]:
     """Give the rendered batches; what went wrong while reading is raised as itself.
 
     Args:

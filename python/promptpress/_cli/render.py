@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +17,14 @@ import pyarrow as pa
 
 import promptpress
 from promptpress import _compute as pc
-from promptpress._cli.prompt_stream import pulled, rendered
+from promptpress._cli.prompt_stream import TableSamples, pulled, rendered
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import ConfigError, UsageError
-from promptpress._inputs.samples import Samples, format_of
+from promptpress._inputs.formats import Written
+from promptpress._inputs.samples import Samples
 from promptpress._outputs.background_writer import background_writer, write_or_raise
 from promptpress._outputs.formats import check_compression, open_writer
+from promptpress._outputs.out_format import CompressedFile, out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
 
 from .configured_renderer import make_renderer
@@ -75,54 +78,141 @@ def render(arguments: Namespace) -> None:
         promptpress.RenderError: when the data don't fit it.
 
     """
-    out_kind = _out_kind(arguments)
-    check_compression(out_kind, arguments.compression)
-    _refuse_overwriting(arguments)
+    out = chosen_out_format(arguments)
+    check_compression(out.format, arguments.compression)
+    if not arguments.data:
+        raise UsageError("--data FILE is needed: the samples, a row each")
+    refuse_overwriting(arguments)
     set_threads(arguments.threads)
     with held_back(arguments) as held:
         renderer = make_renderer(arguments)
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
-    keep = _keep_columns(arguments.keep, samples.schema)
-    _refuse_clash(renderer, samples.schema, keep, arguments.config)
-    _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
-    schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
-    tell_notes(renderer, samples.schema, arguments, held)
-    done = Done()
-    is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
-    with output_file(arguments.out) as file, Progress(samples.num_rows, is_shown=is_shown) as progress:
-        stream = rendered(renderer, samples, progress, keep, arguments.index)
-        writer = open_writer(file, out_kind, schema, arguments.compression)
-        try:
-            with background_writer(writer) as write:
-                for batch in pulled(stream, samples):
-                    if arguments.print_first and not done.rows and batch.num_rows:
-                        print_first(batch, to_stderr=arguments.out == STDOUT)
-                    done.rows += batch.num_rows
-                    done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
-                    write(batch)
-            write_or_raise(writer.close)
-        except BaseException:
-            writer.abandon()
-            raise
+    done = render_samples(arguments, out, renderer, samples, held)
     samples.close()
     if not arguments.quiet:
         print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
 
 
-def _out_kind(arguments: Namespace) -> str:
+def render_samples(
+    arguments: Namespace,
+    out: Written,
+    renderer: promptpress.Renderer,
+    samples: Samples | TableSamples,
+    held: Sequence[str],
+) -> Done:
+    """Render samples into one file.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        out: how the file is written.
+        renderer: what renders.
+        samples: the samples.
+        held: notes that were held back while the renderer was made.
+
+    Returns:
+        How many prompts there were.
+
+    Raises:
+        FileError: when something is wrong, by kind.
+        promptpress.RenderError: when the data don't fit the configuration.
+
+    """
+    keep = keep_columns(arguments.keep, samples.schema)
+    refuse_clash(renderer, samples.schema, keep, arguments.config)
+    _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
+    schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
+    tell_notes(renderer, samples.schema, arguments, held)
+    is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
+    with Progress(samples.num_rows, is_shown=is_shown) as progress:
+        stream = rendered(renderer, samples, progress, keep, arguments.index)
+        batches = pulled(stream, samples)
+        if arguments.print_first:
+            batches = _first_printed(batches, to_stderr=arguments.out == STDOUT)
+        return write_prompts(arguments.out, out, schema, batches, arguments.compression)
+
+
+def write_prompts(
+    path: str, out: Written, schema: pa.Schema, batches: Iterable[pa.RecordBatch], compression: str | None
+) -> Done:
+    """Write prompts to a file that is there when all of them are.
+
+    Args:
+        path: the file; `-` is standard output.
+        out: how it is written.
+        schema: of the batches.
+        batches: the prompts, as they come.
+        compression: of Parquet and Arrow.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        OutputError: when they can't be written.
+
+    """
+    done = Done()
+    with output_file(path) as file:
+        packed = CompressedFile(file, out.codec) if out.codec is not None else None
+        writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression)
+        try:
+            with background_writer(writer) as write:
+                for batch in batches:
+                    done.rows += batch.num_rows
+                    done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
+                    write(batch)
+            write_or_raise(writer.close)
+            if packed is not None:
+                packed.finish()
+        except BaseException:
+            writer.abandon()
+            raise
+    return done
+
+
+def _first_printed(batches: Iterable[pa.RecordBatch], *, to_stderr: bool) -> Iterator[pa.RecordBatch]:
+    is_printed = False
+    for batch in batches:
+        if batch.num_rows and not is_printed:
+            print_first(batch, to_stderr=to_stderr)
+            is_printed = True
+        yield batch
+
+
+def chosen_out_format(arguments: Namespace) -> Written:
+    """Say how `--out` is to be written.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them; other names of standard output become `-`.
+
+    Returns:
+        The format and the codec.
+
+    Raises:
+        UsageError: when neither the name nor `--out-format` says it.
+
+    """
     if arguments.out in STDOUT_DEVICES:
         arguments.out = STDOUT
     if arguments.out != STDOUT:
-        return format_of(arguments.out, arguments.out_format, "--out-format")
-    if arguments.out_format not in (None, "jsonl"):
+        return out_format(arguments.out, arguments.out_format)
+    if arguments.out_format not in (None, "jsonl", "csv"):
         raise UsageError(
-            f"--out-format {arguments.out_format}: standard output is JSONL; --out names a file for others"
+            f"--out-format {arguments.out_format}: standard output is JSONL or CSV; --out names a file for others"
         )
-    return "jsonl"
+    return Written(arguments.out_format or "jsonl", None)
 
 
-def _refuse_overwriting(arguments: Namespace) -> None:
+def refuse_overwriting(arguments: Namespace) -> None:
+    """Refuse an output that is one of the inputs.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+
+    Raises:
+        UsageError: naming both.
+
+    """
     if arguments.out == STDOUT:
         return
     out = os.path.realpath(arguments.out)
@@ -134,7 +224,24 @@ def _refuse_overwriting(arguments: Namespace) -> None:
             raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
 
 
-def _keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
+def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
+    """Say which columns `--keep` means.
+
+    Args:
+        names: what it names; None where it isn't given.
+        schema: of the samples.
+
+    Returns:
+        The names.
+
+    Raises:
+        UsageError: for a name that is no column's.
+
+    Example:
+        >>> keep_columns(["all"], pa.schema({"id": pa.int64(), "q": pa.string()}))
+        ['id', 'q']
+
+    """
     if names == ["all"] and "all" not in schema.names:
         return list(schema.names)
     for name in names or ():
@@ -145,8 +252,19 @@ def _keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     return names or []
 
 
-def _refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
-    """Refuse two columns of one name; what the renderer says of it is an argument's name in Python."""
+def refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
+    """Refuse two columns of one name; what the renderer says of it is an argument's name in Python.
+
+    Args:
+        renderer: what renders.
+        schema: of the samples.
+        keep: the columns to keep.
+        config: the configuration's file.
+
+    Raises:
+        ConfigError: naming the column.
+
+    """
     output_names = renderer.output_schema(schema).names
     usual_names = {name: usual for usual, name in (renderer._configuration.settings["names"] or {}).items()}
     for name in keep:

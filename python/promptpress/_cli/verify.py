@@ -81,7 +81,7 @@ def verify(arguments: Namespace) -> ExitCode:
         try:
             verdict = sides.dry_run(number, one) if arguments.backend else sides.compared(number, one)
         except FileError as error:
-            verdict = Verdict(exit_code_of(error), str(error))
+            verdict = Verdict(exit_code_of(error), error.of_command())
         verdicts.append(verdict)
         _print_line(f"{names.get(verdict.code, verdict.word):13}  {one.label:{width}}  {verdict.found}")
     counts = Counter(names.get(verdict.code, verdict.word) for verdict in verdicts)

@@ -11,8 +11,9 @@ from typing import Any
 
 from promptpress._config_files.bounded_file import read_bytes
 from promptpress._config_files.python_config import read_python
-from promptpress._file_errors import ConfigError, UsageError, reason
-from promptpress._inputs.samples import FORMATS
+from promptpress._file_errors import ConfigError, reason
+from promptpress._inputs.formats import FORMATS
+from promptpress._places import is_remote
 
 _MAX_FILE_BYTES = 1 << 28
 
@@ -43,15 +44,18 @@ def read_config(path: str) -> Config:
 
     Raises:
         ConfigError: when it can't be read, names where.
-        UsageError: when the suffix is none of these.
+        ConfigError: also when the suffix is none of these.
 
     """
+    if is_remote(path):
+        raise ConfigError(f"{path}: a configuration is a local file; samples may be at an address", is_choice=True)
     suffix = Path(path).suffix.lower()
     if suffix == ".py":
         return Config(path, read_python(path), python=True)
     if suffix not in _READERS:
-        hint = "; samples come with --data" if suffix in FORMATS else ""
-        raise UsageError(f"{path}: a configuration is a {', '.join(_READERS)} or .py file{hint}")
+        message = f"{path}: a configuration is a {', '.join(_READERS)} or .py file"
+        hint = "samples come with --data" if suffix in FORMATS else ""
+        raise ConfigError(message, for_command=hint, is_choice=True)
     source = read_bytes(path, _MAX_FILE_BYTES)
     try:
         text = source.decode("utf-8-sig")

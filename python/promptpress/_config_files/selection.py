@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from promptpress._config_files.config_file import Config
 from promptpress._config_files.python_config import Opaque, RefusedError, Symbol
-from promptpress._file_errors import ConfigError, UsageError
+from promptpress._file_errors import Choice, ConfigError
 
 RENDERER_ARGUMENTS = (
     "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",
@@ -58,8 +58,8 @@ def choose_dataset(config: Config, name: str | None) -> Selection:
         The arguments of `Renderer` that the file gives, or one dataset dict.
 
     Raises:
-        ConfigError: when there is none, or what is needed of it can't be read.
-        UsageError: when there are several and the name doesn't say which.
+        ConfigError: when there is none, what is needed of it can't be read, or there are several and the name doesn't
+            say which.
 
     Example:
         >>> choose_dataset(Config("a.json", {"prompt_template": "{q}"}, python=False), None).arguments
@@ -74,15 +74,14 @@ def choose_dataset(config: Config, name: str | None) -> Selection:
     if "infer_cfg" in value and not isinstance(value["infer_cfg"], Opaque):
         only: Mapping[str, Any] = _plain(value, ())
         if name not in (None, "all", only.get("abbr")):
-            raise UsageError(
-                f"--dataset {name}: {config.path} holds one dataset, {only.get('abbr', 'without a name')!r}"
-            )
+            message = f"{config.path} holds one dataset, {only.get('abbr', 'without a name')!r}"
+            raise ConfigError(message, given=("dataset", str(name)))
         return Selection(dataset=only)
     entries = list(_entries(value, "datasets"))
     if entries:
-        return Selection(dataset=_pick(config, entries, name, "dataset", "--dataset"))
+        return Selection(dataset=_pick(config, entries, name, "dataset", "dataset"))
     if name is not None:
-        raise UsageError(f"--dataset {name}: {config.path} holds no datasets")
+        raise ConfigError(f"{config.path} holds no datasets", given=("dataset", name))
     return Selection(arguments=_arguments(config, value))
 
 
@@ -97,8 +96,7 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
         One model dict; None where the file holds no model.
 
     Raises:
-        ConfigError: when what is needed of it can't be read.
-        UsageError: when there are several and the name doesn't say which.
+        ConfigError: when what is needed of it can't be read, or there are several and the name doesn't say which.
 
     Example:
         >>> choose_model(Config("m.json", {"models": [{"abbr": "a", "type": "VLLM"}]}, python=False), None)
@@ -112,9 +110,9 @@ def choose_model(config: Config, name: str | None) -> Mapping[str, Any] | None:
         raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of models")
     entries = list(_entries(value, "models"))
     if entries:
-        return _pick(config, entries, name, "model", "--model-abbr")
+        return _pick(config, entries, name, "model", "model_abbr")
     if name is not None:
-        raise UsageError(f"--model-abbr {name}: {config.path} holds no models")
+        raise ConfigError(f"{config.path} holds no models", given=("model_abbr", name))
     if "round" in value:  # a meta template by itself
         return {"meta_template": _plain(value, ("meta_template",))}
     if "meta_template" in value or ("type" in value and not _has_prompts(value)):
@@ -171,6 +169,32 @@ def all_models(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
     return _all({"models": config.value} if isinstance(config.value, list) else config.value, "models")
 
 
+def each_of(config: Config, kind: Literal["datasets", "models"]) -> list[tuple[str, Mapping[str, Any] | ConfigError]]:
+    """Give every dataset or model of a file with its name; of one that can't be read what is wrong with it.
+
+    Args:
+        config: the file.
+        kind: which of both.
+
+    Returns:
+        As `all_datasets`.
+
+    Example:
+        >>> [name for name, _ in each_of(Config("m.json", [{"abbr": "a", "type": "VLLM"}], python=False), "models")]
+        ['a']
+
+    """
+    value = {kind: config.value} if isinstance(config.value, list) else config.value
+    found: list[tuple[str, Mapping[str, Any] | ConfigError]] = []
+    entries = _entries(value, kind) if isinstance(value, Mapping) else iter(())
+    for i, (variable, entry) in enumerate(entries):
+        try:
+            found.append((_label(entry, variable, i), _plain(entry, ())))
+        except ConfigError as error:
+            found.append((_label(entry, variable, i), error))
+    return found
+
+
 def _all(value: Any, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
     entries = list(_entries(value, kind)) if isinstance(value, Mapping) else []
     return [(_label(entry, variable, i), _plain(entry, ())) for i, (variable, entry) in enumerate(entries)]
@@ -197,7 +221,7 @@ def _entries(value: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Mapping
 
 
 def _pick(
-    config: Config, entries: Sequence[tuple[str, Mapping[str, Any]]], name: str | None, kind: str, option: str
+    config: Config, entries: Sequence[tuple[str, Mapping[str, Any]]], name: str | None, kind: str, argument: str
 ) -> Mapping[str, Any]:
     labels = [_label(entry, variable, i) for i, (variable, entry) in enumerate(entries)]
     if name is None:
@@ -208,13 +232,14 @@ def _pick(
         if not found:
             close = difflib.get_close_matches(name, labels, 1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; it has {_listed(labels)}"
-            raise UsageError(f"{option} {name}: {config.path} has no such {kind}{hint}")
+            raise ConfigError(f"{config.path} has no such {kind}{hint}", given=(argument, name))
     plain: list[Mapping[str, Any]] = [_plain(entry, ()) for entry in found]
     # Subjects of one benchmark often share their prompts; then any of them says what the prompts are.
     first = _essence(plain[0])
     if any(_essence(other) != first for other in plain[1:]):
         chosen = [label for (_, e), label in zip(entries, labels, strict=True) if any(e is f for f in found)]
-        raise UsageError(f"{config.path} holds {len(found)} {kind}s, say which with {option}: {_listed(chosen)}")
+        message = f"{config.path} holds {len(found)} {kind}s of different prompts"
+        raise ConfigError(message, Choice(argument, f"says which: {_listed(chosen)}"))
     return plain[0]
 
 
@@ -251,7 +276,8 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
         if name in RENDERER_ARGUMENTS or (config.python and not close):
             continue  # a Python file may well have names of its own
         if name == "examples":
-            raise ConfigError(f"{config.path}: examples: rows come with --examples FILE, not from the configuration")
+            message = f"{config.path}: examples: rows stand in no configuration"
+            raise ConfigError(message, Choice("examples", "brings them"), is_choice=False)
         hint = f"did you mean {close[0]!r}?" if close else f"it may have {', '.join(RENDERER_ARGUMENTS)}"
         raise ConfigError(f"{config.path}: {name}: unknown; {hint}")
     return {name: _plain(value[name], ("infer_cfg", name)) for name in RENDERER_ARGUMENTS if name in value}

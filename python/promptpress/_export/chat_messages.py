@@ -81,7 +81,7 @@ class Prompts:
         self._guessed = form is None and natural == "text"
         self._convert = self._converter(kind)
         self.type: pa.DataType = (
-            pa.large_string() if self.form == "messages_json" else self._convert(_none(kind), 0).type
+            pa.large_string() if self.form == "messages_json" else self._convert(pa.nulls(0, kind), 0).type
         )
 
     def converted(self, column: pa.Array, first_row: int) -> pa.Array:
@@ -98,10 +98,9 @@ class Prompts:
             RenderError: for a null, and for a role that chat APIs don't have.
 
         """
-        if column.null_count or types.is_null(column.type):
-            nulls = pc.index(pc.is_null(column), True).as_py()
-            if nulls >= 0:
-                raise render_error("null_value", "it has no prompt", first_row + nulls, self.name)
+        if column.null_count:
+            row = first_row + column.is_null().to_pylist().index(True)
+            raise render_error("null_value", "it has no prompt", row, self.name)
         if self._guessed and len(column):
             self._guessed = False
             if _looks_like_messages(column[0].as_py()):
@@ -165,6 +164,8 @@ class Prompts:
         return messages
 
     def _check_roles(self, column: pa.Array, first_row: int) -> None:
+        if not len(column):
+            return
         roles = pc.unique(column.flatten().field("role")).to_pylist()
         wrong = [role for role in roles if role not in ROLES]
         if not wrong:
@@ -218,10 +219,6 @@ def _is_text(kind: pa.DataType) -> bool:
     if types.is_dictionary(kind):
         kind = kind.value_type
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _none(kind: pa.DataType) -> pa.Array:
-    return pa.array([], kind)
 
 
 def _looks_like_messages(text: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -61,7 +60,7 @@ def chat_batches(
         columns = [_plain(array) for array in (*(batch.column(number) for number in others), messages)]
         return pa.RecordBatch.from_arrays(columns, [*names, MESSAGES])
 
-    schema = converted(pa.RecordBatch.from_pylist([], reader.schema), 0).schema
+    schema = converted(_no_rows(reader.schema), 0).schema
 
     def batches() -> Iterator[pa.RecordBatch]:
         first_row = 0
@@ -97,6 +96,10 @@ def _with_answers(messages: pa.Array, answers: pa.Array, name: str, first_row: i
     offsets = pa.array([end - first + row for row, end in enumerate(ends)], messages.offsets.type)
     make = pa.LargeListArray if types.is_large_list(messages.type) else pa.ListArray
     return make.from_arrays(offsets, joined)
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def _plain(array: pa.Array) -> pa.Array:
@@ -153,6 +156,8 @@ def datasets(
     {'messages': [{'role': 'user', 'content': '1+1=?'}]}
 
     """
+    import tempfile  # noqa: PLC0415 - for this one export
+
     hugging_face = _hugging_face()
     reader = chat_batches(table, answer=answer, prompt=prompt, form=form)
     if path is None:
@@ -217,7 +222,7 @@ def ray_batches(
         params = pa.StructArray.from_arrays(own, [*given, *columns])
         return batch.append_column("sampling_params", params)
 
-    schema = with_params(pa.RecordBatch.from_pylist([], chats.schema)).schema
+    schema = with_params(_no_rows(chats.schema)).schema
     return pa.RecordBatchReader.from_batches(schema, map(with_params, chats))
 
 

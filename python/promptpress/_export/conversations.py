@@ -105,9 +105,9 @@ class Conversations:
         """
         if self._answer is not None:
             column = batch.column(batch.schema.get_field_index(self._answer))
-            missing = pc.index(pc.is_null(column), True).as_py()
-            if missing >= 0:
-                raise render_error("null_value", "it has no answer", self._rows + missing, self._answer)
+            if column.null_count:
+                row = self._rows + column.is_null().to_pylist().index(True)
+                raise render_error("null_value", "it has no answer", row, self._answer)
         prompts = self._converted(batch.column(self._prompt_at), self._rows)
         columns = [prompts if at == self._prompt_at else column for at, column in enumerate(batch.columns)]
         out = self._writer.lines(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._rows)
@@ -137,4 +137,4 @@ class Conversations:
 
 
 def _empty(schema: pa.Schema, name: str) -> pa.Array:
-    return pa.array([], schema.field(name).type)
+    return pa.nulls(0, schema.field(name).type)

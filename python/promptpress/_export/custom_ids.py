@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._errors import render_error, template_error
 from promptpress._model_classes import did_you_mean
@@ -84,13 +84,18 @@ class CustomIds:
         return out
 
     def _check_lengths(self, ids: pa.LargeBinaryArray) -> None:
-        texts = ids.cast(pa.large_string())
-        limits = pc.min_max(pc.utf8_length(texts)).as_py()
-        if limits["min"] == 0:
-            row = self._rows + texts.to_pylist().index("")
+        if not len(ids):
+            return
+        ends = memoryview(ids.buffers()[1]).cast("q").tolist()
+        lengths = list(map(operator.sub, ends[1:], ends))
+        if not min(lengths):
+            row = self._rows + lengths.index(0)
             raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
-        if self._longest is not None and limits["max"] is not None and limits["max"] > self._longest:
-            at, text = next((n, text) for n, text in enumerate(texts.to_pylist()) if len(text) > self._longest)
+        if self._longest is None or max(lengths) <= self._longest:  # no text has more characters than bytes
+            return
+        for at, text in enumerate(as_texts([ids])):
+            if len(text) <= self._longest:
+                continue
             message = (
                 f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed; make"
                 " it of shorter columns, such as {sample}, or give custom_id_length="
@@ -157,4 +162,4 @@ def as_texts(arrays: list[Any]) -> list[str]:
     ['a']
 
     """
-    return [text for ids in arrays for text in ids.cast(pa.large_string()).to_pylist()]
+    return [text.decode() for ids in arrays for text in ids.to_pylist()]

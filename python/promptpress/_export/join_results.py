@@ -81,7 +81,8 @@ def join(
     if not choices:
         several = sum(len(result.texts) > 1 for result in found if result is not None)
         if several:
-            _warn(f"{several:,} results have more than one choice, and the first is taken; choices=True gives all")
+            have = _counted(several, "result has", "results have")
+            _warn(f"{have} more than one choice, and the first is taken; choices=True gives all")
     columns = [_column(name, found, choices) for name in _COLUMNS]
     if raw:
         columns.append(pa.array([None if r is None else json_text(r.raw) for r in found], pa.large_string()))
@@ -121,7 +122,7 @@ def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> li
             out[row] = result
     if number_unknown:
         shown = ", ".join(map(repr, unknown)) + (", ..." if number_unknown > _SHOWN else "")
-        what = f"custom_id={pattern!r} is the pattern that it was exported with, and the table the same?"
+        what = f"custom_id={pattern!r} the pattern that it was exported with, and the table the same?"
         if number_unknown == count:
             example = next(iter(rows), None)
             has = "the table has no rows" if example is None else f"the table's first row has {example!r}"
@@ -129,10 +130,12 @@ def _by_row(results: Iterable[Result], rows: dict[str, int], pattern: str) -> li
                 f"none of the {count:,} results is of a row of the table: they are of {shown}, and {has}; is {what}"
             )
             raise render_error("invalid_result", message)
-        _warn(f"{number_unknown:,} results are of no row of the table, and left out: {shown}; is {what}")
+        results_are = _counted(number_unknown, "result is", "results are")
+        _warn(f"{results_are} of no row of the table, and left out: {shown}; is {what}")
     if repeated:
         shown = ", ".join(map(repr, list(repeated)[:_SHOWN])) + (", ..." if len(repeated) > _SHOWN else "")
-        _warn(f"{len(repeated):,} rows have more than one result, and the last of them is taken: {shown}")
+        rows_have = _counted(len(repeated), "row has", "rows have")
+        _warn(f"{rows_have} more than one result, and the last of them is taken: {shown}")
     return out
 
 
@@ -147,6 +150,10 @@ def _column(name: str, found: list[Result | None], choices: bool) -> pa.Array:
         words = {None: "missing", True: "ok", False: "error"}
         return pa.array([words[r if r is None else r.succeeded] for r in found], kind)
     return pa.array([None if r is None else getattr(r, name) for r in found], kind)
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"
 
 
 def _warn(message: str) -> None:

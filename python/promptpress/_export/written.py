@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,16 +12,14 @@ import pyarrow as pa
 
 from promptpress._file_errors import OutputError
 from promptpress._outputs.background_writer import background_writer
+from promptpress._outputs.json_lines import write_slices
 from promptpress._outputs.shards import ShardedLines, sharded_lines
 from promptpress._tables import as_reader
 from promptpress.typing import StreamLike
 
-__all__ = ["LinesOf", "Path", "Written", "as_os_errors", "write_lines"]
+__all__ = ["LinesOf", "Path", "Written", "as_os_errors", "write_batches", "write_lines"]
 
 Path = str | os.PathLike[str]
-
-ROWS_AT_ONCE = 16_384
-"""So many rows are lines in memory at a time: a table may be one batch."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +63,7 @@ class LineFile:
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Write a batch, some rows at a time."""
-        for start in range(0, batch.num_rows, ROWS_AT_ONCE):
-            for lines in self._source.lines(batch.slice(start, ROWS_AT_ONCE)):
-                self._files.write(lines)
+        write_slices(batch, lambda rows, _: self._source.lines(rows), self._files.write)
 
     def close(self) -> None:
         """Write what ends the file: nothing."""
@@ -100,12 +96,37 @@ def write_lines(
 
     """
     reader = as_reader(table)
-    maker = source(reader.schema)
+    return write_batches(reader, path, source(reader.schema), max_lines, max_bytes)
+
+
+def write_batches(
+    batches: Iterable[pa.RecordBatch],
+    path: Path,
+    source: LinesOf,
+    max_lines: int | None = None,
+    max_bytes: int | None = None,
+) -> Written:
+    """Write batches as lines; as `write_lines`.
+
+    Args:
+        batches: of one schema.
+        path: the file, or what the names of several are made of.
+        source: what makes their lines.
+        max_lines: lines of a file; None: any number.
+        max_bytes: its bytes; None: any number.
+
+    Returns:
+        What has been written.
+
+    Raises:
+        OutputError: when a file can't be written.
+
+    """
     with (
         sharded_lines(os.fspath(path), max_lines, max_bytes) as files,
-        background_writer(LineFile(files, maker)) as write,
+        background_writer(LineFile(files, source)) as write,
     ):
-        for batch in reader:
+        for batch in batches:
             write(batch)
     return Written(files.paths, files.lines, files.bytes)
 

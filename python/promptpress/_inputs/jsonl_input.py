@@ -1,45 +1,53 @@
-"""JSON lines as record batches, with types that fit the whole file and text that stays as it is written."""
+"""JSON objects as record batches, with types that fit the whole file and text that stays as it is written."""
 
 from __future__ import annotations
 
 import difflib
 import json
 from collections.abc import Iterator, Sequence, Set
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.json as pj
 
 from promptpress import _compute as pc
 from promptpress._file_errors import DataError, reason
+from promptpress._inputs.json_array import array_chunks
+from promptpress._inputs.sources import Source
 
 _CHUNK_BYTES = 1 << 24
 _BLOCK_BYTES = 1 << 21
 _MAX_EXACT_FLOAT = 2**53
+_ARRAY_HINT = "; one object a line is wanted: an array of them is the format json, a .json file"
 
 
 class JsonLines:
-    """One file of JSON objects, one a line.
+    """One file of JSON objects, one a line, or the items of an array.
 
     The file is read twice: first for the types, so that a field that turns up late, or is null for long, is known from
     the first row on. Strings stay strings: Arrow by itself takes text that looks like a date for one.
 
     Args:
-        path: the file.
+        source: the file.
         batch_size: rows a batch, at most.
+        is_array: whether the objects are items of an array.
 
     Raises:
         DataError: when a line is no JSON object, or a field has values of different kinds.
 
     """
 
-    def __init__(self, path: str, batch_size: int) -> None:
-        self.path = path
+    def __init__(self, source: Source, batch_size: int, *, is_array: bool = False) -> None:
+        self.path = source.path
+        self._source = source
+        self._is_array = is_array
         self._batch_size = batch_size
         self.num_rows: int | None = 0
         self.schema: pa.Schema = pa.schema([])
+        self.has_times = False
+        """Whether some texts look like times, which other readers take them for."""
         self._only: pa.Table | None = None
-        for number, (line, chunk) in enumerate(_chunks(path)):
+        for number, (line, chunk) in enumerate(self._chunks()):
             table = self._first_look(line, chunk)
             self.num_rows = (self.num_rows or 0) + table.num_rows
             self._only = table if number == 0 else None
@@ -87,21 +95,33 @@ class JsonLines:
             return
         if not self.schema.names:
             return
-        for line, chunk in _chunks(self.path):
+        for line, chunk in self._chunks():
             table = self._parse(line, chunk, self.schema)
             yield from table.combine_chunks().to_batches(self._batch_size)
+
+    def _chunks(self) -> Iterator[tuple[int, bytes]]:
+        """Give pieces of the file that end with an object, with the number of each one's first line or item."""
+        with self._source.open() as file:
+            yield from array_chunks(file, self.path) if self._is_array else _line_chunks(file)
+
+    def _at(self, number: int) -> str:
+        return f"{self.path}[{number}]" if self._is_array else f"{self.path}:{number}"
+
+    def _from(self, number: int) -> str:
+        return f"{self.path}: from {'item' if self._is_array else 'line'} {number} on"
 
     def _first_look(self, line: int, chunk: bytes) -> pa.Table:
         table = self._parse(line, chunk, None)
         schema = pa.schema([field.with_type(_text_for_time(field.type)) for field in table.schema])
         if schema != table.schema:
+            self.has_times = True
             table = self._parse(line, chunk, schema)
         known = self.schema
         try:
             self.schema = pa.unify_schemas([known, schema], promote_options="permissive")
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             self._locate(line, chunk, known)
-            raise DataError(f"{self.path}: from line {line} on: {reason(error)}") from None
+            raise DataError(f"{self._from(line)}: {reason(error)}") from None
         if any(not _same_kind(known.field(f.name).type, f.type) for f in self.schema if f.name in known.names):
             self._locate(line, chunk, known)  # permissive promotion goes further than data should
         return table
@@ -117,7 +137,7 @@ class JsonLines:
             chunk.decode()
         except UnicodeDecodeError as error:
             at = line + chunk.count(b"\n", 0, error.start)
-            raise DataError(f"{self.path}:{at}: not UTF-8 (byte 0x{chunk[error.start]:02x})") from None
+            raise DataError(f"{self._at(at)}: not UTF-8 (byte 0x{chunk[error.start]:02x})") from None
         options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error" if schema else "infer")
         try:
             try:
@@ -129,7 +149,7 @@ class JsonLines:
                 table = pj.read_json(pa.BufferReader(chunk), one_block, options)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
             self._locate(line, chunk, schema)
-            raise DataError(f"{self.path}: from line {line} on: {reason(error)}") from None
+            raise DataError(f"{self._from(line)}: {reason(error)}") from None
         rounded = {name for name in table.column_names if _may_be_rounded(table[name])}
         if rounded:
             self._locate(line, chunk, None, rounded)
@@ -147,28 +167,26 @@ class JsonLines:
                 row = json.loads(text, object_pairs_hook=_Pairs)
             except ValueError as error:
                 detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-                array = number == 1 and text.strip() == b"["
-                hint = "; one object a line is wanted: jq -c '.[]' makes such lines of an array" if array else ""
-                raise DataError(f"{self.path}:{number}: not valid JSON: {detail}{hint}") from None
+                array = number == 1 and text.strip() == b"[" and not self._is_array
+                hint = _ARRAY_HINT if array else ""
+                raise DataError(f"{self._at(number)}: not valid JSON: {detail}{hint}") from None
             except RecursionError:
-                raise DataError(f"{self.path}:{number}: nested too deeply") from None
+                raise DataError(f"{self._at(number)}: nested too deeply") from None
             if not isinstance(row, _Pairs):
-                hint = "; one object a line is wanted: jq -c '.[]' makes such lines of an array"
-                raise DataError(
-                    f"{self.path}:{number}: {_kind(row)}, not an object{hint if isinstance(row, list) else ''}"
-                )
+                hint = _ARRAY_HINT if isinstance(row, list) and not self._is_array else ""
+                raise DataError(f"{self._at(number)}: {_kind(row)}, not an object{hint}")
             self._check(number, row, kinds, "")
             for name, value in row:
                 if name in rounded and (lost := _first_rounded(value)) is not None:
                     detail = f"{lost} would be rounded beside numbers with a fraction"
-                    raise DataError(f"{self.path}:{number}: the field {name!r}: {detail}; write it as a string")
+                    raise DataError(f"{self._at(number)}: the field {name!r}: {detail}; write it as a string")
 
     def _check(self, line: int, row: _Pairs, kinds: dict[str, tuple[str, int]], prefix: str) -> None:
         names: set[str] = set()
         for name, value in row:
             place = f"{prefix}{name}"
             if name in names:
-                raise DataError(f"{self.path}:{line}: the field {place!r} stands twice")
+                raise DataError(f"{self._at(line)}: the field {place!r} stands twice")
             names.add(name)
             self._check_value(line, value, kinds, place)
 
@@ -176,14 +194,15 @@ class JsonLines:
         kind = _kind(value)
         if kind == "null":
             return
-        known, since = kinds.setdefault(place, (kind, line))
+        known, since = kinds.setdefault(place, (kind, line + self._is_array))
         if known != kind:
-            before = f"in line {since} it is {known}" if since else f"before it is {known}"
-            raise DataError(f"{self.path}:{line}: the field {place!r} is {kind}, but {before}: one kind a column")
+            where = f"in item {since - 1}" if self._is_array else f"in line {since}"
+            before = f"{where} it is {known}" if since else f"before it is {known}"
+            raise DataError(f"{self._at(line)}: the field {place!r} is {kind}, but {before}: one kind a column")
         if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
-            raise DataError(f"{self.path}:{line}: the field {place!r}: {str(value)[:40]} doesn't fit 64 bits")
+            raise DataError(f"{self._at(line)}: the field {place!r}: {str(value)[:40]} doesn't fit 64 bits")
         if isinstance(value, str) and not _encodes(value):
-            raise DataError(f"{self.path}:{line}: the field {place!r} holds half of a surrogate pair")
+            raise DataError(f"{self._at(line)}: the field {place!r} holds half of a surrogate pair")
         if isinstance(value, _Pairs):
             self._check(line, value, kinds, f"{place}.")
         elif isinstance(value, list):
@@ -204,16 +223,14 @@ class _Pairs(list):  # type: ignore[type-arg]
     """An object as its pairs, so that a field that stands twice is seen."""
 
 
-def _chunks(path: str) -> Iterator[tuple[int, bytes]]:
-    """Give pieces of the file that end with a line, with the number of each one's first line."""
+def _line_chunks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     line = 1
-    with open(path, "rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            chunk += file.readline()
-            # An empty piece has nothing to infer a type from.
-            if chunk.strip():
-                yield line, chunk
-            line += chunk.count(b"\n")
+    while chunk := file.read(_CHUNK_BYTES):
+        chunk += file.readline()
+        # An empty piece has nothing to infer a type from.
+        if chunk.strip():
+            yield line, chunk
+        line += chunk.count(b"\n")
 
 
 def _text_for_time(kind: pa.DataType) -> pa.DataType:

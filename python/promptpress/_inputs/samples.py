@@ -1,62 +1,25 @@
-"""Samples from files: Parquet, Arrow IPC and JSONL, several files in a row, a batch at a time."""
+"""Samples from files of any format, several in a row, a batch at a time."""
 
 from __future__ import annotations
 
-import os
+import lzma
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from promptpress._file_errors import DataError, UsageError, reason
+from promptpress._core import RenderError
+from promptpress._file_errors import DataError, reason
+from promptpress._inputs.columnar_inputs import ArrowInput, ParquetInput
+from promptpress._inputs.csv_input import SeparatedValues
+from promptpress._inputs.formats import STDIN, written
+from promptpress._inputs.found_files import found_files
 from promptpress._inputs.jsonl_input import JsonLines
-from promptpress._places import conversion, is_remote, missing
+from promptpress._inputs.remote import why
+from promptpress._inputs.sources import Source
+from promptpress._places import is_remote, missing
 from promptpress._tables import core_schema
-
-FORMATS = {
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "arrow",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
-
-
-def format_of(path: str, override: str | None, option: str) -> str:
-    """Say how a file is written, by its suffix.
-
-    Args:
-        path: the file.
-        override: the format that the command line gives, which wins.
-        option: the option that would give it, for the error.
-
-    Returns:
-        `parquet`, `arrow` or `jsonl`.
-
-    Raises:
-        UsageError: for any other suffix.
-
-    Example:
-        >>> format_of("a.ndjson", None, "--data-format")
-        'jsonl'
-
-    """
-    if override is not None:
-        return override
-    suffix = Path(path).suffix.lower()
-    if suffix not in FORMATS and os.path.isdir(path):
-        raise UsageError(f"{path}: a folder, not a file; name a file in it")
-    if suffix not in FORMATS:
-        hint = conversion(path) if option == "--data-format" else ""
-        raise UsageError(
-            f"{path}: the suffix {suffix!r} is none of {', '.join(FORMATS)}; {option} says the format{hint}"
-        )
-    return FORMATS[suffix]
 
 
 class Samples:
@@ -66,14 +29,13 @@ class Samples:
     exception itself.
 
     Args:
-        paths: the files, in order.
-        data_format: `parquet`, `arrow` or `jsonl`; by the suffix when None.
+        paths: files, patterns, folders, saved datasets or addresses, in order; `-` is standard input.
+        data_format: one of `promptpress._inputs.formats.FORMATS`; by the suffix when None.
         batch_size: rows a batch, at most.
         limit: rows altogether, at most.
 
     Raises:
-        DataError: when a file can't be read, or the files' columns differ.
-        UsageError: for an unknown suffix.
+        DataError: when a file can't be read, its suffix says nothing, or the files' columns differ.
 
     """
 
@@ -84,30 +46,45 @@ class Samples:
         self._limit = limit
         self._stack = ExitStack()
         self._files: list[tuple[str, _Input]] = []
-        lines: list[JsonLines] = []
-        for path in paths:
-            kind = format_of(path, data_format, "--data-format")
-            with reading(path):
-                file = self._open(path, kind, batch_size)
-                core_schema(file.schema)  # names are any bytes in a file
-            self._files.append((path, file))
-            if isinstance(file, JsonLines):
-                lines.append(file)
-        JsonLines.agree(lines)
+        try:
+            self._open(paths, data_format, batch_size)
+        except BaseException:
+            self._stack.close()
+            raise
         self.schema = self._common_schema()
         counts = [file.num_rows for _, file in self._files]
         self.num_rows = None if None in counts else sum(c for c in counts if c is not None)
         if limit is not None:
             self.num_rows = limit if self.num_rows is None else min(self.num_rows, limit)
 
-    def _open(self, path: str, kind: str, batch_size: int) -> _Input:
-        if os.path.isdir(path):
-            raise DataError(f"{path}: a folder, not a file; name its files")
-        if kind == "jsonl":
-            return JsonLines(path, batch_size)
-        if kind == "parquet":
-            return _ParquetInput(path, batch_size, self._stack)
-        return _ArrowInput(path, batch_size, self._stack)
+    def _open(self, paths: Sequence[str], data_format: str | None, batch_size: int) -> None:
+        for path in paths:
+            for found, kind in self._found(path, data_format):
+                self._files.append((found, self._opened(found, kind or data_format, batch_size)))
+        JsonLines.agree([file for _, file in self._files if isinstance(file, JsonLines)])
+
+    def _found(self, path: str, data_format: str | None) -> list[tuple[str, str | None]]:
+        with reading(path):
+            found = found_files(path, data_format)
+        if STDIN in (name for name, _ in self._files) and path == STDIN:
+            raise DataError("standard input is named twice; it can be read once", is_choice=True)
+        return found
+
+    def _opened(self, path: str, data_format: str | None, batch_size: int) -> _Input:
+        kind = written(path, data_format).format
+        with reading(path):
+            source = Source(path, self._stack)
+            file: _Input
+            if kind in ("jsonl", "json"):
+                file = JsonLines(source, batch_size, is_array=kind == "json")
+            elif kind in ("csv", "tsv"):
+                file = SeparatedValues(source, kind, batch_size)
+            elif kind == "parquet":
+                file = ParquetInput(source, batch_size, self._stack)
+            else:
+                file = ArrowInput(source, batch_size, self._stack)
+            core_schema(file.schema)  # names are any bytes in a file
+        return file
 
     def _common_schema(self) -> pa.Schema:
         first_path, first = self._files[0]
@@ -115,6 +92,11 @@ class Samples:
             if not file.schema.equals(first.schema):
                 raise DataError(f"{path}: {_difference(first.schema, file.schema)} as in {first_path}")
         return first.schema.remove_metadata()
+
+    @property
+    def has_times(self) -> bool:
+        """Whether texts of JSON look like times, which other readers take them for."""
+        return any(isinstance(file, JsonLines) and file.has_times for _, file in self._files)
 
     def reader(self, count: Callable[[int], object] = int) -> pa.RecordBatchReader:
         """Open the stream.
@@ -194,15 +176,14 @@ def reading(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except (DataError, UsageError):
+    except (DataError, MemoryError):
         raise
     except Exception as error:
-        if is_remote(path):  # whatever reads from there has exceptions of its own
-            why = f"can't be read from there ({type(error).__name__}: {reason(error)})"
-            raise DataError(f"{path}: {why}; download it, and give the local file") from error
+        if is_remote(path) and not isinstance(error, (pa.ArrowInvalid, RenderError)):
+            raise DataError(f"{path}: {why(error)}") from error  # whatever reads from there has exceptions of its own
         if isinstance(error, OSError):
             raise DataError(f"{path}: {missing(path, error)}") from error
-        if not isinstance(error, (pa.ArrowException, ValueError)):
+        if not isinstance(error, (pa.ArrowException, ValueError, EOFError, lzma.LZMAError)):
             raise
         raise DataError(f"{path}: {reason(error)}") from error
 
@@ -222,50 +203,4 @@ def _difference(wanted: pa.Schema, found: pa.Schema) -> str:
     return "the fields' nullability isn't"
 
 
-class _ParquetInput:
-    def __init__(self, path: str, batch_size: int, stack: ExitStack) -> None:
-        self._file = stack.enter_context(pq.ParquetFile(path, page_checksum_verification=True))
-        self._batch_size = batch_size
-        self.schema: pa.Schema = self._file.schema_arrow
-        self.num_rows: int | None = self._file.metadata.num_rows
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        yield from self._file.iter_batches(self._batch_size)
-
-
-class _ArrowInput:
-    """Both forms of Arrow IPC: a file ends with an index, a stream doesn't; the first bytes tell."""
-
-    def __init__(self, path: str, batch_size: int, stack: ExitStack) -> None:
-        source = stack.enter_context(pa.OSFile(path, "rb"))
-        self._batch_size = batch_size
-        self.num_rows: int | None = None
-        self._reader: pa.RecordBatchFileReader | pa.RecordBatchStreamReader
-        if source.read(6) == b"ARROW1":
-            source.seek(0)
-            self._reader = stack.enter_context(pa.ipc.open_file(source))
-        else:
-            source.seek(0)
-            try:
-                self._reader = stack.enter_context(pa.ipc.open_stream(source))
-            except pa.ArrowInvalid as error:
-                why = f"neither an Arrow file nor a stream, or damaged ({reason(error)})"
-                raise DataError(f"{path}: {why}; --data-format says what it is") from error
-        self.schema: pa.Schema = self._reader.schema
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._all():
-            # Offsets that point outside would be read as they are: check what an untrusted file says.
-            batch.validate(full=True)
-            for start in range(0, batch.num_rows, self._batch_size):
-                yield batch.slice(start, self._batch_size)
-
-    def _all(self) -> Iterator[pa.RecordBatch]:
-        if isinstance(self._reader, pa.ipc.RecordBatchFileReader):
-            for i in range(self._reader.num_record_batches):
-                yield self._reader.get_batch(i)
-        else:
-            yield from self._reader
-
-
-_Input = _ParquetInput | _ArrowInput | JsonLines
+_Input = ParquetInput | ArrowInput | JsonLines | SeparatedValues

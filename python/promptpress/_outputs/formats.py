@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promptpress._file_errors import OutputError, UsageError, reason
-from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, text_of
+from promptpress._outputs.csv_writer import CsvWriter
+from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, text_of, write_slices
 
 
 class Writer(Protocol):
@@ -26,14 +27,14 @@ class Writer(Protocol):
 
 
 _PARQUET_CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
-_CODECS = {"parquet": _PARQUET_CODECS, "arrow": ("zstd", "lz4", "none"), "jsonl": ("none",)}
+_CODECS = {"parquet": _PARQUET_CODECS, "arrow": ("zstd", "lz4", "none"), "jsonl": ("none",), "csv": ("none",)}
 
 
 def check_compression(kind: str, compression: str | None) -> None:
     """Refuse what a format can't be compressed with.
 
     Args:
-        kind: `parquet`, `arrow` or `jsonl`.
+        kind: one of `promptpress._outputs.out_format.OUT_FORMATS`.
         compression: as the command line has it.
 
     Raises:
@@ -48,8 +49,11 @@ def check_compression(kind: str, compression: str | None) -> None:
     """
     if compression is None or compression.lower() in _CODECS[kind]:
         return
-    if kind == "jsonl":
-        raise UsageError(f"JSON lines have no --compression; {compression} is for Parquet and Arrow")
+    if kind in ("jsonl", "csv"):
+        what = "JSON lines have" if kind == "jsonl" else "CSV has"
+        raise UsageError(
+            f"{what} no --compression; {compression} is for Parquet and Arrow; name it out.{kind}.zst or .gz"
+        )
     close = difflib.get_close_matches(compression.lower(), _CODECS[kind], 1)
     hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(_CODECS[kind])}"
     raise UsageError(f"--compression {compression}: not of {kind}; {hint}")
@@ -60,7 +64,7 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
 
     Args:
         file: where the bytes go.
-        kind: `parquet`, `arrow` or `jsonl`.
+        kind: one of `promptpress._outputs.out_format.OUT_FORMATS`.
         schema: of the batches, the requests last.
         compression: of Parquet, by default zstd; of Arrow, by default none.
 
@@ -85,6 +89,8 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
     try:
         if kind == "jsonl":
             return _JsonLinesWriter(file, schema)
+        if kind == "csv":
+            return CsvWriter(file, schema)
         if kind == "arrow":
             options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
             return _ArrowWriter(file, schema, options)
@@ -134,9 +140,13 @@ class _JsonLinesWriter:
         self._rows = 0
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        for lines in self._lines.lines(batch, self._rows):
-            self._file.write(text_of(lines))
+        first_row = self._rows
         self._rows += batch.num_rows
+        write_slices(
+            batch,
+            lambda rows, start: self._lines.lines(rows, first_row + start),
+            lambda lines: self._file.write(text_of(lines)),
+        )
 
     def close(self) -> None:
         pass

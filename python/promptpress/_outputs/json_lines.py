@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from json.encoder import encode_basestring
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from promptpress._input_checks import checked
 from promptpress._tables import unlike
 from promptpress._to_pylist import to_pylist
 
-__all__ = ["LineWriter", "Piece", "json_text", "object_pieces", "text_of"]
+__all__ = ["LineWriter", "Piece", "json_text", "object_pieces", "text_of", "write_slices"]
 
 Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
 
@@ -203,6 +204,54 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
     return [_without_nan(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+SLICE_BYTES = 4 << 20
+"""About so much of a batch is lines in memory at a time: a table may be one batch."""
+
+
+def write_slices(
+    batch: pa.RecordBatch,
+    make: Callable[[pa.RecordBatch, int], Sequence[pa.LargeBinaryArray]],
+    write: Callable[[pa.LargeBinaryArray], object],
+) -> None:
+    """Write a batch some rows at a time, each while the lines of the next are made.
+
+    The system takes about as long to take the bytes as making them takes, and needs another core for it.
+
+    Args:
+        batch: the rows.
+        make: makes the lines of a slice, whose first row's number within the batch it is told.
+        write: writes lines; it is called in their order, and never twice at a time.
+
+    >>> write_slices(
+    ...     pa.record_batch({"q": ["a", "b"]}),
+    ...     lambda rows, first: [rows.column(0).cast(pa.large_binary())],
+    ...     lambda lines: print(lines.to_pylist()),
+    ... )
+    [b'a', b'b']
+
+    """
+    rows = batch.num_rows
+    size = max(1, int(rows * SLICE_BYTES / max(batch.nbytes, 1)))
+    if size >= rows:
+        for lines in make(batch, 0):
+            write(lines)
+        return
+
+    def write_all(several: Sequence[pa.LargeBinaryArray]) -> None:
+        for lines in several:
+            write(lines)
+
+    with ThreadPoolExecutor(1, "promptpress-lines") as thread:
+        before: Future[None] | None = None
+        for start in range(0, rows, size):
+            several = make(batch.slice(start, size), start)
+            if before is not None:
+                before.result()
+            before = thread.submit(write_all, several)
+        if before is not None:
+            before.result()
 
 
 def text_of(lines: pa.LargeBinaryArray) -> memoryview:

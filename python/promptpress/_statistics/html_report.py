@@ -35,7 +35,7 @@ def _table(table: Shown) -> str:
     if not table.rows:
         return title
     rows = [_row(table, table.names, "th", None)]
-    shares = table.shares or [None] * len(table.rows)
+    shares: list[float] | list[None] = table.shares or [None] * len(table.rows)
     rows += [_row(table, row, "td", share) for row, share in zip(table.rows, shares, strict=True)]
     return f'{title}<table style="{_TABLE}">{"".join(rows)}</table>'
 

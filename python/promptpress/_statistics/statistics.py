@@ -68,7 +68,7 @@ class Statistics:
         tokens: the same in tokens; None where no tokenizer was given.
         by_origin: `source`, `column`, `example` (whether within an example), `role`, `bytes` and `share`, by size: what
             `Renderer.explain` says of each request, added up. None of a rendered table.
-        by_column: `column` (null for what comes from no column), `bytes` and `share`, by size. None of a rendered table.
+        by_column: `column` (null for what comes from no column), `bytes` and `share`, by size. Likewise.
         repeated: how many requests repeat an earlier one.
         duplicates: the largest groups of equal requests: `requests` (how many) and `first`, a list of the first ones.
         duplicate_groups: how many such groups there are.

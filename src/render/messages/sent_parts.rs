@@ -81,10 +81,8 @@ fn part_columns(own: &StructArray, fields: &Fields) -> Result<Vec<ArrayRef>> {
         };
         match field.name().as_str() {
             keys::TYPE => {
-                let names = (0..own.len()).map(|n| match image[n] {
-                    true => Some(IMAGE_URL),
-                    false => kinds.is_valid(n).then(|| kinds.value(n)),
-                });
+                let names = (0..own.len())
+                    .map(|n| if image[n] { Some(IMAGE_URL) } else { kinds.is_valid(n).then(|| kinds.value(n)) });
                 cast(&names.collect::<StringArray>(), field.data_type())
             }
             keys::TEXT => without(column, false, true),

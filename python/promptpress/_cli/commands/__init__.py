@@ -6,9 +6,12 @@ A command is a file here and a name in `COMMANDS`. The file says the options, wi
 
 from promptpress._cli.commands.command import Command
 from promptpress._cli.commands.diff import COMMAND as DIFF
+from promptpress._cli.commands.export import COMMAND as EXPORT
+from promptpress._cli.commands.join import COMMAND as JOIN
 from promptpress._cli.commands.render import COMMAND as RENDER
 from promptpress._cli.commands.show import COMMAND as SHOW
+from promptpress._cli.commands.stats import COMMAND as STATS
 from promptpress._cli.commands.verify import COMMAND as VERIFY
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (RENDER, SHOW, DIFF, VERIFY)}
+COMMANDS: dict[str, Command] = {command.name: command for command in (RENDER, SHOW, DIFF, STATS, EXPORT, JOIN, VERIFY)}
 """Every command by its name, in the order in which help lists them."""

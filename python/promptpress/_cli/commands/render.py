@@ -8,6 +8,7 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
 from promptpress._cli.options import (
     DATA_FORMATS,
+    OUT_FORMATS,
     add_config,
     add_data,
     add_prompt_options,
@@ -23,7 +24,9 @@ Render every row of some files into the prompt that an LLM-evaluation harness wo
 
 CONFIG is JSON, YAML, TOML or a harness's Python file, which is read as data and never executed. It holds arguments of
 promptpress.Renderer (prompt_template, retriever, ...), a dataset dict (reader_cfg, infer_cfg), or a list of those
-(datasets, ..._datasets). Files are told apart by suffix: .parquet, .arrow/.feather/.ipc (Arrow IPC), .jsonl/.ndjson.
+(datasets, ..._datasets). Or --template gives the prompt itself. Files are told apart by suffix: .parquet,
+.arrow/.feather/.ipc (Arrow IPC), .jsonl/.ndjson, .json (an array of objects), .csv, .tsv; any of them may end with .gz,
+.zst, .bz2 or .xz.
 """
 
 _EXIT_CODES = """\
@@ -33,10 +36,13 @@ Whatever goes wrong, --out is either complete or untouched.
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    add_config(parser)
-    add_data(parser)
+    add_config(parser, "; all takes every one, each into a file of the folder --out")
+    add_data(parser, required=False)
     parser.add_argument(
-        "--out", metavar="FILE", required=True, help="the prompts: .parquet, .arrow or .jsonl; - is JSONL on stdout"
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="the prompts: .parquet, .arrow, .jsonl or .csv, the last two also with .gz or .zst; - is standard output",
     )
     what = parser.add_argument_group("what is rendered, over what the configuration says")
     what.add_argument("--keep", type=names, action="extend", metavar="COL,COL", help="columns to keep, or: all")
@@ -46,7 +52,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
     how = parser.add_argument_group("how")
     how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")
-    how.add_argument("--out-format", choices=DATA_FORMATS, help="of --out, whatever the suffix")
+    how.add_argument("--out-format", choices=OUT_FORMATS, help="of --out, whatever the suffix")
     how.add_argument("--batch-size", type=positive, default=65536, metavar="N", help="samples at a time (65536)")
     how.add_argument(
         "--compression", metavar="NAME", help="Parquet: zstd (default), snappy, none, ...; Arrow: zstd, lz4"
@@ -64,7 +70,10 @@ def _add_options(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> ExitCode:
     from promptpress._cli.render import render  # noqa: PLC0415 - --help needn't wait for Arrow
+    from promptpress._cli.render_all import render_all, takes_many  # noqa: PLC0415
 
+    if takes_many(arguments):
+        return render_all(arguments)
     render(arguments)
     return ExitCode.OK
 

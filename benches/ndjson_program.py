@@ -1,0 +1,22 @@
+"""A Polars program that JSON lines are measured against: finished prompts in an Arrow file, `write_ndjson` out.
+
+python benches/ndjson_program.py FINISHED.arrow OUT.jsonl
+"""
+
+from __future__ import annotations
+
+import sys
+
+import polars as pl
+import pyarrow as pa
+
+
+def main(finished: str, out: str) -> None:
+    prompts = pa.ipc.open_file(pa.memory_map(finished)).read_all()
+    frame = pl.from_arrow(prompts)
+    assert isinstance(frame, pl.DataFrame)
+    frame.write_ndjson(out)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

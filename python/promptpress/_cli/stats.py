@@ -1,0 +1,129 @@
+"""`promptpress stats`: how long prompts are, what their bytes come from, and which of them are the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import promptpress
+from promptpress._cli.configured_renderer import make_renderer
+from promptpress._cli.progress import Progress
+from promptpress._cli.threads import set_threads
+from promptpress._file_errors import DataError, UsageError
+from promptpress._inputs.samples import FORMATS, Samples
+from promptpress._model_classes import did_you_mean
+from promptpress._outputs.output_file import standard_output
+from promptpress._statistics.text_report import BLOCKS, text_report
+from promptpress._tokenizer import LOAD_ERRORS, TokenCounter, load_tokenizer
+
+
+def stats(arguments: Namespace) -> None:
+    """Do what the command line says.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+
+    Raises:
+        FileError: when something is wrong, by kind.
+        promptpress.TemplateError: when the configuration is.
+        promptpress.RenderError: when the data don't fit it.
+
+    """
+    set_threads(arguments.threads)
+    counter = _counter(arguments.tokenizer)
+    if arguments.data is None:
+        _refuse_what_renders(arguments)
+        samples = _samples(arguments, [arguments.config])
+        name = _prompt_column(arguments, samples)
+        own = _measured(arguments, samples, None, counter, name)
+    else:
+        if arguments.column is not None:
+            raise UsageError(f"--column {arguments.column}: is of a file of prompts, and --data are samples")
+        renderer = make_renderer(arguments)
+        own = _measured(arguments, _samples(arguments, arguments.data), renderer, counter, None)
+    with standard_output() as stream:
+        if arguments.json:
+            print(json.dumps(own.to_dict()), file=stream)
+            return
+        encoding = stream.encoding or "utf-8"
+        text = text_report(own, shutil.get_terminal_size().columns, is_ascii=not _encodes(BLOCKS, encoding))
+        print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+
+
+def _counter(name: str | None) -> TokenCounter | None:
+    if name is None:
+        return None
+    try:
+        return load_tokenizer(name)
+    except LOAD_ERRORS as error:
+        raise UsageError(f"--tokenizer {error}") from error
+
+
+def _refuse_what_renders(arguments: Namespace) -> None:
+    """Refuse options that say how to render, where nothing is."""
+    suffix = Path(arguments.config).suffix.lower()
+    if arguments.data_format is None and suffix not in FORMATS:
+        raise UsageError(
+            f"{arguments.config}: a configuration needs samples, which --data names;"
+            f" a file of prompts is one of {', '.join(FORMATS)}"
+        )
+    of_rendering = (
+        *("model", "dataset", "model_abbr", "examples"),
+        *("output", "roles", "mode", "labels", "substitution", "dialect", "strings"),
+    )
+    for name in of_rendering:
+        if getattr(arguments, name, None) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option}: the prompts of {arguments.config} are rendered already; --data names samples")
+
+
+def _samples(arguments: Namespace, paths: list[str]) -> Samples:
+    return Samples(paths, arguments.data_format, arguments.batch_size, arguments.limit)
+
+
+def _prompt_column(arguments: Namespace, samples: Samples) -> str:
+    name = str(arguments.column or "prompt")
+    if name in samples.schema.names:
+        return name
+    has = ", ".join(map(repr, samples.schema.names))
+    if arguments.column is None:
+        raise DataError(
+            f"{arguments.config}: has no column 'prompt'; it has {has}; --column says which has the prompts"
+        )
+    raise UsageError(
+        f"--column {name}: the file has no such column; it has {has}{did_you_mean(name, samples.schema.names)}"
+    )
+
+
+def _measured(
+    arguments: Namespace,
+    samples: Samples,
+    renderer: promptpress.Renderer | None,
+    counter: TokenCounter | None,
+    column: str | None,
+) -> promptpress.Statistics:
+    is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
+    with Progress(samples.num_rows, is_shown=is_shown) as progress:
+        reader = samples.reader(progress.advance)
+        try:
+            if renderer is None:
+                own = promptpress.stats(reader, tokenizer=counter, column=column)
+            else:
+                own = promptpress.stats(renderer, reader, tokenizer=counter)
+        except Exception:
+            if samples.error is not None:  # which Arrow's stream hands on as text
+                raise samples.error from None
+            raise
+    samples.close()
+    return own
+
+
+def _encodes(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,203 @@
+"""CSV and TSV as record batches of texts, which stay as they stand in the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv as pc
+
+from promptpress._file_errors import DataError, reason
+from promptpress._inputs.sources import Source
+
+_CHUNK_BYTES = 1 << 24
+_BOM = b"\xef\xbb\xbf"
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_NAMES = {",": "commas", "\t": "tabs"}
+_CLOSED = re.compile(rb'"[^"]*(?:""[^"]*)*"[^"]')
+
+
+class SeparatedValues:
+    """One file of separated values (RFC 4180) with a header.
+
+    Every column is text: `007`, `1.0` and `true` come out of a prompt as they stand in the file, which no guess at
+    types would leave them as. The format has no null, so that an empty field is an empty text. Lines without any
+    character are skipped.
+
+    Args:
+        source: the file.
+        kind: `csv` or `tsv`.
+        batch_size: rows a batch, at most.
+
+    Raises:
+        DataError: when there is no header, or it gives a name twice or none.
+
+    """
+
+    num_rows: int | None = None
+
+    def __init__(self, source: Source, kind: str, batch_size: int) -> None:
+        self.path = source.path
+        self._source = source
+        self._batch_size = batch_size
+        self._delimiter = _DELIMITERS[kind]
+        mark = re.escape(self._delimiter.encode())
+        self._quoted = re.compile(rb'(?:(?<=[%b\r\n])|^)"[^"]*(?:""[^"]*)*"(?=[%b\r\n]|\Z)' % (mark, mark))
+        self._open_quote = re.compile(rb'(?:(?<=[%b\r\n])|^)"' % mark)
+        self._header_bytes = 0
+        self._header_lines = 0
+        with source.open() as file:
+            names = self._names(file)
+        self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows.
+
+        Yields:
+            Record batches of the file's schema.
+
+        Raises:
+            DataError: when a row has more or fewer fields than the header, a quoted field isn't closed, or text isn't
+                UTF-8; with the line.
+
+        """
+        for line, chunk in self._chunks():
+            table = self._parsed(line, chunk)
+            yield from table.combine_chunks().to_batches(self._batch_size)
+
+    def _names(self, file: BinaryIO) -> list[str]:
+        """Read the header, which is the first record with any character."""
+        record = file.readline()
+        while record and not record.removeprefix(_BOM).strip(b"\r\n"):
+            self._passed(record)
+            record = file.readline()
+        line, header = self._header_lines + 1, record
+        if not self._header_bytes:
+            header = record.removeprefix(_BOM)
+        while self._is_open(header):
+            self._refuse_what_follows_a_quote(line, header)
+            more = file.readline()
+            if not more or len(header) > _CHUNK_BYTES:
+                raise DataError(f"{self.path}:{line}: a quoted field of the header isn't closed")
+            record, header = record + more, header + more
+        self._passed(record)
+        self._check_utf8(line, header)
+        with _long_fields():
+            names = next(csv.reader(io.StringIO(header.decode(), newline=""), delimiter=self._delimiter), [])
+        if not names:
+            raise DataError(f"{self.path}: empty: the first line gives the columns' names")
+        for at, name in enumerate(names, 1):
+            if not name:
+                what = "is it an index? pandas leaves it out with to_csv(index=False)" if at == 1 else "give it one"
+                raise DataError(f"{self.path}:{line}: column {at} has no name; {what}")
+            if name in names[: at - 1]:
+                first = names.index(name) + 1
+                raise DataError(f"{self.path}:{line}: columns {first} and {at} are both named {name!r}; rename one")
+        return names
+
+    def _passed(self, record: bytes) -> None:
+        self._header_bytes += len(record)
+        self._header_lines += record.count(b"\n")
+
+    def _chunks(self) -> Iterator[tuple[int, bytes]]:
+        """Give pieces of the file that end with a record, with the number of each one's first line."""
+        line = self._header_lines + 1
+        with self._source.open() as file:
+            file.read(self._header_bytes)
+            chunk = file.read(_CHUNK_BYTES)
+            while chunk:
+                chunk += file.readline()
+                more = 1 << 16
+                while self._is_open(chunk):
+                    self._refuse_what_follows_a_quote(line, chunk)
+                    rest = file.read(more)
+                    if not rest:
+                        raise DataError(f"{self.path}:{self._open_line(line, chunk)}: a quoted field isn't closed")
+                    chunk += rest + file.readline()
+                    more = len(chunk)  # a long field is looked through a few times only
+                yield line, chunk
+                line += chunk.count(b"\n")
+                chunk = file.read(_CHUNK_BYTES)
+
+    def _is_open(self, chunk: bytes) -> bool:
+        """Say whether a quoted field goes on behind the end. A quote within a bare field is a character as any."""
+        return b'"' in chunk and self._open_quote.search(self._quoted.sub(b"", chunk)) is not None
+
+    def _open_at(self, chunk: bytes) -> int:
+        end = 0
+        for found in self._open_quote.finditer(chunk):
+            if found.start() < end:
+                continue
+            whole = self._quoted.match(chunk, found.start())
+            if whole is None:
+                return found.start()
+            end = whole.end()
+        return len(chunk)
+
+    def _open_line(self, line: int, chunk: bytes) -> int:
+        return line + chunk.count(b"\n", 0, self._open_at(chunk))
+
+    def _refuse_what_follows_a_quote(self, line: int, chunk: bytes) -> None:
+        closed = _CLOSED.match(chunk, self._open_at(chunk))
+        if closed is not None and closed.group()[-1:] not in (self._delimiter.encode(), b"\r", b"\n"):
+            at = line + chunk.count(b"\n", 0, closed.end())
+            found = chunk[closed.end() - 1 : closed.end() + 19].split(b"\n")[0].decode(errors="replace")
+            raise DataError(
+                f"{self.path}:{at}: {found!r} follows the quote that closes a field; a quote within a field is doubled"
+            )
+
+    def _parsed(self, line: int, chunk: bytes) -> pa.Table:
+        names = self.schema.names
+        types = pc.ConvertOptions(
+            column_types={name: pa.string() for name in names}, strings_can_be_null=False, check_utf8=True
+        )
+        options = pc.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
+        # One block, for at a block's end Arrow loses the second half of a quoted CR LF.
+        read = pc.ReadOptions(block_size=len(chunk) + 1, column_names=names)
+        try:
+            return pc.read_csv(pa.BufferReader(chunk), read, options, types)
+        except (pa.ArrowException, OverflowError) as error:
+            if "Empty CSV file" in str(error):
+                return self.schema.empty_table()
+            self._check_utf8(line, chunk)
+            self._refuse_ragged(line, chunk)
+            raise DataError(f"{self.path}: from line {line} on: {reason(error)}") from None
+
+    def _check_utf8(self, line: int, chunk: bytes) -> None:
+        try:
+            chunk.decode()
+        except UnicodeDecodeError as error:
+            at = line + chunk.count(b"\n", 0, error.start)
+            is_utf16 = chunk[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in chunk[:4]
+            hint = "; it looks like UTF-16: save it as UTF-8" if is_utf16 and line == 1 else "; save it as UTF-8"
+            raise DataError(f"{self.path}:{at}: not UTF-8 (byte 0x{chunk[error.start]:02x}){hint}") from None
+
+    def _refuse_ragged(self, line: int, chunk: bytes) -> None:
+        """Find the row whose fields Arrow can't give to the columns."""
+        wanted = len(self.schema)
+        rows = csv.reader(io.StringIO(chunk.decode(), newline=""), delimiter=self._delimiter)
+        before = 0
+        with _long_fields():
+            for row in rows:
+                if row and len(row) != wanted:
+                    first = repr(row[0][:40])
+                    raise DataError(
+                        f"{self.path}:{line + before}: {len(row)} fields, where the header has {wanted} (it begins"
+                        f" {first}); a field with {_NAMES[self._delimiter]} in it is quoted"
+                    )
+                before = rows.line_num
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let Python's reader, which finds the places of errors, read what Arrow reads."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

@@ -1,0 +1,264 @@
+"""What is taken for samples: whatever holds Arrow data, values of Python, and files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from promptpress._errors import render_error
+from promptpress._python_rows import columns_table, rows_table
+from promptpress._remedies import not_a_table
+
+if TYPE_CHECKING:
+    from promptpress._inputs.samples import Samples
+
+__all__ = ["as_reader", "as_table"]
+
+_STREAM_ROWS = 8192
+"""Rows that are asked for at a time of what makes them one by one."""
+
+_CAST = "; cast the dataset to features that fit all rows"
+
+
+def as_table(samples: Any) -> pa.Table:  # noqa: PLR0911 - a return for each kind of thing
+    """Samples as a table.
+
+    Args:
+        samples: A pyarrow table, batch, reader, dataset or scanner; a Hugging Face dataset, also one that streams;
+            anything with the Arrow PyCapsule interface, such as a Polars or pandas frame or a DuckDB relation; a Polars
+            LazyFrame; rows as a list of dicts, or columns as a dict of lists; or the path of a file, as the command
+            reads it.
+
+    Returns:
+        The table; nothing is copied that lies in Arrow's memory already.
+
+    Raises:
+        RenderError: If a file can't be read, or values of Python have no type in Arrow.
+        TypeError: If it is none of these.
+
+    >>> as_table(pa.record_batch({"q": ["1+1=?"]})).num_rows
+    1
+
+    """
+    if isinstance(samples, pa.Table):
+        return samples
+    if isinstance(samples, pa.RecordBatch):
+        return pa.Table.from_batches([samples])
+    if isinstance(samples, pa.RecordBatchReader):
+        return samples.read_all()
+    if _is("Dataset", samples) or _is("Scanner", samples):
+        return samples.to_table()
+    if isinstance(samples, (str, os.PathLike)):
+        with _file(samples) as files:
+            return files.table()
+    if (table := _of_python(samples)) is not None:
+        return table
+    if _is_column(samples) or isinstance(samples, Mapping):
+        raise not_a_table(samples)
+    if _is_lazy_frame(samples):
+        return pa.table(samples.collect(engine="streaming"))
+    if _is_hugging_face(samples):
+        return as_reader(samples).read_all() if _streams(samples) else pa.table(samples.with_format("arrow")[:])
+    if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
+        with _refuses_series(samples):
+            return pa.table(samples)
+    raise not_a_table(samples)
+
+
+def _is_column(samples: Any) -> bool:
+    """Whether it has the interface, but for the values of one column; those of structs are rows."""
+    return isinstance(samples, (pa.Array, pa.ChunkedArray)) and not types.is_struct(samples.type)
+
+
+@contextmanager
+def _refuses_series(samples: Any) -> Iterator[None]:
+    """Say of a column of a frame that it is one: Arrow speaks of schemas."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        if type(samples).__name__ == "Series":
+            raise not_a_table(samples) from error
+        raise
+
+
+def _is(name: str, value: Any) -> bool:
+    """Whether it is of a class of pyarrow.dataset, which is slow to import: what was made by it has imported it."""
+    dataset = sys.modules.get("pyarrow.dataset")
+    return dataset is not None and isinstance(value, getattr(dataset, name))
+
+
+def as_reader(batches: Any) -> pa.RecordBatchReader:  # noqa: PLR0911 - a return for each kind of thing
+    """Batches as a stream.
+
+    Args:
+        batches: Anything that [`as_table`][promptpress._tables.as_table] takes; readers, scanners and streams are read
+            batch by batch. Or an iterable of record batches.
+
+    Returns:
+        The stream. Of an iterable, a batch of another schema than the first one's is a RenderError when it is read, and
+        what is no batch a TypeError.
+
+    Raises:
+        TypeError: If it holds no Arrow data.
+
+    """
+    if isinstance(batches, pa.RecordBatchReader):
+        return batches
+    if _is("Dataset", batches):
+        return batches.scanner().to_reader()
+    if _is("Scanner", batches):
+        return batches.to_reader()
+    if isinstance(batches, (str, os.PathLike)):
+        return _file_reader(batches)
+    if (table := _of_python(batches)) is not None:
+        return table.to_reader()
+    if _is_column(batches) or isinstance(batches, Mapping):
+        raise not_a_table(batches)
+    if _is_lazy_frame(batches):
+        return _lazy_reader(batches)
+    if _is_hugging_face(batches) and _streams(batches):
+        return _stream_reader(batches)
+    if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
+        with _refuses_series(batches):
+            return pa.RecordBatchReader.from_stream(batches)
+    if isinstance(batches, Iterable) and not hasattr(batches, "__arrow_c_array__") and not hasattr(batches, "schema"):
+        items = iter(batches)
+        first = next(items, None)
+        if isinstance(first, pa.RecordBatch):
+            return pa.RecordBatchReader.from_batches(first.schema, _chain(first, items))
+        if items is batches:  # what was taken of it is gone
+            raise not_a_table(batches, first)
+    return as_table(batches).to_reader()
+
+
+def _of_python(samples: Any) -> pa.Table | None:
+    """Make a table of rows or columns of Python's values; of anything else give None."""
+    if isinstance(samples, (list, tuple)) and samples and all(isinstance(row, Mapping) for row in samples):
+        return rows_table(samples)
+    if isinstance(samples, Mapping) and samples and all(map(_is_values, samples.values())):
+        return columns_table(samples)
+    return None
+
+
+def _is_values(values: Any) -> bool:
+    """Whether it is a column's values. A text, which has a length too, is one value."""
+    if isinstance(values, (list, tuple, pa.Array, pa.ChunkedArray)):
+        return True
+    return hasattr(values, "__array__") and len(getattr(values, "shape", ())) == 1
+
+
+def _is_lazy_frame(samples: Any) -> bool:
+    return hasattr(samples, "collect_schema") and hasattr(samples, "collect") and type(samples).__name__ == "LazyFrame"
+
+
+def _is_hugging_face(samples: Any) -> bool:
+    return callable(getattr(samples, "with_format", None)) and hasattr(samples, "column_names")
+
+
+def _streams(samples: Any) -> bool:
+    return not hasattr(samples, "__len__")
+
+
+def _lazy_reader(frame: Any) -> pa.RecordBatchReader:
+    """Read a LazyFrame as its engine makes it, where this Polars can."""
+    if not hasattr(frame, "collect_batches"):
+        return pa.table(frame.collect(engine="streaming")).to_reader()
+    schema = pa.table(frame.head(0).collect()).schema
+    parts = (pa.table(part).cast(schema) for part in frame.collect_batches(chunk_size=_STREAM_ROWS, engine="streaming"))
+    return pa.RecordBatchReader.from_batches(schema, (batch for part in parts for batch in part.to_batches()))
+
+
+def _stream_reader(dataset: Any) -> pa.RecordBatchReader:
+    """Read a dataset of Hugging Face that streams. Where it knows no types, the first rows decide."""
+    tables = _tables_of(dataset)
+    features = getattr(dataset, "features", None)
+    first = next(tables, None)
+    schema = first.schema if first is not None else features.arrow_schema if features else pa.schema([])
+    schema = schema.remove_metadata()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number, table in enumerate(chain([first] if first is not None else [], tables)):
+            yield from _of_schema(table, schema, number).to_batches()
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _tables_of(dataset: Any) -> Iterator[pa.Table]:
+    try:
+        yield from dataset.with_format("arrow").iter(batch_size=_STREAM_ROWS)
+    except pa.ArrowException as error:  # it puts rows together that have types of their own
+        raise render_error("schema_mismatch", f"its rows differ: {str(error).splitlines()[0]}{_CAST}") from error
+
+
+def _of_schema(table: pa.Table, schema: pa.Schema, number: int) -> pa.Table:
+    """Give rows the types of the first ones, where only nulls lack them; refuse others."""
+    found = table.schema.remove_metadata()
+    if found.names == schema.names:
+        fields = [old if pa.types.is_null(new.type) else new for old, new in zip(schema, found, strict=True)]
+        if pa.schema(fields).equals(schema):
+            return table.cast(schema)
+    message = f"batch {number}: its schema is another than that of the first: {_difference(schema, found)}{_CAST}"
+    raise render_error("schema_mismatch", message)
+
+
+@contextmanager
+def _file(path: str | os.PathLike[str]) -> Iterator[Samples]:
+    """Open a file of samples; its errors say which it is."""
+    from promptpress._file_errors import DataError, located  # noqa: PLC0415 - for files only
+    from promptpress._inputs.samples import Samples  # noqa: PLC0415
+
+    name = os.fspath(path)
+    if not isinstance(name, str):
+        raise not_a_table(path)
+    try:
+        files = Samples([name])
+        try:
+            yield files
+        finally:
+            files.close()
+    except DataError as error:
+        raise located(error, name) from error.__cause__
+
+
+def _file_reader(path: str | os.PathLike[str]) -> pa.RecordBatchReader:
+    """Read a file batch by batch; it stays open as long as the reader is there."""
+
+    def batches() -> Iterator[Any]:
+        with _file(path) as files:
+            yield files.schema
+            yield from files.reader()
+
+    found = batches()
+    return pa.RecordBatchReader.from_batches(next(found), found)
+
+
+def _chain(first: pa.RecordBatch, rest: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    yield first
+    for number, batch in enumerate(rest, 1):
+        if not isinstance(batch, pa.RecordBatch):
+            message = f"batch {number}: expected a record batch as the first one is, found {type(batch).__name__}"
+            raise TypeError(message)
+        if not batch.schema.equals(first.schema):
+            difference = _difference(first.schema, batch.schema)
+            message = f"batch {number}: its schema is another than that of the first batch: {difference}"
+            raise render_error("schema_mismatch", message)
+        yield batch
+
+
+def _difference(expected: pa.Schema, found: pa.Schema) -> str:
+    """Say in which column two schemas begin to differ."""
+    for one, other in zip(expected, found, strict=False):
+        if one.name != other.name:
+            return f"it has column {other.name!r} where {one.name!r} was"
+        if one.type != other.type:
+            return f"column {one.name!r} is {other.type} and was {one.type}"
+        if one.nullable != other.nullable:
+            return f"column {one.name!r} may {'' if other.nullable else 'not '}be null now"
+    return f"it has {len(found)} columns, and {len(expected)} were expected"

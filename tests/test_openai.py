@@ -1,0 +1,230 @@
+"""`output="openai"` and `roles`: what holds of it beside the cases of `tests/cases/openai/`."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import openai_model
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from comparing import clean, fits_arrow
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from marks import UNWARNED
+from plain_model import ModelError, render
+from strategies import Case, cases
+
+META = {
+    "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}],
+    "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}],
+}
+PAIR = {"round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}]}
+SAMPLES = pa.table({"q": ["1+1?", "{a}", "x"], "a": ["2", "{q}", None]})
+TALKS = pa.table(
+    {
+        "q": ["1", "2", "3"],
+        "talk": [
+            [{"role": "human", "content": "a", "name": None}, {"role": "gpt", "content": "b", "name": "n"}],
+            [],
+            [{"role": "Tool", "content": "{q}", "name": None}],
+        ],
+    }
+)
+EXPANDED = [{"role": "system", "content": "S {q}"}, {"expand_column": "talk"}]
+LAYOUTS = ("string", "large_string", "string_view")
+CONFIGS: dict[str, tuple[dict[str, Any], pa.Table]] = {
+    "messages": ({"prompt_template": PAIR, "meta_template": META}, SAMPLES),
+    "ppl": ({"prompt_template": PAIR, "meta_template": META, "mode": "ppl", "labels": ["A", "B"]}, SAMPLES),
+    "a text": ({"prompt_template": "Q: {q}"}, SAMPLES),
+    "a column": ({"prompt_template": EXPANDED}, TALKS),
+    "a column with a meta template": (
+        {"prompt_template": EXPANDED, "meta_template": [{"role": "user", "content": "M "}]},
+        TALKS,
+    ),
+}
+
+
+def of(name: str, **more: Any) -> tuple[pp.Renderer, pa.Table]:
+    config, samples = CONFIGS[name]
+    return pp.Renderer(**{**config, "output": "openai", **more}), samples
+
+
+@pytest.mark.parametrize("strings", LAYOUTS)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_any_split_of_the_rows_gives_the_same(name: str, strings: str) -> None:
+    renderer, samples = of(name, strings=strings)
+    whole = renderer.render(samples)
+    assert whole.schema == renderer.output_schema(samples.schema)
+    message = whole.schema.field("prompt").type.value_type
+    assert [field.name for field in message][:2] == ["role", "content"]
+    assert message.field("role").type == getattr(pa, strings)()
+    for size in (1, 2):
+        batches = samples.to_batches(max_chunksize=size)
+        assert renderer.stream(batches).read_all().combine_chunks() == whole.combine_chunks()
+        assert renderer.render(pa.Table.from_batches(batches)).combine_chunks() == whole.combine_chunks()
+    one = renderer.render(samples.slice(1, 1))["prompt"].to_pylist()
+    times = len(whole) // len(samples)
+    assert one == whole["prompt"].to_pylist()[times : 2 * times]
+    empty = renderer.render(samples.slice(0, 0))
+    assert (len(empty), empty.schema) == (0, whole.schema)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_explain_covers_the_contents(name: str) -> None:
+    renderer, samples = of(name)
+    prompts = renderer.render(samples)["prompt"].to_pylist()
+    times = len(prompts) // len(samples)
+    for row in range(len(samples)):
+        prompt = prompts[row * times]
+        spans = renderer.explain(samples, row).to_pylist()
+        for number, message in enumerate(prompt):
+            own = [span for span in spans if span["message"] == number]
+            ends = [0, *(span["end"] for span in own)]
+            assert [span["start"] for span in own] == ends[:-1]
+            assert ends[-1] == len(message["content"].encode())
+
+
+def test_explain_counts_texts_among_lists_of_parts_as_parts() -> None:
+    template = [{"role": "system", "content": "S {q}"}, {"role": "user", "content": [{"type": "text", "text": "a"}]}]
+    spans = pp.Renderer(template, output="openai").explain(SAMPLES, 0)
+    assert [(span["message"], span["part"], span["end"]) for span in spans.to_pylist()] == [(0, 0, 2), (0, 0, 6)]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_divergence_is_that_of_messages(name: str) -> None:
+    renderer, samples = of(name)
+    config, _ = CONFIGS[name]
+    other = pp.Renderer(**{**config, "output": "text" if name == "a text" else "messages"})
+    assert renderer.divergence(samples).to_pylist() == other.divergence(samples).to_pylist()
+    assert renderer.notes(samples) == other.notes(samples)
+
+
+def test_roles_are_part_of_a_renderer() -> None:
+    config = {"prompt_template": PAIR, "meta_template": META, "output": "openai"}
+    one = pp.Renderer(**config, roles={"HUMAN": "developer", "SYSTEM": "user"})
+    assert one == pp.Renderer(**config, roles={"SYSTEM": "user", "HUMAN": "developer"})
+    assert one != pp.Renderer(**config)
+    again = pickle.loads(pickle.dumps(one))
+    assert again == one
+    assert again.render(SAMPLES) == one.render(SAMPLES)
+    assert "roles={'HUMAN': 'developer'" in repr(one)
+
+
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no dict": ({"roles": ["HUMAN"]}, "wrong_type", "roles: expected a dict"),
+    "a role that is no str": ({"roles": {1: "user"}}, "wrong_type", "roles: expected names of roles as keys"),
+    "a name that is no str": ({"roles": {"HUMAN": 1}}, "wrong_type", "roles.HUMAN: expected a role"),
+    "an empty name": ({"roles": {"HUMAN": ""}}, "wrong_type", "roles.HUMAN: expected a role of OpenAI's form, found"),
+    "another output": ({"roles": {"HUMAN": "user"}, "output": "messages"}, "unsupported_mode", 'output="openai"'),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_roles_that_are_none(name: str) -> None:
+    given_settings, code, message = WRONG[name]
+    with pytest.raises(pp.TemplateError) as raised:
+        pp.Renderer(PAIR, meta_template=META, **{"output": "openai", **given_settings})
+    assert (raised.value.code, message in str(raised.value)) == (code, True), str(raised.value)
+
+
+def test_no_roles_go_with_any_output() -> None:
+    assert pp.Renderer("{q}", roles={}).render(SAMPLES)["prompt"][0].as_py() == "1+1?"
+
+
+def test_from_config_takes_the_models_own_meta_template() -> None:
+    dataset = {
+        "reader_cfg": {"input_columns": ["q"], "output_column": "a"},
+        "infer_cfg": {
+            "prompt_template": {"type": "PromptTemplate", "template": PAIR},
+            "retriever": {"type": "ZeroRetriever"},
+            "inferencer": {"type": "GenInferencer"},
+        },
+    }
+    model = {"type": "VLLMCustomAPIChat"}
+    renderer = pp.Renderer.from_config(dataset, model, output="openai", roles={"HUMAN": "tool"})
+    assert renderer.render(SAMPLES)["prompt"][0].as_py() == [{"role": "tool", "content": "1+1?"}]
+
+
+def test_a_text_that_ends_in_a_token_is_one_message() -> None:
+    """OpenICL's prompt_eos_token is in the message, since it is in the prompt."""
+    retriever = {"type": "ZeroRetriever", "prompt_eos_token": "<eos>"}
+    reader = {"input_columns": ["q"], "output_column": "a"}
+    arguments = {"reader": reader, "retriever": retriever, "dialect": "openicl"}
+    (text,) = pp.Renderer(**arguments).render(SAMPLES.slice(0, 1))["prompt"].to_pylist()
+    assert text.endswith("<eos>")
+    (prompt,) = pp.Renderer(**arguments, output="openai").render(SAMPLES.slice(0, 1))["prompt"].to_pylist()
+    assert prompt == [{"role": "user", "content": text}]
+
+
+def test_parts_that_nobody_speaks() -> None:
+    shows = {"role": "HUMAN", "prompt_mm": {"text": {"type": "text", "text": "{question}"}}}
+    samples = pa.table({"content": ["<AIS_TEXT_START>a<AIS_CONTENT_TAG>"]})
+
+    def renderer(*turns: Any) -> pp.Renderer:
+        template = {"type": "MMPromptTemplate", "template": {"round": list(turns)}}
+        return pp.Renderer(template, dialect="aisbench", output="openai")
+
+    content = [{"type": "text", "text": "a"}]
+    assert renderer(shows).render(samples)["prompt"][0].as_py() == [{"role": "user", "content": content}]
+    with pytest.raises(pp.TemplateError, match="several turns show parts"):
+        renderer(shows, shows)
+    # A column decides what a bare string says, and where it says nothing the parts would be all there is.
+    template = {"begin": ["{question}"], "round": [shows]}
+    mixed = pp.Renderer({"type": "MMPromptTemplate", "template": template}, dialect="aisbench", output="openai")
+    rows = pa.table({"content": samples["content"].to_pylist() * 2, "question": ["x", ""]})
+    assert mixed.render(rows.slice(0, 1))["prompt"][0].as_py() == [{"role": "user", "content": "x"}]
+    with pytest.raises(pp.RenderError, match="row 1: the row's texts are empty") as raised:
+        mixed.render(rows)
+    assert raised.value.code == "no_arrow_type"
+
+
+@pytest.mark.parametrize("strings", LAYOUTS)
+def test_many_roles_and_parts_over_slices(strings: str) -> None:
+    """More rows than one slice has, with roles, parts and keys of their own in each."""
+    rows = 70_000
+    roles = ["human", "gpt", "Tool", "system", "critic"]
+    talks = [[{"role": roles[n % 5], "content": [{"type": "text", "text": str(n)}]}] for n in range(rows)]
+    samples = pa.table({"q": [str(n) for n in range(rows)], "talk": talks})
+    renderer = pp.Renderer(EXPANDED, output="openai", roles={"critic": "x"}, strings=strings)
+    prompts = renderer.render(samples)["prompt"].combine_chunks()
+    names = ["user", "assistant", "tool", "system", "x"]
+    for n in (0, 4, 65_535, 65_536, rows - 1):
+        assert prompts[n].as_py() == [
+            {"role": "system", "content": [{"type": "text", "text": f"S {n}"}]},
+            {"role": names[n % 5], "content": [{"type": "text", "text": str(n)}]},
+        ]
+
+
+def rendered(config: dict[str, Any], case: Case) -> list[Any] | Exception:
+    try:
+        prompts: list[Any] = pp.Renderer(**config, examples=case.train).render(case.samples)["prompt"].to_pylist()
+    except (pp.TemplateError, pp.RenderError) as error:
+        return error
+    return prompts
+
+
+CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+@UNWARNED
+@settings(max_examples=200, deadline=None, database=None, suppress_health_check=CHECKS)
+@given(cases(), st.sampled_from(LAYOUTS))
+def test_random_cases(case: Case, strings: str) -> None:
+    """What the plain model says of messages, as the plain model of OpenAI's form has them."""
+    case.config["output"] = "messages"
+    config = {**case.config, "output": "openai", "strings": strings}
+    try:
+        want = render(case.config, case.samples.to_pylist(), case.train.to_pylist())
+        want = openai_model.in_one_type([openai_model.messages(case.config, one) for one in want])
+    except ModelError as error:
+        note(f"the model refuses: {error}")
+        want = None
+    got = rendered(config, case)
+    if isinstance(got, Exception):
+        has_no_type = want is None or not fits_arrow(want)
+        assert has_no_type, f"refused without need: {got}"
+        return
+    assert want is not None, "rendered what the model refuses"
+    assert clean(got) == clean(want)

@@ -1,0 +1,216 @@
+"""The command `promptpress stats`: in a terminal, piped, in a locale without blocks, and for machines."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from promptpress._cli import main
+from promptpress._cli.errors import ExitCode
+
+SAMPLES = pa.table({"q": [f"{'word ' * (n % 40)}{n % 90}" for n in range(300)], "a": ["中文"] * 300})
+CONFIG: dict[str, Any] = {"prompt_template": "Q: {q}\nA: {a}", "reader": {"output_column": "a"}}
+HOSTILE = "\x1b[2Jq\u202e\x07"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
+    pq.write_table(SAMPLES, "data.parquet")
+    for suffix in ("parquet", "arrow", "jsonl"):
+        assert run("render", "config.json", "--data", "data.parquet", "--out", f"out.{suffix}", "--quiet") == 0
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    return main(list(arguments))
+
+
+def piped(arguments: Sequence[str], **environment: str) -> str:
+    command = [sys.executable, "-m", "promptpress", *arguments]
+    environment = {**os.environ, "COLUMNS": "", **environment}
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert b"\x1b" not in done.stdout
+    return done.stdout.decode("utf-8")
+
+
+def in_terminal(arguments: Sequence[str], columns: int) -> str:
+    """What a terminal of so many columns is sent."""
+    fcntl, pty, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "termios"))
+    own, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, columns.to_bytes(2, "little").rjust(4, b"\0") + b"\0" * 4)
+    shown: list[bytes] = []
+
+    def read() -> None:
+        while True:
+            try:
+                data = os.read(own, 65536)
+            except OSError:  # the other end is closed
+                return
+            if not data:
+                return
+            shown.append(data)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    command = [sys.executable, "-m", "promptpress", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment |= {"LC_ALL": "C.UTF-8", "TERM": "xterm"}
+    done = subprocess.run(command, env=environment, stdout=theirs, stderr=subprocess.PIPE, check=False)
+    os.close(theirs)
+    reader.join()
+    os.close(own)
+    assert done.returncode == 0, done.stderr
+    return b"".join(shown).decode("utf-8").replace("\r\n", "\n")
+
+
+def widths(text: str) -> list[int]:
+    return [len(line) for line in text.splitlines()]
+
+
+ARGUMENTS = ["stats", "config.json", "--data", "data.parquet"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_terminal_of_80_columns_and_a_wide_one() -> None:
+    at_80, at_120 = (in_terminal(ARGUMENTS, columns) for columns in (80, 120))
+    assert max(widths(at_80)) <= 80 < max(widths(at_120)) <= 120
+    assert max(widths(in_terminal(ARGUMENTS, 40))) <= 80
+    for shown in (at_80, at_120):
+        assert "█" in shown
+        assert "\x1b" not in shown
+        assert shown.startswith("300 requests of 300 samples\n")
+
+
+@pytest.mark.usefixtures("folder")
+def test_piped_it_is_the_page_of_the_object() -> None:
+    own = pp.stats(pp.Renderer(**CONFIG), SAMPLES)
+    assert piped(ARGUMENTS, LC_ALL="C.UTF-8") == f"{own}\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_encoding_without_blocks_gets_plain_characters() -> None:
+    shown = piped(ARGUMENTS, LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="")
+    assert shown.isascii()
+    assert "####" in shown
+    assert max(widths(shown)) <= 80
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "jsonl"])
+def test_a_file_of_prompts_has_the_lengths_of_its_configuration(suffix: str) -> None:
+    whole, own = (json.loads(piped([*one, "--json"])) for one in (ARGUMENTS, ["stats", f"out.{suffix}"]))
+    for name in ("requests", "bytes", "characters", "repeated", "duplicates"):
+        assert own[name] == whole[name]
+    assert whole["requests"] == 300
+    assert whole["by_column"][0]["column"] == "q"
+    assert own["by_origin"] is own["samples"] is None
+
+
+@pytest.mark.usefixtures("folder")
+def test_batches_threads_and_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for more in ([], ["--batch-size", "7"], ["--threads", "1"]):
+        assert run(*ARGUMENTS, "--json", *more) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    pp.set_threads(None)
+    assert found[0] == found[1] == found[2]
+    assert run(*ARGUMENTS, "--json", "--limit", "5") == 0
+    assert json.loads(capsys.readouterr().out)["requests"] == 5
+
+
+def test_hostile_names_never_reach_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.json").write_text(json.dumps({"prompt_template": {HOSTILE: f"{{{HOSTILE}}}"}, "mode": "ppl"}))
+    pq.write_table(pa.table({HOSTILE: ["x" * 1_000_000, HOSTILE]}), "d.parquet")
+    arguments = ["stats", "c.json", "--data", "d.parquet"]
+    for shown in (in_terminal(arguments, 80), piped(arguments, LC_ALL="C.UTF-8"), piped([*arguments, "--json"])):
+        assert not set(shown) & set(HOSTILE) - set("[2Jq")
+        assert "x1b[2Jq" in shown or "u001b[2Jq" in shown
+
+
+@pytest.mark.usefixtures("folder")
+def test_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tokenizers")
+    from test_tokenizer import word_tokenizer
+
+    word_tokenizer().save("tokenizer.json")
+    assert run(*ARGUMENTS, "--tokenizer", "tokenizer.json", "--json") == 0
+    own = json.loads(capsys.readouterr().out)
+    prompts = pp.Renderer(**CONFIG).render(SAMPLES)["prompt"].to_pylist()
+    assert own["tokens"]["sum"] == sum(len(prompt.split()) for prompt in prompts)
+    assert run(*ARGUMENTS, "--tokenizer", "tokenizer.json") == 0
+    assert "requests by length in tokens" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["config.json"], ExitCode.USAGE, "config.json: a configuration needs samples, which --data names"),
+        (
+            ["out.parquet", "--model", "m.py"],
+            ExitCode.USAGE,
+            "--model: the prompts of out.parquet are rendered already",
+        ),
+        (["out.parquet", "--mode", "gen"], ExitCode.USAGE, "--mode: the prompts"),
+        (["data.parquet"], ExitCode.DATA, "has no column 'prompt'; it has 'q', 'a'; --column says which"),
+        (
+            ["out.parquet", "--column", "promt"],
+            ExitCode.USAGE,
+            "no such column; it has 'prompt'; did you mean 'prompt'?",
+        ),
+        (
+            ["config.json", "--data", "data.parquet", "--column", "q"],
+            ExitCode.USAGE,
+            "--column q: is of a file of prompts",
+        ),
+        (["gone.parquet"], ExitCode.DATA, "gone.parquet"),
+        (["out.parquet", "--tokenizer", "gone.json"], ExitCode.USAGE, "--tokenizer gone.json: no such file or folder"),
+        (["out.parquet", "--tokenizer", "config.json"], ExitCode.USAGE, "--tokenizer config.json: no tokenizer"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    arguments: list[str], code: ExitCode, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "--tokenizer" in arguments:
+        pytest.importorskip("tokenizers")
+    assert run("stats", *arguments) == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_row_that_cannot_be_rendered_and_a_damaged_file(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.jsonl").write_text('{"q": "1", "a": "x"}\n{"q": \n')
+    assert run("stats", "config.json", "--data", "bad.jsonl") == ExitCode.DATA
+    assert "bad.jsonl:2: not valid JSON" in capsys.readouterr().err
+    data = bytearray(Path("data.parquet").read_bytes())
+    data[40:80] = b"\xff" * 40
+    Path("bad.parquet").write_bytes(data)
+    assert run("stats", "config.json", "--data", "bad.parquet") == ExitCode.DATA
+    assert "bad.parquet" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_reader_that_is_gone(capfd: pytest.CaptureFixture[str]) -> None:
+    command = [sys.executable, "-m", "promptpress", *ARGUMENTS]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    said = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.wait() == ExitCode.OUTPUT
+    assert "nobody reads it any more" in said
+    assert capfd.readouterr().out == ""

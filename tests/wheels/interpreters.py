@@ -1,0 +1,55 @@
+"""The CPythons at hand, one for each version that promptpress supports."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[2]
+ASK = "import sys; print(sys.implementation.name, *sys.version_info[:2], sys.executable)"
+
+
+def supported() -> list[str]:
+    """The versions that pyproject.toml names, such as `3.10`."""
+    text = (PROJECT / "pyproject.toml").read_text(encoding="utf-8")
+    return re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
+
+
+def at_hand() -> dict[str, str]:
+    """Supported versions and their interpreters: those that PROMPTPRESS_PYTHONS names, else whatever is found."""
+    chosen = os.environ.get("PROMPTPRESS_PYTHONS", "").split()
+    found: dict[str, str] = {}
+    for path in chosen or candidates():
+        answer = asked(path)
+        if answer is None and chosen:
+            raise ValueError(f"PROMPTPRESS_PYTHONS: {path} is no CPython")
+        if answer is not None:
+            found.setdefault(*answer)
+    return {version: found[version] for version in supported() if version in found}
+
+
+def candidates() -> list[str]:
+    """Interpreters on PATH, then those that version managers keep in a folder each."""
+    names = [f"python{version}" for version in supported()] + ["python3", "python"]
+    # Folder by folder: on Windows all of them have the same name.
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    on_path = [path for name in names for folder in folders if (path := shutil.which(name, path=folder))]
+    homes = [
+        Path(os.environ.get("PYENV_ROOT", "~/.pyenv"), "versions"),
+        Path(os.environ.get("UV_PYTHON_INSTALL_DIR", "~/.local/share/uv/python")),
+    ]
+    return on_path + [str(path) for home in homes for path in sorted(home.expanduser().glob("*/bin/python3"))]
+
+
+def asked(path: str) -> tuple[str, str] | None:
+    """The version of an interpreter and where it is; None where it is no CPython, or doesn't start."""
+    # A shim on PATH may stand for a version that isn't chosen: it says so and fails.
+    try:
+        done = subprocess.run([path, "-c", ASK], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    name, major, minor, executable = done.stdout.strip().split(" ", 3)
+    return (f"{major}.{minor}", executable) if name == "cpython" else None

@@ -1,0 +1,106 @@
+"""The wheel and the source distribution, installed as users install them: `make test-wheel`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+from wheels.interpreters import at_hand, supported
+
+PROJECT = Path(__file__).resolve().parents[2]
+SMOKE = Path(__file__).with_name("smoke.py")
+INTERPRETERS = at_hand() if os.environ.get("PROMPTPRESS_WHEELS") else {}
+
+pytestmark = pytest.mark.skipif(not INTERPRETERS, reason="`make test-wheel` runs these")
+
+
+def pip(python: Path | str, *arguments: str, folder: Path, **environment: str) -> None:
+    """Run pip; what it printed is shown where it fails."""
+    command = [str(python), "-m", "pip", "--disable-pip-version-check", *arguments]
+    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(
+        command, cwd=folder, env={**inherited, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def wheel_of_sdist(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What pip builds of the source distribution, in a folder with nothing else; it is for all versions of Python."""
+    folder = tmp_path_factory.mktemp("from-sdist")
+    target = os.environ.get("PROMPTPRESS_SDIST_TARGET") or str(folder / "target")
+    # The crates may have been compiled before; promptpress is compiled from what the archive holds.
+    pip(sys.executable, "wheel", "--no-deps", str(sdist), "-w", ".", folder=folder, CARGO_TARGET_DIR=target)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.mark.parametrize("origin", ["wheel", "wheel_of_sdist"])
+@pytest.mark.parametrize("version", INTERPRETERS)
+def test_installs_and_works(version: str, origin: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    package = request.getfixturevalue(origin)
+    environment = tmp_path / "venv"
+    subprocess.run([INTERPRETERS[version], "-m", "venv", str(environment)], check=True)
+    python = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    pip(python, "install", "--quiet", f"{package}[cli]", folder=tmp_path)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PROMPTPRESS"))}
+    work = tmp_path / "work"
+    work.mkdir()
+    done = subprocess.run(
+        [str(python), "-W", "error", str(SMOKE)], cwd=work, env=inherited, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+    assert done.stdout.startswith(f"{version}: ")
+
+
+def test_which_versions_were_at_hand() -> None:
+    print("tried:", ", ".join(INTERPRETERS), "- absent:", ", ".join(sorted({*supported()} - {*INTERPRETERS})) or "none")
+    assert INTERPRETERS
+
+
+def test_one_wheel_is_for_all_versions(wheel: Path) -> None:
+    python, abi, platform = wheel.stem.split("-")[-3:]
+    assert (python, abi) == ("cp310", "abi3")
+    if os.environ.get("PROMPTPRESS_PLATFORM"):
+        assert os.environ["PROMPTPRESS_PLATFORM"] in platform.split(".")
+
+
+def test_what_the_wheel_holds(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    sources = [path for path in (PROJECT / "python" / "promptpress").rglob("*.py*") if "__pycache__" not in path.parts]
+    modules = {path.relative_to(PROJECT / "python").as_posix() for path in sources}
+    there = {name for name in names if name.startswith("promptpress/")}
+    assert modules <= there
+    assert [name for name in there - modules if not re.search(r"/py\.typed$|/_core\.[\w.-]*(so|pyd)$", name)] == []
+    around = {name.split("/", 1)[1] for name in names if not name.startswith("promptpress/")}
+    assert {"METADATA", "entry_points.txt", "licenses/LICENSE", "purelib/promptpress_backend.pth"} <= around
+
+
+def test_what_the_wheel_says_of_itself(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    said = Parser().parsestr(archive.read(name).decode())
+    assert said["Requires-Python"] == ">=3.10"
+    assert said["License-Expression"] == "Apache-2.0"
+    links = dict(link.split(", ") for link in said.get_all("Project-URL", []))
+    assert {"Repository", "Documentation", "Issues", "Changelog"} <= links.keys()
+    assert said["Description-Content-Type"].startswith("text/markdown")
+    assert said.get_payload().strip() == (PROJECT / "README.md").read_text(encoding="utf-8").strip()
+
+
+def test_the_source_distribution_needs_nothing_else(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()}
+    sources = [*(PROJECT / "src").rglob("*.rs"), *(PROJECT / "startup").rglob("*.p*")]
+    wanted = {path.relative_to(PROJECT).as_posix() for path in sources if "__pycache__" not in path.parts}
+    assert wanted <= names
+    assert {"Cargo.lock", "Cargo.toml", "pyproject.toml", "LICENSE", "README.md", "PKG-INFO"} <= names
+    assert not [name for name in names if name.endswith(".so") or "__pycache__" in name]

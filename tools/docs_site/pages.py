@@ -1,0 +1,87 @@
+"""README and docs/ as sources of the site: the same texts, with links that hold there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+# In the order in which they are to be read; what isn't named comes after these by itself.
+USE = ["start", "guide", "command", "commands", "api/index"]
+HARNESS = ["backends", "scale", "fidelity"]
+ALSO = ["errors", "benchmarks", "design"]
+PROJECT_PAGES = {
+    "README.md": "index.md",
+    "README.zh-CN.md": "zh-CN.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
+
+PICTURES = ("svg", "png", "jpg", "gif", "webp")
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+REPOSITORY = re.compile(r'^Repository = "(.*)"$', re.MULTILINE)
+
+
+def pages(project: Path) -> dict[str, str | bytes]:
+    """The sources by their names in the site.
+
+    Args:
+        project: the project's folder.
+
+    Returns:
+        Texts, and pictures as bytes.
+
+    """
+    sources = {name: project / origin for origin, name in PROJECT_PAGES.items()}
+    sources |= {path.name: path for path in sorted((project / "docs").glob("*.md"))}
+    docs = project / "docs"
+    pictures = {path.relative_to(docs).as_posix(): path for form in PICTURES for path in docs.rglob(f"*.{form}")}
+    found: dict[str, str | bytes] = {name: path.read_bytes() for name, path in pictures.items()}
+    links = _Links(project, {path: name for name, path in {**sources, **pictures}.items()})
+    for name, path in sources.items():
+        text = links.of_the_site(path.read_text(encoding="utf-8"), path.parent)
+        found[name] = text.replace("```mermaid\n", "```text\n")  # what draws it would have to be loaded from elsewhere
+    others = [one.removesuffix(".md") for one in sources if one.removesuffix(".md") not in [*USE, *HARNESS, *ALSO]]
+    found["index.md"] = f"{found['index.md']}\n{_contents(others)}"
+    return found
+
+
+class _Links:
+    """Links as the site has them: to pages and pictures of its own, or into the repository."""
+
+    def __init__(self, project: Path, named: dict[Path, str]) -> None:
+        match = REPOSITORY.search((project / "pyproject.toml").read_text(encoding="utf-8"))
+        if match is None:
+            raise ValueError("pyproject.toml: project.urls has no Repository")
+        self._project, self._named = project, named
+        self._pages = f"{match[1]}/blob/main/"
+        self._files = f"{match[1].replace('//github.com/', '//raw.githubusercontent.com/')}/main/"
+
+    def of_the_site(self, text: str, folder: Path) -> str:
+        """A page's text, whose links are from a folder of the project."""
+        return LINK.sub(lambda match: f"{match[1]}{self._of_the_site(match[2], folder)}{match[3]}", text)
+
+    def _of_the_site(self, link: str, folder: Path) -> str:
+        for prefix in (self._pages, self._files):
+            if link.startswith(prefix):
+                folder, link = self._project, link.removeprefix(prefix)
+        if "://" in link or link.startswith("#"):
+            return link
+        file, mark, anchor = link.partition("#")
+        target = Path(os.path.normpath(folder / file))
+        if target in self._named:
+            return self._named[target] + mark + anchor
+        if not target.exists():
+            return link  # Sphinx says so, and where
+        return f"{self._pages}{target.relative_to(self._project).as_posix()}{mark}{anchor}"
+
+
+def _contents(others: list[str]) -> str:
+    """Tables of contents, for the side of each page."""
+    project = [one for one in others if f"{one}.md" in PROJECT_PAGES.values() and one not in ("index", "zh-CN")]
+    new = [one for one in others if f"{one}.md" not in PROJECT_PAGES.values()]
+    parts = {"Use": USE, "Harnesses": HARNESS, "More": [*new, *ALSO], "Project": ["中文 <zh-CN>", *project]}
+    lines = []
+    for caption, names in parts.items():
+        lines += ["```{toctree}", ":hidden:", ":maxdepth: 2", f":caption: {caption}", "", *names, "```", ""]
+    return "\n".join(lines)
