@@ -48,7 +48,9 @@ def prompt_source(arguments: Namespace) -> PromptSource:
     if arguments.config is not None and is_rendered(arguments.config):
         return _rendered(arguments)
     if not arguments.data:
-        raise UsageError(f"{arguments.config}: a configuration needs samples; --data FILE names them")
+        if arguments.config is None and arguments.template is None:
+            raise UsageError("neither CONFIG nor --template; one of them says what a prompt is")
+        raise UsageError(f"{arguments.config or '--template'}: a configuration needs samples; --data FILE names them")
     if arguments.prompt_column is not None:
         raise UsageError("--prompt-column: names the prompts of a rendered file, and there is a configuration")
     renderer = make_renderer(arguments)
