@@ -365,6 +365,14 @@ def test_two_templates(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_samples_from_standard_input() -> None:
+    command = [*COMMAND, "diff", "--template", "Q: {q}", "--template-b", "Q:{q}", "--data", "-", "--data-format", "csv"]
+    done = subprocess.run(command, input=b"q\n1+1\n2+2\n", capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith(b"2 requests compared, 2 differ\n")
+
+
+@pytest.mark.usefixtures("folder")
 def test_both_sides_cant_be_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert "both sides are the same" in told(capsys, "text.json", "--data", "data.parquet", code=2)
     assert "2 operands come first" in told(capsys, "a.json", "b.json", "c.json", code=2)

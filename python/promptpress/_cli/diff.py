@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 
 from promptpress._cli.errors import ExitCode
-from promptpress._cli.prompt_sources import is_rendered, prompt_source
+from promptpress._cli.prompt_sources import is_rendered, prompt_source, sample_rows
 from promptpress._cli.second_side import prompt_options, second_side
 from promptpress._cli.terminal import Terminal
 from promptpress._cli.threads import set_threads
@@ -46,7 +46,9 @@ def diff(arguments: Namespace) -> ExitCode:
             # The options are the other side's.
             vars(side).update(dict.fromkeys(_names()), data=None)
     set_threads(arguments.threads)
-    a, b = map(prompt_source, sides)
+    # Opened once: standard input can be read once only.
+    rows = sample_rows(arguments.data, arguments.data_format) if arguments.data else None
+    a, b = (prompt_source(side, rows) for side in sides)
     found = compare(a, b, limit=arguments.max, prompts=arguments.max)
     with standard_output() as stream:
         if arguments.json:

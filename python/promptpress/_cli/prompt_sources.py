@@ -31,11 +31,12 @@ def is_rendered(path: str) -> bool:
     return Path(path).suffix.lower() not in _CONFIGS
 
 
-def prompt_source(arguments: Namespace) -> PromptSource:
+def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> PromptSource:
     """Make the source that a command line means.
 
     Args:
-        arguments: With the options of `add_prompts`; `config` is a configuration or a rendered file.
+        arguments: With the options of `show`; `config` is a configuration or a rendered file.
+        rows: The samples, where they are open already.
 
     Returns:
         The source.
@@ -54,7 +55,7 @@ def prompt_source(arguments: Namespace) -> PromptSource:
     if arguments.prompt_column is not None:
         raise UsageError("--prompt-column: names the prompts of a rendered file, and there is a configuration")
     renderer = make_renderer(arguments)
-    rows = sample_rows(arguments.data, arguments.data_format)
+    rows = sample_rows(arguments.data, arguments.data_format) if rows is None else rows
     tell_notes(renderer, rows.schema, arguments)
     return RendererSource(renderer, rows)
 
