@@ -46,9 +46,11 @@ class SeparatedValues:
         self._source = source
         self._batch_size = batch_size
         self._delimiter = _DELIMITERS[kind]
+        # A pattern that begins with a character is looked for fast; what stands before a quote is seen from behind it.
+        # The beginning of a text is a line's, so a line break is put before it.
         mark = re.escape(self._delimiter.encode())
-        self._quoted = re.compile(rb'(?:(?<=[%b\r\n])|^)"[^"]*(?:""[^"]*)*"(?=[%b\r\n]|\Z)' % (mark, mark))
-        self._open_quote = re.compile(rb'(?:(?<=[%b\r\n])|^)"' % mark)
+        self._quoted = re.compile(rb'"(?<=[%b\r\n]")[^"]*(?:""[^"]*)*"(?=[%b\r\n]|\Z)' % (mark, mark))
+        self._open_quote = re.compile(rb'"(?<=[%b\r\n]")' % mark)
         self._header_bytes = 0
         self._header_lines = 0
         with source.open() as file:
@@ -126,16 +128,16 @@ class SeparatedValues:
 
     def _is_open(self, chunk: bytes) -> bool:
         """Say whether a quoted field goes on behind the end. A quote within a bare field is a character as any."""
-        return b'"' in chunk and self._open_quote.search(self._quoted.sub(b"", chunk)) is not None
+        return b'"' in chunk and self._open_quote.search(self._quoted.sub(b"", b"\n" + chunk)) is not None
 
     def _open_at(self, chunk: bytes) -> int:
-        end = 0
-        for found in self._open_quote.finditer(chunk):
+        text, end = b"\n" + chunk, 0
+        for found in self._open_quote.finditer(text):
             if found.start() < end:
                 continue
-            whole = self._quoted.match(chunk, found.start())
+            whole = self._quoted.match(text, found.start())
             if whole is None:
-                return found.start()
+                return found.start() - 1
             end = whole.end()
         return len(chunk)
 
