@@ -10,8 +10,8 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
 from promptpress._cli.options import (
     DATA_FORMATS,
+    add_config,
     add_data,
-    add_model,
     add_prompt_options,
     add_threads,
     add_traceback,
@@ -45,8 +45,7 @@ KINDS = ("openai-batch", "vllm-batch", "litellm-batch", "sharegpt", "messages-js
 
 def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument("kind", metavar="FORM", choices=KINDS, help=f"one of {', '.join(KINDS)}")
-    parser.add_argument("config", metavar="CONFIG", help="the prompt configuration")
-    add_model(parser)
+    add_config(parser)
     add_data(parser)
     parser.add_argument(
         "--out", metavar="PATH", required=True, help="the file, or folder (datasets); - is JSON lines on stdout"
