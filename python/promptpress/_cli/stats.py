@@ -13,7 +13,8 @@ from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.progress import Progress
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import DataError, UsageError
-from promptpress._inputs.samples import FORMATS, Samples
+from promptpress._inputs.formats import FORMATS
+from promptpress._inputs.samples import Samples
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.output_file import standard_output
 from promptpress._statistics.text_report import BLOCKS, text_report
