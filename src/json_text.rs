@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn every_byte_of_ascii_is_escaped_or_stays_wherever_it_stands() {
         for byte in 0..128_u8 {
-            for before in 0..2 * WORD + 1 {
+            for before in 0..=2 * WORD {
                 let text = format!("{}{}é\u{2028}\n\n", "x".repeat(before), char::from(byte));
                 let mut out = Vec::new();
                 string(&text, &mut out);

@@ -285,6 +285,12 @@ def test_the_command_joins_ppl_and_says_what_happened(tmp_path: Path, capsys: py
             "leave the model out, for a chat API has its own template",
         ),
         (["export", "openai-batch", *SUMS, "--out", "@sums.py", "--model-name", "m"], 2, "the same file as the input"),
+        (["join", "@test.jsonl", "--table", "@train.jsonl", "--out", "@test.jsonl"], 2, "the same file as the input"),
+        (
+            ["export", "openai-batch", "--data", "@test.jsonl", "--out", "x", "--model-name", "m"],
+            2,
+            "neither CONFIG nor",
+        ),
         (["join", "none.jsonl", "--table", "@test.jsonl", "--out", "x.jsonl"], 4, "none.jsonl: No such file"),
         (["join", "@test.jsonl", "--table", "@test.jsonl", "--out", "x.jsonl"], 4, "it is no result of a batch"),
         (["join", "@test.jsonl", "--table", "@test.jsonl", "--out", "x.jsonl", "--custom-id", "x"], 2, "--custom-id: "),
@@ -304,6 +310,19 @@ def test_what_the_commands_refuse(  # noqa: PLR0917 - fixtures
     assert list(tmp_path.iterdir()) == []
 
 
-def test_standard_output_takes_all_lines(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_template_with_shots_becomes_a_chat(tmp_path: Path) -> None:
+    out = tmp_path / "in.jsonl"
+    template = ["--template", "Q: {question}", "--system", "Be brief.", "--output-column", "answer", "--shots", "2"]
+    files = ["--examples", "@train.jsonl", "--data", "@test.jsonl", "--out", str(out), "--model-name", "m"]
+    assert run("export", "openai-batch", *template, *files) == 0
+    first = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["body"]["messages"]
+    assert [message["role"] for message in first] == ["system", *("user", "assistant") * 2, "user"]
+    (tmp_path / "out.jsonl").write_text(json.dumps(chat("5", "x")), encoding="utf-8")
+    assert run("join", f"{tmp_path}/out.jsonl", "--table", "@test.jsonl", "--out", f"{tmp_path}/a.jsonl") == 0
+    rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["response"] for row in rows] == [*[None] * 5, "x", *[None] * 18]
+
+
+def test_standard_output_takes_all_lines(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert run("export", "openai-batch", *SUMS, "--out", "-", "--model-name", "m", "--max-requests", "2") == 0
     assert len(capfdbinary.readouterr().out.splitlines()) == 24

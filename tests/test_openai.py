@@ -133,6 +133,14 @@ def test_no_roles_go_with_any_output() -> None:
     assert pp.Renderer("{q}", roles={}).render(SAMPLES)["prompt"][0].as_py() == "1+1?"
 
 
+def test_a_misspelt_role_is_noted() -> None:
+    renderer = pp.Renderer(PAIR, meta_template=META, output="openai", roles={"HUMAM": "user", "CRITIC": "user"})
+    (found,) = [note for note in renderer.notes(SAMPLES.schema).to_pylist() if note["place"] == "roles"]
+    assert (found["code"], found["remedy"]) == ("unread_key", "did you mean 'HUMAN'?")
+    right = pp.Renderer(PAIR, meta_template=META, output="openai", roles={"HUMAN": "user", "CRITIC": "user"})
+    assert not [note for note in right.notes(SAMPLES.schema).to_pylist() if note["place"] == "roles"]
+
+
 def test_from_config_takes_the_models_own_meta_template() -> None:
     dataset = {
         "reader_cfg": {"input_columns": ["q"], "output_column": "a"},

@@ -130,6 +130,14 @@ def test_batches_threads_and_limits(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["requests"] == 5
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_template_on_the_command_line_and_samples_of_another_form(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data.csv").write_text("q,a\n1,x\n22,y\n", encoding="utf-8")
+    assert run("stats", "--template", "Q: {q}", "--data", "data.csv", "--json") == 0
+    own = json.loads(capsys.readouterr().out)
+    assert (own["requests"], own["bytes"]["sum"]) == (2, 9)
+
+
 def test_hostile_names_never_reach_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.json").write_text(json.dumps({"prompt_template": {HOSTILE: f"{{{HOSTILE}}}"}, "mode": "ppl"}))
@@ -158,24 +166,30 @@ def test_tokens(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["config.json"], ExitCode.USAGE, "config.json: a configuration needs samples, which --data names"),
+        (["config.json"], ExitCode.USAGE, "config.json: a configuration needs samples; --data FILE names them"),
         (
             ["out.parquet", "--model", "m.py"],
             ExitCode.USAGE,
-            "--model: the prompts of out.parquet are rendered already",
+            "out.parquet: holds prompts, so --model has nothing to add",
         ),
-        (["out.parquet", "--mode", "gen"], ExitCode.USAGE, "--mode: the prompts"),
-        (["data.parquet"], ExitCode.DATA, "has no column 'prompt'; it has 'q', 'a'; --column says which"),
+        (["out.parquet", "--mode", "gen"], ExitCode.USAGE, "so --mode has nothing to add"),
+        (["data.parquet"], ExitCode.DATA, "has no column 'prompt'; it has 'q', 'a'; --prompt-column says which"),
         (
-            ["out.parquet", "--column", "promt"],
+            ["out.parquet", "--prompt-column", "promt"],
             ExitCode.USAGE,
             "no such column; it has 'prompt'; did you mean 'prompt'?",
         ),
         (
-            ["config.json", "--data", "data.parquet", "--column", "q"],
+            ["config.json", "--data", "data.parquet", "--prompt-column", "q"],
             ExitCode.USAGE,
-            "--column q: is of a file of prompts",
+            "--prompt-column: names the prompts of a rendered file",
         ),
+        (
+            ["out.parquet", "--data", "data.parquet"],
+            ExitCode.USAGE,
+            "out.parquet: holds prompts, so --data has nothing",
+        ),
+        (["--template", "{q}"], ExitCode.USAGE, "--template: a configuration needs samples"),
         (["gone.parquet"], ExitCode.DATA, "gone.parquet"),
         (["out.parquet", "--tokenizer", "gone.json"], ExitCode.USAGE, "--tokenizer gone.json: no such file or folder"),
         (["out.parquet", "--tokenizer", "config.json"], ExitCode.USAGE, "--tokenizer config.json: no tokenizer"),

@@ -28,6 +28,9 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         for (_, role) in &rounds.roles {
             in_keys(&role.keys.iter().map(|(key, _)| &**key), &role.place, ROLE_KEYS, true, out);
         }
+        // A role that nobody has may be there for another model's sake; a misspelt one isn't.
+        let roles = rounds.roles.iter().flat_map(|(name, role)| [Some(name), role.constant(keys::API_ROLE)]);
+        near_keys(&settings.roles, "roles", &roles.flatten().filter_map(Value::as_str).collect::<Vec<_>>(), out);
     }
 }
 

@@ -97,7 +97,7 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
             values::<t::Float16Type, _>(array, |v, conversion, out| number::float(v.to_f64(), conversion, out))
         }
         T::Float32 => values::<t::Float32Type, _>(array, |v, conversion, out| number::float(v.into(), conversion, out)),
-        T::Float64 => values::<t::Float64Type, _>(array, |v, conversion, out| number::float(v, conversion, out)),
+        T::Float64 => values::<t::Float64Type, _>(array, number::float),
         T::Decimal32(_, scale) => {
             let scale = *scale;
             values::<t::Decimal32Type, _>(array, move |v, conversion, out| {

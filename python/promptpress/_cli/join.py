@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from argparse import Namespace
@@ -20,6 +21,7 @@ from promptpress._export.join_results import join as join_results
 from promptpress._file_errors import DataError, UsageError, reason
 from promptpress._inputs.samples import Samples
 from promptpress._outputs.formats import check_compression
+from promptpress._outputs.output_file import STDOUT
 from promptpress._places import missing
 
 
@@ -37,6 +39,7 @@ def join(arguments: Namespace) -> None:
     """
     out = chosen_out_format(arguments)
     check_compression(out.format, arguments.compression)
+    _refuse_overwriting(arguments)
     set_threads(arguments.threads)
     start = time.perf_counter()
     table = _table(arguments)
@@ -65,6 +68,12 @@ def join(arguments: Namespace) -> None:
         )
         told = ", ".join(f"{counts.get(word, 0):,} {word}" for word in ("ok", "error", "missing"))
         print(f"promptpress: {len(joined):,} rows: {told}; in {time.perf_counter() - start:.3f} s", file=sys.stderr)
+
+
+def _refuse_overwriting(arguments: Namespace) -> None:
+    for path in (*arguments.results, arguments.table, *(arguments.data or ()), *(arguments.examples or ())):
+        if arguments.out != STDOUT and os.path.realpath(path) == os.path.realpath(arguments.out):
+            raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
 
 
 def _table(arguments: Namespace) -> pa.Table:

@@ -18,6 +18,10 @@ from promptpress._view.sample_rows import SampleRows, TableRows
 
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
 _STDIN = "-"
+_OF_RENDERING = (
+    *("data", "model", "model_abbr", "dataset", "examples", "template", "system", "shots", "output_column"),
+    *("output", "roles", "mode", "labels", "substitution", "dialect", "strings"),
+)
 
 
 def is_rendered(path: str) -> bool:
@@ -46,14 +50,44 @@ def prompt_source(arguments: Namespace) -> PromptSource:
     """
     if arguments.config is not None and is_rendered(arguments.config):
         return _rendered(arguments)
-    if not arguments.data:
-        raise UsageError(f"{arguments.config}: a configuration needs samples; --data FILE names them")
-    if arguments.prompt_column is not None:
-        raise UsageError("--prompt-column: names the prompts of a rendered file, and there is a configuration")
+    refuse_prompts(arguments)
     renderer = make_renderer(arguments)
     rows = sample_rows(arguments.data, arguments.data_format)
     tell_notes(renderer, rows.schema, arguments)
     return RendererSource(renderer, rows)
+
+
+def refuse_prompts(arguments: Namespace) -> None:
+    """Refuse options of rendered files where there is a configuration, and a configuration without samples.
+
+    Args:
+        arguments: With the configuration.
+
+    Raises:
+        UsageError: Naming the option.
+
+    """
+    if not arguments.data:
+        what = arguments.config or "--template"
+        raise UsageError(f"{what}: a configuration needs samples; --data FILE names them")
+    if arguments.prompt_column is not None:
+        raise UsageError("--prompt-column: names the prompts of a rendered file, and there is a configuration")
+
+
+def refuse_rendering(arguments: Namespace) -> None:
+    """Refuse options that say how to render, where prompts are rendered already.
+
+    Args:
+        arguments: With the file of prompts as `config`.
+
+    Raises:
+        UsageError: Naming the option.
+
+    """
+    for name in _OF_RENDERING:
+        if getattr(arguments, name, None):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{arguments.config}: holds prompts, so {option} has nothing to add")
 
 
 def sample_rows(paths: list[str], data_format: str | None = None) -> SampleRows:
@@ -77,12 +111,7 @@ def sample_rows(paths: list[str], data_format: str | None = None) -> SampleRows:
 
 def _rendered(arguments: Namespace) -> PromptSource:
     path = arguments.config
-    if arguments.data:
-        raise UsageError(f"{path}: holds prompts, so --data has nothing to add")
-    given = [name for name in ("model", "examples", "output", "mode", "labels", "substitution", "dialect")
-             if getattr(arguments, name, None)]  # fmt: skip
-    if given:
-        raise UsageError(f"{path}: holds prompts, so --{given[0]} has nothing to add")
+    refuse_rendering(arguments)
     rows = sample_rows([path], arguments.data_format)
     names = ColumnNames() if arguments.prompt_column is None else ColumnNames(prompt=arguments.prompt_column)
     try:

@@ -6,14 +6,13 @@ import json
 import shutil
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.progress import Progress
+from promptpress._cli.prompt_sources import is_rendered, refuse_prompts, refuse_rendering
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import DataError, UsageError
-from promptpress._inputs.formats import FORMATS
 from promptpress._inputs.samples import Samples
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.output_file import standard_output
@@ -35,14 +34,12 @@ def stats(arguments: Namespace) -> None:
     """
     set_threads(arguments.threads)
     counter = _counter(arguments.tokenizer)
-    if arguments.data is None:
-        _refuse_what_renders(arguments)
+    if arguments.config is not None and is_rendered(arguments.config):
+        refuse_rendering(arguments)
         samples = _samples(arguments, [arguments.config])
-        name = _prompt_column(arguments, samples)
-        own = _measured(arguments, samples, None, counter, name)
+        own = _measured(arguments, samples, None, counter, _prompt_column(arguments, samples))
     else:
-        if arguments.column is not None:
-            raise UsageError(f"--column {arguments.column}: is of a file of prompts, and --data are samples")
+        refuse_prompts(arguments)
         renderer = make_renderer(arguments)
         own = _measured(arguments, _samples(arguments, arguments.data), renderer, counter, None)
     with standard_output() as stream:
@@ -63,39 +60,21 @@ def _counter(name: str | None) -> TokenCounter | None:
         raise UsageError(f"--tokenizer {error}") from error
 
 
-def _refuse_what_renders(arguments: Namespace) -> None:
-    """Refuse options that say how to render, where nothing is."""
-    suffix = Path(arguments.config).suffix.lower()
-    if arguments.data_format is None and suffix not in FORMATS:
-        raise UsageError(
-            f"{arguments.config}: a configuration needs samples, which --data names;"
-            f" a file of prompts is one of {', '.join(FORMATS)}"
-        )
-    of_rendering = (
-        *("model", "dataset", "model_abbr", "examples"),
-        *("output", "roles", "mode", "labels", "substitution", "dialect", "strings"),
-    )
-    for name in of_rendering:
-        if getattr(arguments, name, None) is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option}: the prompts of {arguments.config} are rendered already; --data names samples")
-
-
 def _samples(arguments: Namespace, paths: list[str]) -> Samples:
     return Samples(paths, arguments.data_format, arguments.batch_size, arguments.limit)
 
 
 def _prompt_column(arguments: Namespace, samples: Samples) -> str:
-    name = str(arguments.column or "prompt")
+    name = str(arguments.prompt_column or "prompt")
     if name in samples.schema.names:
         return name
     has = ", ".join(map(repr, samples.schema.names))
-    if arguments.column is None:
+    if arguments.prompt_column is None:
         raise DataError(
-            f"{arguments.config}: has no column 'prompt'; it has {has}; --column says which has the prompts"
+            f"{arguments.config}: has no column 'prompt'; it has {has}; --prompt-column says which has the prompts"
         )
     raise UsageError(
-        f"--column {name}: the file has no such column; it has {has}{did_you_mean(name, samples.schema.names)}"
+        f"--prompt-column {name}: the file has no such column; it has {has}{did_you_mean(name, samples.schema.names)}"
     )
 
 

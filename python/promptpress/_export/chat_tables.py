@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -171,7 +172,8 @@ def datasets(
         with pa.OSFile(stream, "wb") as file, pa.ipc.new_stream(file, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
-        hugging_face.Dataset.from_file(stream).save_to_disk(whole)
+        with _without_bars(hugging_face):
+            hugging_face.Dataset.from_file(stream).save_to_disk(whole)
         if os.path.isdir(folder):
             os.rmdir(folder)
         os.rename(whole, folder)
@@ -185,6 +187,18 @@ def _hugging_face() -> Any:
         message = "this export makes a Hugging Face dataset: pip install datasets"
         raise ImportError(message) from error
     return hugging_face
+
+
+@contextmanager
+def _without_bars(hugging_face: Any) -> Iterator[None]:
+    """Save without a progress bar: the command has its own, and a library that prints has to be asked to."""
+    shown = hugging_face.is_progress_bar_enabled()
+    hugging_face.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            hugging_face.enable_progress_bars()
 
 
 def _without_metadata(table: pa.Table) -> pa.Table:

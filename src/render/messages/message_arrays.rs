@@ -189,7 +189,7 @@ impl<'a> MessageArrays<'a> {
         if self.plans.each.is_none() && plain && self.plans.all.iter().all(fixed) {
             return self.periodic(of, shared);
         }
-        let MessageRefs { lengths, messages: refs, .. } = self.refs()?;
+        let MessageRefs { lengths, messages: refs, renamed, .. } = self.refs()?;
         let total: usize = lengths.iter().sum();
         if i32::try_from(total).is_err() {
             return Err(too_many(total));
@@ -213,7 +213,8 @@ impl<'a> MessageArrays<'a> {
             } else if is_static && is_text {
                 self.static_texts(name, &refs, layout)
             } else {
-                match self.field(name, data_type, is_text, &refs)? {
+                let renamed = if &**name == keys::ROLE { &renamed[..] } else { &[] };
+                match self.field(name, data_type, is_text, &refs, renamed)? {
                     Some(array) => array,
                     None => return Ok(None),
                 }
@@ -266,7 +267,7 @@ impl<'a> MessageArrays<'a> {
         let requests = self.rows.start * self.plans.labels..self.rows.end * self.plans.labels;
         let mut lengths = Vec::with_capacity(requests.len());
         let mut refs = Vec::with_capacity(self.block.len());
-        let (mut texts, mut rendered) = (Vec::new(), 0..);
+        let (mut texts, mut renamed, mut rendered) = (Vec::new(), Vec::new(), 0..);
         let mut next = || rendered.next().unwrap_or_default();
         for request in requests {
             let (plan, row) = (self.plans.of(request), request / self.plans.labels);
@@ -283,35 +284,34 @@ impl<'a> MessageArrays<'a> {
                     Message::Element(element) => {
                         let said = element.content.is_ok();
                         let text = if said { TextSource::Rendered(next()) } else { TextSource::Data };
+                        renamed.extend(element.renamed.as_deref().map(|name| (refs.len(), name)));
                         refs.extend(self.element(element, row, text));
                     }
                     Message::Dict(_) | Message::Bare(_) => {
                         let text = TextSource::Rendered(next());
-                        refs.push(MessageRef { fields: MessageSource::Const(id as u32), text, renamed: None });
+                        refs.push(MessageRef { fields: MessageSource::Const(id as u32), text });
                         id += 1;
                     }
                 }
             }
             lengths.push(refs.len() - start);
         }
-        Ok(MessageRefs { lengths, messages: refs, texts })
+        Ok(MessageRefs { lengths, messages: refs, texts, renamed })
     }
 
-    fn expand<'p>(&'p self, column: &str, row: usize, refs: &mut Vec<MessageRef<'p>>) -> Result<()> {
+    fn expand(&self, column: &str, row: usize, refs: &mut Vec<MessageRef>) -> Result<()> {
         let Some(at) = self.expansions.iter().position(|e| &*e.column == column) else { return Ok(()) };
         let messages = self.expansions[at].messages(row, self.config.output.parser)?;
-        let data =
-            |n| MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data, renamed: None };
+        let data = |n| MessageRef { fields: MessageSource::Data(at as u32, n as u32), text: TextSource::Data };
         refs.extend(messages.map(data));
         Ok(())
     }
 
     /// Where an opened message of a row's column comes from.
-    fn element<'p>(&self, element: &'p Element, row: usize, text: TextSource) -> Option<MessageRef<'p>> {
+    fn element(&self, element: &Element, row: usize, text: TextSource) -> Option<MessageRef> {
         let at = self.expansions.iter().position(|e| e.column == element.column)?;
         let first = self.expansions[at].lists.value_offsets()[row] as u32;
-        let fields = MessageSource::Data(at as u32, first + element.number);
-        Some(MessageRef { fields, text, renamed: element.renamed.as_deref() })
+        Some(MessageRef { fields: MessageSource::Data(at as u32, first + element.number), text })
     }
 
     /// A text field where every message is the configuration's: the rendered block itself.
@@ -342,7 +342,14 @@ impl<'a> MessageArrays<'a> {
         }
     }
 
-    fn field(&self, name: &str, data_type: &DataType, is_text: bool, refs: &[MessageRef]) -> Result<Option<ArrayRef>> {
+    fn field(
+        &self,
+        name: &str,
+        data_type: &DataType,
+        is_text: bool,
+        refs: &[MessageRef],
+        renamed: &[(usize, &str)],
+    ) -> Result<Option<ArrayRef>> {
         if self.expansions.is_empty() && !is_text {
             let ids: UInt32Array =
                 refs.iter().map(|r| if let MessageSource::Const(id) = r.fields { Some(id) } else { None }).collect();
@@ -355,17 +362,10 @@ impl<'a> MessageArrays<'a> {
         }
         let first_data = arrays.len();
         arrays.extend(self.brought(name, data_type)?);
-        let mut names: Vec<&str> = Vec::new();
-        let indices: Vec<(usize, usize)> = refs
+        let mut indices: Vec<(usize, usize)> = refs
             .iter()
             .map(|r| {
                 let says = |key: Option<&str>| is_text && key == Some(name);
-                if let (Some(own), true) = (r.renamed, name == keys::ROLE) {
-                    let known = names.iter().position(|name| *name == own);
-                    let place = known.unwrap_or(names.len());
-                    names.extend(known.is_none().then_some(own));
-                    return (first_data + self.expansions.len(), place);
-                }
                 match (r.fields, r.text) {
                     (MessageSource::Const(id), TextSource::Rendered(n))
                         if says(self.text_keys[id as usize].as_deref()) =>
@@ -378,6 +378,12 @@ impl<'a> MessageArrays<'a> {
                 }
             })
             .collect();
+        let mut names: Vec<&str> = Vec::new();
+        for (message, own) in renamed {
+            let known = names.iter().position(|name| name == own);
+            indices[*message] = (arrays.len(), known.unwrap_or(names.len()));
+            names.extend(known.is_none().then_some(*own));
+        }
         if !names.is_empty() {
             arrays.push(typed(name, &(Arc::new(StringArray::from(names)) as ArrayRef), data_type)?);
         }

@@ -2,11 +2,9 @@
 
 /// Where one message comes from.
 #[derive(Clone, Copy)]
-pub(super) struct MessageRef<'p> {
+pub(super) struct MessageRef {
     pub(super) fields: MessageSource,
     pub(super) text: TextSource,
-    /// What its role is called, where that isn't what the column says.
-    pub(super) renamed: Option<&'p str>,
 }
 
 /// Where the keys of a message beside its text come from.
@@ -31,7 +29,9 @@ pub(super) enum TextSource {
 pub(super) struct MessageRefs<'p> {
     /// How many each request has.
     pub(super) lengths: Vec<usize>,
-    pub(super) messages: Vec<MessageRef<'p>>,
+    pub(super) messages: Vec<MessageRef>,
     /// Requests that are a text among others that are messages, which only JSON holds: which request, which text.
     pub(super) texts: Vec<(usize, usize)>,
+    /// Messages of a column whose role goes out under another name: which message, which name.
+    pub(super) renamed: Vec<(usize, &'p str)>,
 }

@@ -18,7 +18,7 @@ impl MessageArrays<'_> {
     ///
     /// `RenderError` for a value that JSON has no form for.
     pub fn json(&self) -> Result<Option<ArrayRef>> {
-        let MessageRefs { lengths, messages: refs, texts } = self.refs()?;
+        let MessageRefs { lengths, messages: refs, texts, .. } = self.refs()?;
         let (mut offsets, mut out) = (vec![0], String::new());
         let (mut refs, mut texts) = (refs.iter(), texts.into_iter().peekable());
         for (n, length) in lengths.into_iter().enumerate() {
@@ -109,11 +109,6 @@ impl MessageArrays<'_> {
             && let Some((_, content)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some(keys::CONTENT))
         {
             *content = Value::from(text.as_str());
-        }
-        if let Some(name) = one.renamed
-            && let Some((_, role)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some(keys::ROLE))
-        {
-            *role = Value::from(name);
         }
         let message = Value::Dict(entries);
         json::check(&message).map_err(|e| match one.fields {

@@ -8,8 +8,8 @@ from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
 from promptpress._cli.options import (
     DATA_FORMATS,
+    add_config,
     add_data,
-    add_model,
     add_prompt_options,
     add_threads,
     add_traceback,
@@ -20,9 +20,8 @@ from promptpress._cli.options import (
 _DESCRIPTION = """\
 Say how long the prompts of some files are, what their bytes come from, and which of them are the same.
 
-With CONFIG the rows of --data are rendered, as render would, and nothing is written. Without --data the operand is a
-file of prompts that render wrote. Values of the data are shown, never sent to the terminal: what isn't printable is
-escaped.
+CONFIG is a configuration as for render, with samples by --data, and nothing is written; or a file of prompts that
+render wrote. Values of the data are shown, never sent to the terminal: what isn't printable is escaped.
 """
 
 _EXIT_CODES = """\
@@ -31,11 +30,10 @@ exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 out
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("config", metavar="CONFIG|PROMPTS", help="the prompt configuration, or a file of prompts")
-    add_model(parser)
+    add_config(parser)
     add_data(parser, required=False)
     what = parser.add_argument_group("what is measured")
-    what.add_argument("--column", metavar="NAME", help="of a file of prompts the column that holds them (prompt)")
+    what.add_argument("--prompt-column", metavar="NAME", help="of a file of prompts: their column (prompt)")
     what.add_argument(
         "--tokenizer",
         metavar="FILE",
