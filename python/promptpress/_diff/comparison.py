@@ -16,7 +16,7 @@ from promptpress._to_pylist import to_pylist
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import PromptSource
 
-__all__ = ["Comparison", "Difference", "compare"]
+__all__ = ["Comparison", "Difference", "compare", "unequal"]
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,25 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Co
                 out.first.append(Difference(found.sample, found.label, found.turn, place))
             continue
         out.compared += len(found.a)
-        rows = _unequal(a, b, found)
+        rows = unequal(a, b, found)
         out.different += len(rows)
         for row in rows[: limit - len(out.first)].to_pylist():
             out.first.append(_difference(a, b, found, row, keep=len(out.first) < prompts))
     return out
 
 
-def _unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
-    """The numbers of the rows that differ."""
+def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
+    """Find the requests that aren't the same on both sides.
+
+    Args:
+        a: One source.
+        b: The other.
+        pairs: Requests of both.
+
+    Returns:
+        Their places among the pairs, ascending.
+
+    """
     mine, yours = pairs.a.prompts, pairs.b.prompts
     if is_comparable(mine.type, yours.type):
         try:
