@@ -6,6 +6,9 @@ BENCH_ARGS ?=
 FUZZ_ARGS ?=
 INSTRUCTIONS_ARGS ?=
 INSTALL_TORCH ?= yes
+INSTALL_CHROMIUM ?= yes
+VIEW_ARGS ?= -m "full or not full"
+SCREENSHOTS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,6 +25,8 @@ EXPORTS_REQUIREMENTS := $(EXPORTS)/.requirements
 EXPORTS_BUILT := $(EXPORTS)/.built
 HARNESS := .venv-harness
 HARNESS_REQUIREMENTS := $(HARNESS)/.requirements
+VIEW := .venv-view
+VIEW_REQUIREMENTS := $(VIEW)/.requirements
 DOCS := .venv-docs
 DOCS_REQUIREMENTS := $(DOCS)/.requirements
 WHEEL := .venv-wheel
@@ -51,7 +56,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-exports test-harness fuzz fuzz-valgrind lint house docs conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-exports test-harness test-view fuzz fuzz-valgrind lint house docs conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -63,7 +68,7 @@ test: $(BUILT) ## the core's tests, then those of the Python surface and of ever
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(BUILT) test-engines test-exports test-harness test-wheel ## the same with the heavy ones, and the test-... targets
+test-full: $(BUILT) test-engines test-exports test-harness test-view test-wheel ## the same with the heavy ones, and the test-... targets
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
 
@@ -75,6 +80,10 @@ test-exports: $(EXPORTS_BUILT) ## exports read back by OpenAI's, LiteLLM's and H
 
 test-harness: $(HARNESS_REQUIREMENTS) $(BUILT) ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
+
+test-view: $(VIEW_REQUIREMENTS) $(BUILT) ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
+	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
+	  $(VIEW)/bin/python -m pytest tests/view python/promptpress/_viewer $(VIEW_ARGS)
 
 fuzz: $(HARNESS_REQUIREMENTS) $(BUILT) ## random prompts beside the models and OpenCompass, and broken Arrow input (FUZZ_ARGS="--seconds 120")
 	PYTHONPATH=$(abspath python):$(abspath tests) $(HARNESS)/bin/python -m fuzz $(FUZZ_ARGS)
@@ -139,7 +148,7 @@ test-wheel-sample: $(BUILT)
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(EXPORTS) $(HARNESS) $(DOCS) $(WHEEL) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(EXPORTS) $(HARNESS) $(DOCS) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -216,4 +225,15 @@ $(HARNESS_REQUIREMENTS): requirements/harness.txt requirements/harness-tests.txt
 	  || { echo "pip finds no CPU wheel of torch here" >&2; \
 	       $(HARNESS)/bin/python tests/harness/system_torch.py $(if $(INSTALL_TORCH),--install); } \
 	  || echo "stand-ins take torch's place, and tests that calculate with it are skipped" >&2
+	@touch $@
+
+# The page's framework has a dependency set of its own. As root on Debian the browser is installed where there is none.
+$(VIEW_REQUIREMENTS): requirements/view-tests.txt
+	$(PYTHON) -m venv $(VIEW)
+	$(VIEW)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/view-tests.txt
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
+	  || { [ -n "$(INSTALL_CHROMIUM)" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	          chromium chromium-driver fonts-dejavu-core >/dev/null; } \
+	  || echo "Chromium and its driver can't be installed here: tests in a browser are skipped" >&2
 	@touch $@

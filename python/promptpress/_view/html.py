@@ -16,9 +16,9 @@ from promptpress._view.origins import described, kind_of, legend
 from promptpress._view.prompt import Piece, Prompt
 from promptpress._view.visible import UNICODE, one_line
 
-__all__ = ["STYLESHEET", "legend_html", "pieces_html", "prompt_html"]
+__all__ = ["COLORS", "STYLESHEET", "legend_html", "pieces_html", "prompt_html", "stylesheet_under"]
 
-_COLORS = {  # kind: text and background, light; text and background, dark
+COLORS = {  # kind: text and background, light; text and background, dark
     "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
     "column": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
     "example": ("#7a2f86", "#f7e9f9", "#e3a7ee", "#331c38"),
@@ -31,8 +31,7 @@ _COLORS = {  # kind: text and background, light; text and background, dark
 
 def _rules(theme: int) -> str:
     kinds = " ".join(
-        f".pp-{kind}{{color:{colors[2 * theme]};background:{colors[2 * theme + 1]}}}"
-        for kind, colors in _COLORS.items()
+        f".pp-{kind}{{color:{colors[2 * theme]};background:{colors[2 * theme + 1]}}}" for kind, colors in COLORS.items()
     )
     frame, ink, quiet = (("#d5d9df", "#1c2430", "#5d6673"), ("#3b424d", "#e3e7ed", "#98a2b0"))[theme]
     match, added, removed = (("#ffe27a", "#9be5ae", "#ffb3bb"), ("#7a6200", "#1d6b37", "#8a2533"))[theme]
@@ -76,6 +75,24 @@ padding:0;background:none;border:0;unicode-bidi:isolate}}
 {_under("body.vscode-dark", _DARK)}
 """
 """The looks of what this module writes: for a `<style>` element, once a page."""
+
+
+def stylesheet_under(light: str, dark: str) -> str:
+    """Give the looks of what this module writes for a page that says itself whether it is dark.
+
+    Args:
+        light: A selector under which the page is light.
+        dark: One under which it is dark.
+
+    Returns:
+        A stylesheet that doesn't ask what the system prefers.
+
+    >>> "prefers-color-scheme" in stylesheet_under(".light", ".dark")
+    False
+
+    """
+    layout = STYLESHEET.partition(_rules(0))[0]
+    return f"{layout}{_under(light, _rules(0))}\n{_under(dark, _DARK)}\n"
 
 
 def pieces_html(pieces: Iterable[Piece], *, marks: Sequence[Mark] = (), whitespace: bool = False) -> str:

@@ -12,6 +12,9 @@ from promptpress._cli.commands.render import COMMAND as RENDER
 from promptpress._cli.commands.show import COMMAND as SHOW
 from promptpress._cli.commands.stats import COMMAND as STATS
 from promptpress._cli.commands.verify import COMMAND as VERIFY
+from promptpress._cli.commands.view import COMMAND as VIEW
 
-COMMANDS: dict[str, Command] = {command.name: command for command in (RENDER, SHOW, DIFF, STATS, EXPORT, JOIN, VERIFY)}
+COMMANDS: dict[str, Command] = {
+    command.name: command for command in (RENDER, SHOW, DIFF, VIEW, STATS, EXPORT, JOIN, VERIFY)
+}
 """Every command by its name, in the order in which help lists them."""

@@ -1,0 +1,5 @@
+"""Which modules' examples are run: those of the page need NiceGUI, which `make test-view` installs."""
+
+import importlib.util
+
+collect_ignore_glob = [] if importlib.util.find_spec("nicegui") else ["promptpress/_viewer/page/*"]

@@ -1,0 +1,220 @@
+// The part of the page that has to answer at once: the list's windows, the prompt under the cursor, keys.
+// Values of the data come as text, and as HTML only from the server's own writer, which escapes every one of them.
+"use strict";
+
+globalThis.promptpress = (() => {
+  const state = { view: null, api: null, line: 0, compare: false, whole: false, spaces: false, last: null, total: -1 };
+  const byId = (id) => document.getElementById(id);
+
+  async function ask(path, parameters, signal) {
+    const address = new URL(path, document.baseURI);
+    for (const [name, value] of Object.entries(parameters)) address.searchParams.set(name, String(value));
+    const response = await fetch(address, { signal, cache: "no-store" });
+    if (!response.headers.get("content-type")?.startsWith("application/json")) {
+      return { error: `${response.status}: ${await response.text()}` };
+    }
+    return response.json();
+  }
+
+  // The list.
+
+  function rows(view) {
+    state.view = view;
+    return {
+      getRows: async (window) => {
+        let answer;
+        try {
+          answer = await ask("lines", { view, start: window.startRow, stop: window.endRow });
+        } catch {
+          answer = { error: "no answer from promptpress view; does it still run?" };
+        }
+        if (answer.error !== undefined) {
+          window.successCallback([{ row: "", size: "", text: answer.error }], window.startRow + 1);
+          return;
+        }
+        state.total = answer.total;
+        window.successCallback(answer.lines, answer.total ?? -1);
+      },
+    };
+  }
+
+  function ready(api) {
+    state.api = api;
+    show(0);
+  }
+
+  function refresh(keep) {
+    if (!state.api) return;
+    if (!keep) state.line = 0;
+    state.api.purgeInfiniteCache();
+    if (!keep) state.api.ensureIndexVisible(0, "top");
+    show(state.line);
+  }
+
+  function recount() {
+    state.api?.refreshInfiniteCache();
+  }
+
+  function focused(event) {
+    if (event.rowIndex !== null && event.rowIndex !== undefined && event.rowIndex !== state.line) show(event.rowIndex);
+  }
+
+  function go(line) {
+    const api = state.api;
+    if (!api || line < 0) return;
+    if (line >= api.getDisplayedRowCount()) api.setRowCount(line + 1, false);
+    api.ensureIndexVisible(line, "middle");
+    api.setFocusedCell(line, "text");
+    show(line);
+  }
+
+  function move(by) {
+    const line = Math.max(0, state.line + by);
+    if (state.total === null || state.total < 0 || line < state.total) {
+      state.api?.ensureIndexVisible(line);
+      state.api?.setFocusedCell(line, "text");
+      show(line);
+    }
+  }
+
+  // The prompt.
+
+  let asked = null;
+  const current = new CSSStyleSheet(); // marks the line that is shown, wherever the grid draws it
+  document.adoptedStyleSheets.push(current);
+
+  async function show(line, whole = false) {
+    state.line = line;
+    state.whole = whole;
+    current.replaceSync(`.pp-grid .ag-row[row-index="${line}"] { background: var(--pp-current); }`);
+    asked?.abort();
+    asked = new AbortController();
+    const { signal } = asked;
+    let answer;
+    try {
+      answer = await ask("prompt", { view: state.view, line, whole, compare: state.compare, whitespace: state.spaces }, signal);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      answer = { error: "no answer from promptpress view; does it still run?" };
+    }
+    if (signal.aborted) return;
+    state.last = answer;
+    draw(answer);
+  }
+
+  function draw(answer) {
+    const place = byId("pp-place");
+    byId("pp-origin").textContent = "";
+    if (answer.error !== undefined) {
+      place.replaceChildren(Object.assign(document.createElement("p"), { className: "pp-wrong", textContent: answer.error }));
+    } else {
+      place.innerHTML = answer.html; // all values escaped; the policy of the page runs no script that stood in it
+      if (answer.cut) place.append(showAll(answer.cut));
+    }
+    byId("pp-colours").innerHTML = answer.legend ?? "";
+    for (const piece of place.querySelectorAll(".pp-piece[title]")) piece.tabIndex = 0;
+    place.scrollTop = 0;
+    mark(answer.wanted ?? "", answer.ignoreCase);
+  }
+
+  function showAll(text) {
+    const button = Object.assign(document.createElement("button"), { className: "pp-show-all", textContent: text });
+    button.addEventListener("click", () => show(state.line, true));
+    return button;
+  }
+
+  // What was searched is marked without touching the text: a match may lie across pieces.
+  function mark(wanted, ignoreCase) {
+    if (!globalThis.Highlight) return;
+    CSS.highlights.delete("pp-found");
+    if (!wanted) return;
+    const walk = document.createTreeWalker(byId("pp-place"), NodeFilter.SHOW_TEXT);
+    const nodes = [];
+    let text = "";
+    while (walk.nextNode()) {
+      nodes.push([text.length, walk.currentNode]);
+      text += walk.currentNode.data;
+    }
+    const at = (place) => {
+      let low = 0;
+      for (let high = nodes.length; high - low > 1; ) {
+        const middle = (low + high) >> 1;
+        if (nodes[middle][0] <= place) low = middle;
+        else high = middle;
+      }
+      return [nodes[low][1], place - nodes[low][0]];
+    };
+    const within = ignoreCase ? text.toLowerCase() : text;
+    const sought = ignoreCase ? wanted.toLowerCase() : wanted;
+    const ranges = [];
+    for (let place = within.indexOf(sought); place >= 0 && ranges.length < 1000; place = within.indexOf(sought, place + sought.length)) {
+      const range = document.createRange();
+      range.setStart(...at(place));
+      const [end, offset] = at(place + sought.length - 1);
+      range.setEnd(end, Math.min(offset + 1, end.length));
+      ranges.push(range);
+    }
+    CSS.highlights.set("pp-found", new Highlight(...ranges));
+    ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: "nearest" });
+  }
+
+  function tell(event) {
+    const piece = event.target.closest?.("#pp-place .pp-piece[title]");
+    byId("pp-origin").textContent = piece ? `from: ${piece.title}` : "";
+  }
+
+  function compare(on) {
+    if (state.compare === on) return;
+    state.compare = on;
+    document.body.classList.toggle("pp-comparing", on);
+  }
+
+  // Dark and light.
+
+  function turn() {
+    const dark = !document.body.classList.contains("body--dark");
+    Quasar.Dark.set(dark);
+  }
+
+  function spaces() {
+    state.spaces = !state.spaces;
+    show(state.line, state.whole);
+  }
+
+  // Keys.
+
+  const focusOn = (selector) => document.querySelector(selector)?.focus();
+  const click = (selector) => {
+    const button = document.querySelector(selector);
+    if (button?.offsetParent) button.click(); // what isn't shown isn't meant
+  };
+  const keys = {
+    j: () => move(1),
+    k: () => move(-1),
+    g: () => focusOn(".pp-goto input"),
+    "/": () => focusOn(".pp-search input"),
+    "?": () => click(".pp-help"),
+    d: turn,
+    w: spaces,
+    Escape: () => click(".pp-all"),
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector(".q-dialog")) return;
+    const field = event.target.closest?.("input, textarea, select, [role=combobox], [role=listbox]");
+    if (field) {
+      if (event.key === "Escape") field.blur();
+      return;
+    }
+    const within = event.target.closest?.(".ag-root, .pp-place");
+    const arrow = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const act = keys[event.key] ?? (arrow && !within ? () => move(arrow) : undefined);
+    if (act) {
+      event.preventDefault();
+      act();
+    }
+  });
+  for (const name of ["mouseover", "focusin"]) document.addEventListener(name, tell);
+
+  return { rows, ready, refresh, recount, reload: () => show(state.line), focused, go, compare, turn, spaces };
+})();

@@ -1,0 +1,274 @@
+"""The rest of the page in a real browser: search, what is chosen, where a piece comes from, keys, looks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from view.browser import Browser
+
+pytestmark = pytest.mark.full
+
+MILLION = ("zero.json", "--data", "million.parquet", "--model", "models.json")
+SHOTS = ("shots.json", "--data", "few.parquet", "--examples", "few.parquet")
+LABELS = ("labels.json", "--data", "few.parquet")
+SEVERAL = ("zero.json", "shots.json", "--data", "few.parquet", "--examples", "few.parquet", "--model", "models.json")
+
+
+def test_search_in_a_million_prompts(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*MILLION))
+    chromium.type(".pp-search input", "SQUARE 999999")
+    said = chromium.until(lambda: (said := chromium.text(".pp-says")).endswith("rows") and said)
+    assert said == "1 found in 1,000,000 rows"
+    chromium.until(lambda: "row 999999 " in chromium.prompt())
+    assert "square 999999" in chromium.lines()[0]
+    assert chromium.run("return [...CSS.highlights.get('pp-found')].map(String)") == ["square 999999"]
+    chromium.click(".pp-case")  # upper and lower case count now
+    chromium.until(lambda: chromium.text(".pp-says") == "0 found in 1,000,000 rows")
+    chromium.until(lambda: not any(chromium.lines()))
+    chromium.click(".pp-case")
+    chromium.type(".pp-search input", "town 12345")
+    chromium.until(lambda: chromium.text(".pp-says") == "11 found in 1,000,000 rows")
+    chromium.leave()
+    chromium.keys("j")
+    chromium.until(lambda: "row 123450 " in chromium.prompt())
+    chromium.keys("\ue00c")  # Escape: all rows again
+    chromium.until(lambda: "row 0 " in chromium.prompt())
+    chromium.until(lambda: chromium.lines()[1].startswith("1\n"))
+    assert chromium.log() == []
+
+
+def test_a_search_can_be_stopped(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*MILLION))
+    press = (
+        "setInterval(() => { const one = document.querySelector('.pp-stop'); if (one.offsetParent) one.click() }, 5)"
+    )
+    chromium.run(press)
+    chromium.type(".pp-search input", "e")
+    said = chromium.until(lambda: "so far" not in (said := chromium.text(".pp-says")) and said)
+    assert said.endswith(", stopped") or said == "1,000,000 found in 1,000,000 rows"  # it was quicker
+
+
+def test_model_output_and_substitution_switch_live(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*MILLION))
+    assert "HUMAN" in chromium.texts(".pp-role")
+    chromium.type(".pp-goto input", "900000")
+    chromium.until(lambda: "row 900000 " in chromium.prompt())
+    chromium.choose(".pp-model", "tags")
+    chromium.until(lambda: "<|user|>" in chromium.prompt())
+    assert "row 900000 " in chromium.prompt()  # the row stays
+    assert "meta template" in chromium.text("#pp-colours")
+    chromium.choose(".pp-output", "prompt_list")
+    chromium.until(lambda: "<|user|>" not in chromium.prompt())
+    chromium.choose(".pp-output", "as configured")
+    chromium.choose(".pp-model", "as configured, or none")
+    chromium.until(lambda: "HUMAN" not in chromium.prompt() and "<|user|>" not in chromium.prompt())
+
+
+def test_substitution_shows_what_a_value_brought_in(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve("harm.json", "--data", "harm.parquet", "--output", "text"))
+    chromium.type(".pp-goto input", "4")
+    chromium.until(lambda: "Q: see " in chromium.prompt())
+    harness = chromium.prompt()
+    chromium.choose(".pp-substitution", "single_pass")
+    chromium.until(lambda: "Q: see {answer}" in chromium.prompt())
+    assert "Q: see {answer}" not in harness
+
+
+def test_a_choice_that_makes_no_sense_is_told(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve("plain.json", "--data", "few.parquet"))
+    chromium.choose(".pp-mode", "ppl")
+    chromium.until(lambda: "ppl mode needs labels" in chromium.text(".pp-error"))
+    assert "row 0 " in chromium.prompt()  # the last good one stays
+    chromium.choose(".pp-mode", "gen")
+    chromium.until(lambda: not chromium.web.find_element("css selector", ".pp-error").is_displayed())
+
+
+def test_prompts_of_several_configurations(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*SEVERAL))
+    assert "Answer the question" in chromium.prompt()
+    chromium.choose(".pp-prompts", "shots.json")
+    chromium.until(lambda: "A: B" in chromium.prompt())
+
+
+def test_labels(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*LABELS))
+    assert "label A" in chromium.prompt()
+    assert "label B" in chromium.prompt()
+    chromium.choose(".pp-label", "B")
+    chromium.until(lambda: "label A" not in chromium.prompt())
+    assert "It is b." in chromium.prompt()
+    chromium.until(lambda: "It is b." in chromium.lines()[0])
+    chromium.type(".pp-search input", "It is a")  # which B never says
+    chromium.until(lambda: chromium.text(".pp-says").startswith("0 found"))
+
+
+def test_where_a_piece_comes_from(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*SHOTS))
+    chromium.hover("#pp-place .pp-example_column")
+    chromium.until(lambda: chromium.text("#pp-origin") == "from: column question, example 0")
+    chromium.hover("#pp-place .pp-column")
+    chromium.until(lambda: chromium.text("#pp-origin").startswith("from: column question"))
+    chromium.run("document.querySelector('#pp-place').focus()")
+    said = []
+    for _ in range(4):  # and by keyboard
+        chromium.keys("\ue004")
+        said.append(chromium.text("#pp-origin"))
+    assert said[:2] == ["from: example template, example 0", "from: column question, example 0"]
+    assert "masked answer" in chromium.text("#pp-colours")
+
+
+def test_keys(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*SHOTS))
+    chromium.leave()
+    for keys, row in (("j", 1), ("j", 2), ("j", 2), ("k", 1), ("\ue015", 2), ("\ue013", 1)):
+        chromium.keys(keys)
+        chromium.until(lambda row=row: f"row {row} " in chromium.prompt())
+    chromium.leave()
+    chromium.keys("g")
+    chromium.keys("0", "\ue007")
+    chromium.until(lambda: "row 0 " in chromium.prompt())
+    chromium.leave()
+    chromium.keys("/")
+    chromium.keys("Three", "\ue007")
+    chromium.until(lambda: chromium.text(".pp-says") == "1 found in 3 rows")
+    chromium.keys("\ue00c", "\ue00c")
+    chromium.until(lambda: len(chromium.lines()) == 3)
+    chromium.leave()
+    chromium.keys("w")
+    chromium.until(lambda: "↵" in chromium.prompt())
+    chromium.keys("?")
+    chromium.until(lambda: "white space made visible" in chromium.text("body"))
+    chromium.keys("\ue00c")
+    chromium.until(lambda: not chromium.texts(".q-dialog"))
+    light = chromium.run("return getComputedStyle(document.body).backgroundColor")
+    chromium.keys("d")
+    chromium.until(lambda: chromium.run("return getComputedStyle(document.body).backgroundColor") != light)
+
+
+def test_dark_where_the_system_is(serve: Callable[..., str], chromium: Browser) -> None:
+    address = serve(*SHOTS)
+    seen = []
+    for dark in (False, True):
+        chromium.open(address, dark=dark)
+        seen.append(chromium.run("return getComputedStyle(document.body).backgroundColor"))
+    assert seen == ["rgb(255, 255, 255)", "rgb(22, 24, 28)"]
+
+
+def test_on_a_phone(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*MILLION), 390, 844)
+    assert chromium.run("return document.documentElement.scrollWidth") <= 390
+    for part in (".pp-grid", "#pp-place", ".pp-search", ".pp-model", "#pp-colours", ".pp-tabs"):
+        box = chromium.web.find_element("css selector", part).rect
+        assert box["width"] > 40, part
+        assert box["y"] + box["height"] <= 850, part
+    chromium.type(".pp-goto input", "5")
+    chromium.until(lambda: "row 5 " in chromium.prompt())
+
+
+def test_a_rendered_file(files: Path, serve: Callable[..., str], chromium: Browser) -> None:
+    from promptpress._cli import main
+
+    out = str(files / "rendered.parquet")
+    arguments = ["render", str(files / "labels.json"), "--data", str(files / "few.parquet"), "--out", out, "--quiet"]
+    assert main(arguments) == 0
+    chromium.open(serve("--data", "rendered.parquet"))
+    assert "row 0 · label A" in chromium.prompt()
+    assert len(chromium.lines()) == 3
+    assert chromium.texts(".pp-model") == []
+    chromium.type(".pp-search input", "Two")
+    chromium.until(lambda: chromium.text(".pp-says").startswith("1 found"))
+    chromium.until(lambda: "row 1 " in chromium.prompt())
+
+
+def test_two_pages_do_not_disturb_each_other(serve: Callable[..., str], chromium: Browser) -> None:
+    address = serve(*SHOTS)
+    chromium.open(address)
+    chromium.type(".pp-search input", "Three")
+    chromium.until(lambda: len(chromium.lines()) == 1)
+    first = chromium.web.current_window_handle
+    chromium.web.switch_to.new_window("tab")
+    try:
+        chromium.open(address)
+        assert len(chromium.lines()) == 3
+    finally:
+        chromium.web.close()
+        chromium.web.switch_to.window(first)
+    assert len(chromium.lines()) == 1
+
+
+def test_compare_two_configurations(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve("harm.json", "--data", "harm.parquet"))
+    chromium.click_text(".q-tab", "Compare")
+    chromium.until(lambda: chromium.text(".pp-says") == "0 differ in 7 rows")
+    chromium.choose(".pp-other .pp-substitution", "single_pass")
+    chromium.until(lambda: chromium.text(".pp-says") == "1 differs in 7 rows")
+    chromium.until(lambda: len(chromium.lines()) == 1)
+    chromium.until(lambda: "row 4 " in chromium.prompt())
+    sides = chromium.texts(".pp-side")
+    assert "{answer}" in sides[1]
+    assert sides[0] != sides[1]
+    assert "{answer}" in chromium.texts(".pp-side .pp-added")
+    assert chromium.text(".pp-differs").startswith("differs: byte 7, character 7")
+    boxes = [one.rect for one in chromium.web.find_elements("css selector", ".pp-side")]
+    assert boxes[0]["y"] == boxes[1]["y"]  # side by side
+    chromium.click(".pp-all")
+    chromium.until(lambda: len(chromium.lines()) == 7)
+    chromium.until(lambda: chromium.text(".pp-differs") == "the same on both sides")
+    chromium.click_text(".q-tab", "Prompts")
+    chromium.until(lambda: not chromium.texts(".pp-side"))
+    assert chromium.run("return window.harmed") is None
+
+
+def test_compare_two_files(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*SEVERAL))
+    chromium.click_text(".q-tab", "Compare")
+    chromium.until(lambda: chromium.text(".pp-says") == "3 differ in 3 rows")
+    assert "Answer the question" in chromium.texts(".pp-side")[0]
+    assert "A: B" in chromium.texts(".pp-side")[1]
+
+
+def test_lengths_and_duplicates(serve: Callable[..., str], chromium: Browser) -> None:
+    chromium.open(serve(*SHOTS))
+    chromium.click_text(".q-tab", "Lengths")
+    chromium.until(lambda: len(chromium.texts(".pp-chart svg")) == 2)
+    assert "3 prompts" in chromium.text(".pp-figures")
+    assert "column question, in examples" in chromium.text(".pp-figures")
+    chromium.click_text(".pp-row", chromium.texts(".pp-row")[0])  # the longest
+    chromium.until(lambda: chromium.web.find_element("css selector", "#pp-place").is_displayed())
+    chromium.until(lambda: "row 2 " in chromium.prompt())
+    chromium.click_text(".q-tab", "Duplicates")
+    chromium.until(lambda: "All 3 prompts differ from each other." in chromium.text(".pp-figures"))
+    chromium.choose(".pp-output", "messages")
+    chromium.until(lambda: "All 3 prompts differ" in chromium.text(".pp-figures"))
+
+
+def test_equal_prompts_are_counted(files: Path, serve: Callable[..., str], chromium: Browser) -> None:
+    (files / "same.jsonl").write_text('{"question": "One?", "answer": ""}\n' * 3 + '{"question": "x", "answer": ""}\n')
+    chromium.open(serve("harm.json", "--data", "same.jsonl"))
+    chromium.click_text(".q-tab", "Duplicates")
+    chromium.until(lambda: "2 of 4 prompts repeat an earlier one, in one group" in chromium.text(".pp-figures"))
+    assert chromium.texts(".pp-row") == ["row 0", "row 1", "row 2"]
+
+
+@pytest.mark.skipif(not os.environ.get("PROMPTPRESS_SCREENSHOTS"), reason="make test-view SCREENSHOTS=docs")
+@pytest.mark.parametrize(("name", "width", "height"), [("view-desktop", 1280, 760), ("view-phone", 390, 844)])
+def test_screenshots(serve: Callable[..., str], chromium: Browser, name: str, width: int, height: int) -> None:
+    folder = Path(os.environ["PROMPTPRESS_SCREENSHOTS"])
+    quiz = ("quiz.json", "--data", "million.parquet", "--examples", "train.parquet", "--model", "models.json")
+    chromium.open(serve(*quiz), width, height, dark=name.endswith("phone"))
+    chromium.choose(".pp-model", "tags")
+    chromium.until(lambda: "<|user|>" in chromium.prompt())
+    chromium.type(".pp-search input", "town 9000")
+    chromium.until(lambda: chromium.text(".pp-says").endswith(" rows"))
+    chromium.until(lambda: "row 9000 " in chromium.prompt())
+    chromium.leave()
+    chromium.hover("#pp-place .pp-example_column")
+    path = folder / f"{name}.png"
+    chromium.web.save_screenshot(str(path))
+    assert path.stat().st_size < 200_000
