@@ -88,12 +88,16 @@ class Browser:
         pytest.fail(f"it did not come to that within {seconds} s; the page shows:\n{self.text('body')[:2000]}")
 
     def text(self, selector: str) -> str:
-        """Give what an element says."""
-        return str(self.web.find_element(By.CSS_SELECTOR, selector).text)
+        """Give what an element says; nothing if it isn't there or isn't shown."""
+        return next(iter(self.texts(selector)), "")
 
     def texts(self, selector: str) -> list[str]:
-        """Give what each such element says."""
-        return [one.text for one in self.web.find_elements(By.CSS_SELECTOR, selector)]
+        """Give what each such element says, at one moment."""
+        found = "return [...document.querySelectorAll(arguments[0])]"
+        said = self.web.execute_script(
+            f"{found}.map(one => one.checkVisibility() ? one.innerText.trim() : '')", selector
+        )
+        return list(said)
 
     def prompt(self) -> str:
         """Give what the right side says."""
@@ -122,18 +126,29 @@ class Browser:
         self.web.find_element(By.CSS_SELECTOR, selector).click()
 
     def click_text(self, selector: str, text: str) -> None:
-        """Click on the one of some elements that says this."""
-        self.until(lambda: text in self.texts(selector))
-        next(one for one in self.web.find_elements(By.CSS_SELECTOR, selector) if one.text == text).click()
+        """Click on the one of some elements that says this, when it is there."""
+
+        def clicked() -> bool:
+            places = [at for at, said in enumerate(self.texts(selector)) if said == text]
+            for place in places[:1]:
+                self.web.find_elements(By.CSS_SELECTOR, selector)[place].click()
+            return bool(places)
+
+        self.until(clicked)
 
     def choose(self, field: str, name: str) -> None:
         """Choose an entry of a field at the top."""
         self.click(field)
         self.click_text(".q-menu .q-item", name)
 
-    def hover(self, selector: str, number: int = 0) -> None:
+    def hover(self, selector: str) -> None:
         """Move the mouse onto an element."""
-        ActionChains(self.web).move_to_element(self.web.find_elements(By.CSS_SELECTOR, selector)[number]).perform()
+
+        def moved() -> bool:
+            ActionChains(self.web).move_to_element(self.web.find_element(By.CSS_SELECTOR, selector)).perform()
+            return True
+
+        self.until(moved)
 
     def run(self, script: str) -> Any:
         """Run a script in the page, and give what it returns."""

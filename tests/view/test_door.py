@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import signal
 import statistics
 import time
 from collections.abc import Callable
@@ -191,3 +192,10 @@ def test_nothing_is_left_on_disk(
     assert page.process.returncode == 143
     assert list(tmp_path.iterdir()) == []
     assert "Traceback" not in "".join(page.said)
+
+
+def test_ctrl_c_is_how_it_ends(files: Path) -> None:
+    with served(files, *FEW) as page:
+        page.process.send_signal(signal.SIGINT)
+        assert page.process.wait(30) == 0
+    assert len(page.said) == 1  # the address

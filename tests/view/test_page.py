@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from view.view_files import HARMFUL_NAME
+
 if TYPE_CHECKING:
     from view.browser import Browser
 
 MILLION = ("zero.json", "--data", "million.parquet", "--model", "models.json")
-HARM = ("harm.json", "--data", "harm.parquet")
+HARM = ("harm.json", "--data", HARMFUL_NAME, "--model", "harm-models.json")
 
 
 def test_opens_and_jumps_to_row_900000(serve: Callable[..., str], chromium: Browser) -> None:

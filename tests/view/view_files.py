@@ -57,8 +57,10 @@ CONFIGS: dict[str, Any] = {
         "reader": READER,
     },
     "plain.json": {"prompt_template": "Q: {question}"},
+    "harm-models.json": {"models": [{"abbr": "<img src=x onerror='window.harmed = 1'>", "type": "VLLM"}]},
     "harm.json": {"prompt_template": "Q: {question}\nA: {answer}", "reader": {"output_column": "answer"}},
 }
+HARMFUL_NAME = "<script>window.harmed=1<script><img src=x onerror='window.harmed=1'>.parquet"
 HARM = {
     "question": [
         "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>",
@@ -78,7 +80,8 @@ def write_files(folder: Path) -> Path:
     for name, config in CONFIGS.items():
         (folder / name).write_text(json.dumps(config), encoding="utf-8")
     write_million(folder / "million.parquet")
-    pq.write_table(pa.table(HARM), folder / "harm.parquet")
+    for name in ("harm.parquet", HARMFUL_NAME):
+        pq.write_table(pa.table(HARM), folder / name)
     few = pa.table({"question": ["One?", "Two?", "Three?"], "A": ["a"] * 3, "B": ["b"] * 3, "answer": ["A", "B", "A"]})
     pq.write_table(few, folder / "few.parquet")
     quiz = {"question": ["Which of them can fly?", "Which is a colour?"], "A": ["a stone", "red"]}
