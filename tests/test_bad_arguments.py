@@ -94,6 +94,6 @@ def test_bad_samples_of_the_renderer(samples: pa.Table, keep: list[str], words: 
 
 def test_what_is_no_table() -> None:
     with pytest.raises(TypeError, match="table"):
-        pp.Renderer(prompt_template="{question}").render([{"question": "x"}])
+        pp.Renderer(prompt_template="{question}").render(["x"])
     with pytest.raises(TypeError, match="table"):
         pp.Renderer(prompt_template="{question}", examples=[1])

@@ -352,6 +352,27 @@ def test_two_models(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_two_templates(capsys: pytest.CaptureFixture[str]) -> None:
+    data = ("--data", "data.parquet", "--max", "1")
+    out = told(capsys, "--template", "Q: {q}", "--template-b", "Question: {q}", *data, code=1)
+    assert "+ Q{+uestion+}: 1+1=?" in out
+    hidden = ("--output-column-b", "a")
+    assert "none differs" in told(capsys, "text.json", "--template-b", "Q: {q}\nA: {a}", *hidden, *data, code=0)
+    assert "differ" in told(capsys, "--template", "Q: {q}", *data, "--system-b", "Be kind.", code=1)
+    assert "both sides are the same" in told(capsys, "--template", "Q: {q}", *data, code=2)
+    assert "neither A nor --template" in told(capsys, *data, code=2)
+    assert "--template beside" in told(capsys, "text.json", "--template", "x", "--mode-b", "gen", *data, code=2)
+
+
+@pytest.mark.usefixtures("folder")
+def test_samples_from_standard_input() -> None:
+    command = [*COMMAND, "diff", "--template", "Q: {q}", "--template-b", "Q:{q}", "--data", "-", "--data-format", "csv"]
+    done = subprocess.run(command, input=b"q\n1+1\n2+2\n", capture_output=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.startswith(b"2 requests compared, 2 differ\n")
+
+
+@pytest.mark.usefixtures("folder")
 def test_both_sides_cant_be_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert "both sides are the same" in told(capsys, "text.json", "--data", "data.parquet", code=2)
     assert "2 operands come first" in told(capsys, "a.json", "b.json", "c.json", code=2)

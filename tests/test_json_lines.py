@@ -136,8 +136,8 @@ def test_lines_are_the_same_for_any_threads_and_batches(threads: int) -> None:
 
 def test_a_value_that_python_lacks_names_row_and_column() -> None:
     dates = pa.array([1] * 2000 + [10**8], pa.int32()).view(pa.date32())
+    table = pa.table({"day": pa.concat_arrays([dates[:1], dates]), "prompt": [""] * 2002})
     with pytest.raises(pp.RenderError, match=r'row 2001, column "day": .*years 1 to 9999') as caught:
-        table = pa.table({"day": pa.concat_arrays([dates[:1], dates]), "prompt": [""] * 2002})
         written(table, 1500)
     assert (caught.value.row, caught.value.column) == (2001, "day")
 
@@ -145,7 +145,7 @@ def test_a_value_that_python_lacks_names_row_and_column() -> None:
 def test_malformed_lists_are_errors() -> None:
     offsets = pa.array([0, 9, 2], pa.int32()).buffers()[1]
     broken = pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, offsets], children=[pa.array(["a", "b"])])
-    with pytest.raises(pp.RenderError, match='row 0, column "prompt": .*malformed'):
+    with pytest.raises(pp.RenderError, match=r'row 0, column "prompt": .*malformed'):
         written(pa.table({"prompt": broken}))
 
 

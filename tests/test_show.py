@@ -129,6 +129,9 @@ def test_a_rendered_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_configuration_needs_samples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--data FILE names them" in shown(capsys, "text.json", code=2)
+    assert "--template: a configuration needs samples" in shown(capsys, "--template", "Q: {question}", code=2)
+    assert "neither CONFIG nor --template" in shown(capsys, code=2)
+    assert "Q: 1+1=?" in shown(capsys, "--template", "Q: {question}", "--data", "data.parquet")
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -116,3 +116,12 @@ def test_a_line_break_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
 def test_verify_needs_a_harness_s_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "--template", "{question}", "--data", "test.csv"]) == 3
     assert "--template: verify needs a harness's dataset configuration" in capsys.readouterr().err
+
+
+def test_a_batch_file_with_examples(folder: Path) -> None:
+    options = ["--output-column", "answer", "--shots", "2", "--examples", "train.csv", "--model-name", "m", "--quiet"]
+    command = ["export", "openai-batch", "--template", "{question}", "--data", "test.csv", "--out", "batch.jsonl"]
+    assert main([*command, *options]) == 0
+    body = json.loads((folder / "batch.jsonl").read_text().splitlines()[1])["body"]
+    assert [message["content"] for message in body["messages"]] == ["3+3?", "006", "a, b?", "7", "2+2?"]
+    assert [message["role"] for message in body["messages"]] == [*(["user", "assistant"] * 2), "user"]

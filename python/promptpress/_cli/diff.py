@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 
 from promptpress._cli.errors import ExitCode
-from promptpress._cli.prompt_sources import is_rendered, prompt_source
+from promptpress._cli.prompt_sources import is_rendered, prompt_source, sample_rows
 from promptpress._cli.second_side import prompt_options, second_side
 from promptpress._cli.terminal import Terminal
 from promptpress._cli.threads import set_threads
@@ -36,13 +36,19 @@ def diff(arguments: Namespace) -> ExitCode:
     """
     sides = (Namespace(**vars(arguments)), second_side(arguments))
     if arguments.other is None and all(vars(sides[0])[name] == vars(sides[1])[name] for name in _names()):
-        raise UsageError(f"{arguments.config}: both sides are the same; name B, or an option of B such as --model-b")
+        what = (
+            "neither A nor --template" if arguments.config is None else f"{arguments.config}: both sides are the same"
+        )
+        what = what if arguments.template is None else "--template: both sides are the same"
+        raise UsageError(f"{what}; name B, or an option of B such as --model-b or --template-b")
     for side in sides:
-        if is_rendered(side.config) and not all(is_rendered(one.config) for one in sides):
+        if _holds_prompts(side) and not all(map(_holds_prompts, sides)):
             # The options are the other side's.
             vars(side).update(dict.fromkeys(_names()), data=None)
     set_threads(arguments.threads)
-    a, b = map(prompt_source, sides)
+    # Opened once: standard input can be read once only.
+    rows = sample_rows(arguments.data, arguments.data_format) if arguments.data else None
+    a, b = (prompt_source(side, rows) for side in sides)
     found = compare(a, b, limit=arguments.max, prompts=arguments.max)
     with standard_output() as stream:
         if arguments.json:
@@ -50,6 +56,10 @@ def diff(arguments: Namespace) -> ExitCode:
         else:
             _show(found, arguments, Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty()))
     return ExitCode.OK if found.is_equal else ExitCode.DIFFERENT
+
+
+def _holds_prompts(side: Namespace) -> bool:
+    return side.config is not None and is_rendered(side.config)
 
 
 def _names() -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.notes import tell_notes
+from promptpress._cli.second_side import prompt_options
 from promptpress._file_errors import DataError, UsageError
 from promptpress._inputs.samples import Samples
 from promptpress._view.file_rows import FileRows
@@ -18,10 +19,6 @@ from promptpress._view.sample_rows import SampleRows, TableRows
 
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".py")
 _STDIN = "-"
-_OF_RENDERING = (
-    *("data", "model", "model_abbr", "dataset", "examples", "template", "system", "shots", "output_column"),
-    *("output", "roles", "mode", "labels", "substitution", "dialect", "strings"),
-)
 
 
 def is_rendered(path: str) -> bool:
@@ -34,11 +31,12 @@ def is_rendered(path: str) -> bool:
     return Path(path).suffix.lower() not in _CONFIGS
 
 
-def prompt_source(arguments: Namespace) -> PromptSource:
+def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> PromptSource:
     """Make the source that a command line means.
 
     Args:
-        arguments: With the options of `add_prompts`; `config` is a configuration or a rendered file.
+        arguments: With the options of `show`; `config` is a configuration or a rendered file.
+        rows: The samples, where they are open already.
 
     Returns:
         The source.
@@ -52,7 +50,7 @@ def prompt_source(arguments: Namespace) -> PromptSource:
         return _rendered(arguments)
     refuse_prompts(arguments)
     renderer = make_renderer(arguments)
-    rows = sample_rows(arguments.data, arguments.data_format)
+    rows = sample_rows(arguments.data, arguments.data_format) if rows is None else rows
     tell_notes(renderer, rows.schema, arguments)
     return RendererSource(renderer, rows)
 
@@ -68,6 +66,8 @@ def refuse_prompts(arguments: Namespace) -> None:
 
     """
     if not arguments.data:
+        if arguments.config is None and arguments.template is None:
+            raise UsageError("neither CONFIG nor --template; one of them says what a prompt is")
         what = arguments.config or "--template"
         raise UsageError(f"{what}: a configuration needs samples; --data FILE names them")
     if arguments.prompt_column is not None:
@@ -84,10 +84,10 @@ def refuse_rendering(arguments: Namespace) -> None:
         UsageError: Naming the option.
 
     """
-    for name in _OF_RENDERING:
-        if getattr(arguments, name, None):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{arguments.config}: holds prompts, so {option} has nothing to add")
+    given = ["--data"] if arguments.data else []
+    given += [action.option_strings[-1] for action in prompt_options() if getattr(arguments, action.dest, None)]
+    if given:
+        raise UsageError(f"{arguments.config}: holds prompts, so {given[0]} has nothing to add")
 
 
 def sample_rows(paths: list[str], data_format: str | None = None) -> SampleRows:

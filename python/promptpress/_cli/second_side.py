@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from promptpress._cli.options import add_config, add_prompt_options
 
 _SUFFIX = "-b"
+_TEMPLATE = ("template", "system", "output_column", "shots")
 
 
 def prompt_options() -> list[argparse.Action]:
@@ -55,4 +56,9 @@ def second_side(arguments: Namespace) -> Namespace:
     """
     given = {action.dest: getattr(arguments, f"{action.dest}_b") for action in prompt_options()}
     own = {name: value for name, value in given.items() if value is not None}
-    return Namespace(**{**vars(arguments), "config": arguments.other or arguments.config, **own})
+    config = arguments.other or arguments.config
+    if "template" in own:  # in the place of A's configuration
+        config = arguments.other
+    elif arguments.other is not None:  # in the place of A's template
+        own = {**dict.fromkeys(_TEMPLATE), **own}
+    return Namespace(**{**vars(arguments), "config": config, **own})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,14 +92,14 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Co
                 out.first.append(Difference(found.sample, found.label, found.turn, place))
             continue
         out.compared += len(found.a)
-        for row in unequal(a, b, found):
-            out.different += 1
-            if len(out.first) < limit:
-                out.first.append(_difference(a, b, found, row, keep=len(out.first) < prompts))
+        rows = unequal(a, b, found)
+        out.different += len(rows)
+        for row in rows[: limit - len(out.first)].to_pylist():
+            out.first.append(_difference(a, b, found, row, keep=len(out.first) < prompts))
     return out
 
 
-def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> Iterator[int] | list[int]:
+def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:
     """Find the requests that aren't the same on both sides.
 
     Args:
@@ -115,12 +114,16 @@ def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> Iterator[int] | l
     mine, yours = pairs.a.prompts, pairs.b.prompts
     if is_comparable(mine.type, yours.type):
         try:
-            return list(pc.indices_nonzero(pc.invert(equal_rows(mine, yours))).to_pylist())
+            return pc.indices_nonzero(pc.invert(equal_rows(mine, yours)))
         except pa.ArrowNotImplementedError:  # kernels that Arrow lacks for views within lists
             pass
     # A text here and messages there may still be the same: messages_json.
-    both = zip(to_pylist(mine), to_pylist(yours), strict=True)
-    return (row for row, (one, other) in enumerate(both) if a.request(one, 0).request != b.request(other, 0).request)
+    both = enumerate(zip(to_pylist(mine), to_pylist(yours), strict=True))
+    return pa.array([row for row, (one, other) in both if _request(a, one) != _request(b, other)], pa.int64())
+
+
+def _request(source: PromptSource, value: Any) -> Any:
+    return source.request(value, 0).request
 
 
 def _difference(a: PromptSource, b: PromptSource, pairs: Pairs, row: int, *, keep: bool) -> Difference:

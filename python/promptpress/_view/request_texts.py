@@ -1,4 +1,4 @@
-"""The texts of many requests as Arrow arrays, so that whole tables are searched and measured without a Python loop."""
+"""The texts of many requests as Arrow arrays, so that whole tables are searched without a Python loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyarrow import types
 
 from promptpress import _compute as pc
 
-__all__ = ["lengths", "message_texts"]
+__all__ = ["message_texts"]
 
 _TEXT_KEYS = ("prompt", "content")
 
@@ -41,39 +41,6 @@ def message_texts(prompts: pa.Array) -> list[tuple[pa.Array, pa.Array | None]] |
         return None
     messages, parents = prompts.flatten(), pc.list_parent_indices(prompts)
     return [(_plain(pc.struct_field(messages, name)), parents) for name in names]
-
-
-def lengths(prompts: pa.Array) -> pa.Array | None:
-    """Count the bytes of requests' texts.
-
-    Args:
-        prompts: A prompt column.
-
-    Returns:
-        int64, one a request; None where `message_texts` gives none.
-
-    >>> lengths(pa.array([[{"role": "user", "content": "é"}, {"role": "user", "content": "b"}], []])).to_pylist()
-    [3, 0]
-
-    """
-    found = message_texts(prompts)
-    if found is None:
-        return None
-    total = None
-    for texts, parents in found:
-        sizes = pc.fill_null(pc.binary_length(texts), 0).cast(pa.int64())
-        if parents is not None:
-            sizes = _summed(sizes, prompts)
-        total = sizes if total is None else pc.add(total, sizes)
-    return total
-
-
-def _summed(sizes: pa.Array, prompts: pa.Array) -> pa.Array:
-    """Sums of what each list holds: differences of what has come together until its end."""
-    until = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(sizes)])
-    counts = pc.fill_null(pc.list_value_length(prompts), 0).cast(pa.int64())
-    ends = pc.cumulative_sum(counts)
-    return pc.subtract(until.take(ends), until.take(pc.subtract(ends, counts)))
 
 
 def _is_text(kind: pa.DataType) -> bool:

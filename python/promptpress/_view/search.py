@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
+from promptpress import _core
 from promptpress._to_pylist import to_pylist
 from promptpress._view.layout import TextMark
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import PromptSource, RequestBatch
-from promptpress._view.request_texts import lengths, message_texts
+from promptpress._view.request_texts import message_texts
 
 __all__ = ["Found", "Matches", "RequestFilter", "extremes", "match_marks", "matching", "sampled_rows"]
 
@@ -168,9 +169,8 @@ def extremes(source: PromptSource, count: int, kept: RequestFilter, *, longest: 
     sign = -1 if longest else 1
     for whole in source.requests():
         batch = kept.kept(whole)
-        sizes = None if _may_be_json(source, batch) else lengths(batch.prompts)
-        if sizes is None:
-            sizes = pa.array([prompt.bytes for prompt in _prompts(source, batch)], pa.int64())
+        sizes, _ = _core.request_sizes(batch.prompts, _may_be_json(source, batch))
+        sizes = pc.fill_null(sizes.cast(pa.int64()), 0)
         rows = pc.sort_indices(pc.multiply(sizes, sign)).slice(0, count)  # stable
         found = _found(batch, rows)
         places = zip(rows.to_pylist(), sizes.take(rows).to_pylist(), found, strict=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import pyarrow as pa
-
 from promptpress._diff.comparison import unequal
 from promptpress._diff.pairs import Pairs, paired
 from promptpress._view.prompt_source import PromptSource
@@ -40,7 +38,7 @@ class Comparing(RowFinder):
         for found in paired(self._a.requests(), self._b.requests()):
             if isinstance(found, Pairs):
                 samples = found.a.samples
-                places = pa.array(list(unequal(self._a, self._b, found)), pa.int64())
+                places = unequal(self._a, self._b, found)
                 yield samples.take(places).to_pylist(), samples[-1].as_py() + 1
             else:
                 yield [found.sample], found.sample + 1

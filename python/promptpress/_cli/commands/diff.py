@@ -11,6 +11,7 @@ from promptpress._cli.options import (
     add_data,
     add_model,
     add_prompt_options,
+    add_template,
     add_threads,
     add_traceback,
     natural,
@@ -22,7 +23,7 @@ Compare two ways of rendering the same samples: how many requests differ over th
 side by side, with what differs and where it comes from.
 
 A and B are configurations as for render, or files of prompts that render wrote. Without B both sides are A, with other
-options for B: --model M1 --model-b M2, --substitution-b single_pass.
+options for B: --model M1 --model-b M2, --substitution-b single_pass, --template TEXT --template-b TEXT.
 """
 
 _EXIT_CODES = """\
@@ -32,8 +33,9 @@ exit codes: 0 all requests are equal, 1 a difference, or something unexpected, 2
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("config", metavar="A", help="a configuration, or a file of prompts")
+    parser.add_argument("config", metavar="A", nargs="?", help="a configuration, or a file of prompts")
     parser.add_argument("other", metavar="B", nargs="?", help="another; default: A, with options for B")
+    add_template(parser)
     add_model(parser)
     add_data(parser, required=False)
     what = parser.add_argument_group("what is rendered, over what the configurations say")
