@@ -82,7 +82,7 @@ class Browser:
             try:
                 if found := condition():
                     return found
-            except (NoSuchElementException, StaleElementReferenceException):
+            except (NoSuchElementException, StaleElementReferenceException, IndexError):
                 pass
             time.sleep(0.02)
         pytest.fail(f"it did not come to that within {seconds} s; the page shows:\n{self.text('body')[:2000]}")
