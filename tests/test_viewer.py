@@ -83,6 +83,15 @@ def test_rows_of_any_type_come_back_and_the_file_goes(tmp_path: Path) -> None:
     assert kept.equals(ODD.slice(990, 10))
 
 
+def test_each_batch_may_have_a_dictionary_of_its_own() -> None:
+    batches = [pa.record_batch({"q": pa.array([f"{n}a", f"{n}b"]).dictionary_encode()}) for n in range(30)]
+    store = stored(pa.Table.from_batches(batches))
+    search = Search(StoredPrompts(Renderer("Q: {q}"), StoredRows(store)), "b")
+    assert search.wait(20)
+    assert (list(search.found), search.error) == (list(range(1, 60, 2)), None)
+    store.close()
+
+
 def test_the_first_rows_are_there_before_the_last() -> None:
     gate = threading.Event()
     store = stored(ODD, gate=gate)
