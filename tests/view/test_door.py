@@ -41,7 +41,7 @@ class Client:
 
     def view(self) -> str:
         """Open a page, and give the name under which it fetches."""
-        return re.search(r"promptpress\.rows\(\W*([\w-]+)", self.get(self.path)[2]).group(1)
+        return re.search(r"promptpress\.rows\([^\w-]*([\w-]{16})", self.get(self.path)[2]).group(1)
 
     def json(self, name: str, **parameters: object) -> dict[str, object]:
         """Fetch what the page's script fetches."""

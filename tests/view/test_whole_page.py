@@ -179,7 +179,7 @@ def test_a_rendered_file(files: Path, serve: Callable[..., str], chromium: Brows
     assert main(arguments) == 0
     chromium.open(serve("--data", "rendered.parquet"))
     assert "row 0 · label A" in chromium.prompt()
-    assert len(chromium.lines()) == 3
+    chromium.until(lambda: len(chromium.lines()) == 3)
     assert chromium.texts(".pp-model") == []
     chromium.type(".pp-search input", "Two")
     chromium.until(lambda: chromium.text(".pp-says").startswith("1 found"))
@@ -195,11 +195,11 @@ def test_two_pages_do_not_disturb_each_other(serve: Callable[..., str], chromium
     chromium.web.switch_to.new_window("tab")
     try:
         chromium.open(address)
-        assert len(chromium.lines()) == 3
+        chromium.until(lambda: len(chromium.lines()) == 3)
     finally:
         chromium.web.close()
         chromium.web.switch_to.window(first)
-    assert len(chromium.lines()) == 1
+    chromium.until(lambda: len(chromium.lines()) == 1)
 
 
 def test_compare_two_configurations(serve: Callable[..., str], chromium: Browser) -> None:

@@ -74,6 +74,7 @@ class _Page:
         self._shown = shown
         self._view = view
         self._name = name
+        self._latest: Choice | None = None
         self._dark = ui.dark_mode(None)
 
     def build(self) -> None:
@@ -150,21 +151,28 @@ class _Page:
         await self._lengths.show(name if is_plot else None)
 
     async def _first(self) -> None:
-        await self._choose(self._view.choice)
+        """Offer the labels of what is shown first, which takes all rows where they are a column's values."""
+        labels = await self._try(self._view.choice)
+        if labels is not None and self._latest is None:
+            self._offer(labels)
 
     async def _choose(self, choice: Choice) -> None:
         """Show another choice, or say why not; what was found is looked for again."""
+        self._latest = choice
         labels = await self._try(choice)
-        if labels is None:
+        if labels is None or self._latest is not choice:  # chosen anew meanwhile
             return
         self._view.choice = choice
+        self._offer(labels)
+        self._list.again()
+        await self._lengths.again()
+
+    def _offer(self, labels: list[str]) -> None:
         options = {"": "all labels", **{label: label for label in labels}}
         if self._view.label not in labels:
             self._view.label = None
         self._label.set_options(options, value=self._view.label or "")
         self._label.set_visibility(bool(labels))
-        self._list.again()
-        await self._lengths.again()
 
     async def _compare(self, choice: Choice) -> None:
         if await self._try(choice) is not None:
