@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
 
@@ -23,7 +23,8 @@ impl MessageArrays<'_> {
         lengths: &[usize],
         refs: &[MessageRef],
     ) -> Result<Option<ArrayRef>> {
-        let mut arrays = vec![self.known(name, data_type)?, self.text_parts(data_type)?];
+        let mut arrays =
+            vec![self.known(name, data_type)?, text_parts(&self.block.array(self.config.layout, None), data_type)?];
         let first_data = arrays.len();
         arrays.extend(self.brought(name, data_type)?);
         let media = arrays.len();
@@ -46,29 +47,28 @@ impl MessageArrays<'_> {
         };
         woven(&arrays, &refs.iter().enumerate().map(place).collect::<Vec<_>>())
     }
+}
 
-    /// Each rendered text as a list of one part.
-    fn text_parts(&self, data_type: &DataType) -> Result<ArrayRef> {
-        let DataType::List(item) = data_type else { return Err(internal("contents are lists of parts")) };
-        let DataType::Struct(fields) = item.data_type() else { return Err(internal("parts are structs")) };
-        let count = self.block.len();
-        let text = self.block.array(self.config.layout, None);
-        let kind: ArrayRef = Arc::new(StringArray::from(vec![keys::TEXT]));
-        let column = |field: &arrow_schema::FieldRef| match field.name().as_str() {
-            keys::TYPE => {
-                let kind = typed(keys::TYPE, &kind, field.data_type())?;
-                arrow_select::take::take(&kind, &UInt32Array::from(vec![0; count]), None)
-                    .map_err(|e| internal(&e.to_string()))
-            }
-            keys::TEXT => typed(keys::TEXT, &text, field.data_type()),
-            _ => Ok(new_null_array(field.data_type(), count)),
-        };
-        let columns = fields.iter().map(column).collect::<Result<_>>()?;
-        let parts = structs(fields.clone(), columns, None, count)?;
-        let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(1, count));
-        let lists = ListArray::try_new(item.clone(), offsets, parts, None).map_err(|e| internal(&e.to_string()))?;
-        Ok(Arc::new(lists))
-    }
+/// Each text as a list of one part.
+pub(super) fn text_parts(text: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    let DataType::List(item) = data_type else { return Err(internal("contents are lists of parts")) };
+    let DataType::Struct(fields) = item.data_type() else { return Err(internal("parts are structs")) };
+    let count = text.len();
+    let kind: ArrayRef = Arc::new(StringArray::from(vec![keys::TEXT]));
+    let column = |field: &arrow_schema::FieldRef| match field.name().as_str() {
+        keys::TYPE => {
+            let kind = typed(keys::TYPE, &kind, field.data_type())?;
+            arrow_select::take::take(&kind, &UInt32Array::from(vec![0; count]), None)
+                .map_err(|e| internal(&e.to_string()))
+        }
+        keys::TEXT => typed(keys::TEXT, text, field.data_type()),
+        _ => Ok(new_null_array(field.data_type(), count)),
+    };
+    let columns = fields.iter().map(column).collect::<Result<_>>()?;
+    let parts = structs(fields.clone(), columns, None, count)?;
+    let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(1, count));
+    let lists = ListArray::try_new(item.clone(), offsets, parts, text.logical_nulls());
+    Ok(Arc::new(lists.map_err(|e| internal(&e.to_string()))?))
 }
 
 fn internal(message: &str) -> Error {
