@@ -89,7 +89,32 @@ def test_explain_covers_the_contents(name: str) -> None:
 def test_explain_counts_texts_among_lists_of_parts_as_parts() -> None:
     template = [{"role": "system", "content": "S {q}"}, {"role": "user", "content": [{"type": "text", "text": "a"}]}]
     spans = pp.Renderer(template, output="openai").explain(SAMPLES, 0)
-    assert [(span["message"], span["part"], span["end"]) for span in spans.to_pylist()] == [(0, 0, 2), (0, 0, 6)]
+    assert [(span["message"], span["part"], span["end"]) for span in spans.to_pylist()] == [
+        (0, 0, 2),
+        (0, 0, 6),
+        (1, 0, 1),
+    ]
+
+
+@pytest.mark.parametrize("output", ["openai", "messages_json"])
+def test_explain_covers_parts_that_nothing_fills(output: str) -> None:
+    """Those of the template and, in OpenAI's form, those of a column; `stats` counts the same bytes."""
+    image = {"type": "image_url", "image_url": {"url": "né"}}
+    talk = [{"role": "user", "content": [image, {"type": "text", "text": "a"}]}]
+    samples = pa.table({"q": ["x", "y"], "talk": [[], talk]})
+    shown = {"role": "user", "content": [{"type": "text", "text": "b"}, image, {"type": "x"}]}
+    columns = [{"expand_column": "talk"}] if output == "openai" else []
+    renderer = pp.Renderer([shown, *columns, {"role": "user", "content": "{q}"}], output=output)
+    first = [("b", 0, 0, None), ("né", 0, 1, None)]
+    brought = [("né", 1, 0, "talk"), ("a", 1, 1, "talk")] if columns else []
+    last = 0 if columns else None
+    want = [[*first, ("x", 1, last, "q")], [*first, *brought, ("y", 2 if brought else 1, last, "q")]]
+    explained = [renderer.explain(samples, row).to_pylist() for row in range(2)]
+    for texts, spans in zip(want, explained, strict=True):
+        own = [(0, len(text.encode()), *place) for text, *place in texts]
+        assert [(s["start"], s["end"], s["message"], s["part"], s["column"]) for s in spans] == own
+    said = sum(span["end"] - span["start"] for spans in explained for span in spans)
+    assert said == pp.stats(renderer, samples).bytes.sum
 
 
 @pytest.mark.parametrize("name", CONFIGS)
