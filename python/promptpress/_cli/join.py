@@ -19,6 +19,7 @@ from promptpress._cli.threads import set_threads
 from promptpress._export.custom_ids import SAMPLE
 from promptpress._export.join_results import join as join_results
 from promptpress._file_errors import DataError, UsageError, reason
+from promptpress._inputs.found_files import found_files
 from promptpress._inputs.samples import Samples
 from promptpress._outputs.formats import check_compression
 from promptpress._outputs.output_file import STDOUT
@@ -71,7 +72,8 @@ def join(arguments: Namespace) -> None:
 
 
 def _refuse_overwriting(arguments: Namespace) -> None:
-    for path in (*arguments.results, arguments.table, *(arguments.data or ()), *(arguments.examples or ())):
+    results = [found for path in arguments.results for found, _ in found_files(path, "jsonl")]
+    for path in (*results, arguments.table, *(arguments.data or ()), *(arguments.examples or ())):
         if arguments.out != STDOUT and os.path.realpath(path) == os.path.realpath(arguments.out):
             raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress._errors import render_error, template_error
+from promptpress._errors import PromptWarning, render_error, template_error
 from promptpress._export.chat_messages import Form, Prompts, is_text
 from promptpress._export.custom_ids import CustomIds
 from promptpress._model_classes import did_you_mean
@@ -19,6 +20,20 @@ __all__ = ["CHAT", "COMPLETIONS", "BatchRequests"]
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
+
+_NUMBERS = (
+    "frequency_penalty",
+    "max_completion_tokens",
+    "max_tokens",
+    "n",
+    "presence_penalty",
+    "seed",
+    "temperature",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+)
+"""Parameters that are numbers."""
 
 
 class BatchRequests:
@@ -127,7 +142,6 @@ class BatchRequests:
         self._rows += batch.num_rows
         return out
 
-
     def _check_values(self, batch: pa.RecordBatch) -> None:
         """Refuse rows whose requests every API refuses: without a model, or with a number that JSON doesn't have."""
         if self._model_column is not None:
@@ -172,7 +186,9 @@ def _check_parameters(
     if model is None and columns["model"] in schema.names:
         kind = schema.field(columns["model"]).type
         if not is_text(kind):
-            raise render_error("wrong_column_type", f"models are named by texts, and it is {kind}", column=columns["model"])
+            raise render_error(
+                "wrong_column_type", f"models are named by texts, and it is {kind}", column=columns["model"]
+            )
     for name in ("model", key):
         if name in body or (name in columns and not (name == "model" and model is None)):
             what = "model= says it" if name == "model" else "the prompts are it"
@@ -180,6 +196,12 @@ def _check_parameters(
     for name, column in columns.items():
         if name in body:
             raise template_error("unknown_key", "body_columns", f"{name!r} is in body too; give it once")
+        if name in _NUMBERS and column in schema.names and is_text(schema.field(column).type):
+            message = (
+                f"body_columns: {name!r} is a number for APIs, and the column {column!r} is text, which most of them"
+                " refuse; columns of CSV files are text, and JSON lines have numbers"
+            )
+            warnings.warn(message, PromptWarning, stacklevel=5)
         if column not in schema.names:
             remedy = did_you_mean(column, schema.names) or "; keep= keeps it when the table is rendered"
             raise render_error("missing_column", f"the table has no such column{remedy}", column=column)

@@ -15,7 +15,7 @@ from promptpress._errors import render_error, template_error
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import LineWriter, Piece
 
-__all__ = ["CustomIds"]
+__all__ = ["CustomIds", "columns_of"]
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 SAMPLE = "sample"
@@ -118,6 +118,22 @@ class CustomIds:
             remedy = f"add {{{SAMPLE}}} to the pattern, the row's number"
         message = f"it has the custom_id of row {before}, {found!r}, and each request needs one of its own; {remedy}"
         return render_error("duplicate_custom_id", message, row)
+
+
+def columns_of(pattern: str) -> list[str]:
+    """List the columns that a pattern names.
+
+    Args:
+        pattern: of ids.
+
+    Returns:
+        Their names, in order.
+
+    >>> columns_of("{{x}}-{sample}-{label}")
+    ['sample', 'label']
+
+    """
+    return [token[1:-1] for token in _TOKEN.findall(pattern) if token[0] == "{" and token not in ("{", "{{")]
 
 
 def _parts(pattern: str, schema: pa.Schema) -> Iterator[Piece]:

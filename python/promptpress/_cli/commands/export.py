@@ -117,11 +117,13 @@ def pairs(text: str) -> dict[str, str]:
         {'max_tokens': 'length', 'seed': 'id'}
 
     """
-    out = {}
+    out: dict[str, str] = {}
     for pair in text.split(","):
         name, equals, column = pair.partition("=")
         if not (name and equals and column):
             raise ArgumentTypeError(f"{pair!r} is no pair, such as max_tokens=answer_length")
+        if name in out:
+            raise ArgumentTypeError(f"{text!r}: {name!r} is there twice")
         out[name] = column
     return out
 
