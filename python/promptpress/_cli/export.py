@@ -89,7 +89,10 @@ def export(arguments: Namespace) -> None:
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     wanted = keep_columns(arguments.keep, samples.schema)
-    keep = _with_named(arguments, wanted, samples.schema)
+    own = renderer.output_schema(samples.schema)
+    if arguments.kind in _OPTIONS["custom_id"] and arguments.custom_id is None:
+        arguments.custom_id = default_custom_id(own)
+    keep = _with_named(arguments, wanted, [name for name in samples.schema.names if name not in own.names])
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     index = None if SAMPLE in renderer.output_schema(samples.schema, keep=keep).names else SAMPLE
     schema = renderer.output_schema(samples.schema, keep=keep, index=index)
@@ -126,8 +129,8 @@ def _check(arguments: Namespace) -> None:
         )
 
 
-def _with_named(arguments: Namespace, keep: list[str], schema: pa.Schema) -> list[str]:
-    """Keep what other options name too."""
+def _with_named(arguments: Namespace, keep: list[str], data: list[str]) -> list[str]:
+    """Keep what other options name too, of the data's columns."""
     named = [
         *columns_of(arguments.custom_id or ""),
         *(arguments.body_columns or {}).values(),
@@ -136,7 +139,7 @@ def _with_named(arguments: Namespace, keep: list[str], schema: pa.Schema) -> lis
     named += [arguments.answer] if arguments.answer is not None else []
     out = [*keep]
     for name in named:
-        if name in schema.names and name not in out:
+        if name in data and name not in out:
             out.append(name)
     return out
 
@@ -159,7 +162,7 @@ def default_custom_id(schema: pa.Schema) -> str:
     """Say by what a rendered table's rows are told apart.
 
     Args:
-        schema: of the table.
+        schema: of the prompts, without columns that are kept of the data: their `label` is another.
 
     Returns:
         A pattern.
@@ -204,7 +207,7 @@ def _requests(job: _Job) -> str:
         model=arguments.model_name,
         body=arguments.body,
         body_columns=arguments.body_columns,
-        custom_id=arguments.custom_id or default_custom_id(job.schema),
+        custom_id=arguments.custom_id,
         custom_id_length=_ID_LENGTHS.get(arguments.kind),
         url=arguments.url or CHAT,
         prompt=job.prompt,

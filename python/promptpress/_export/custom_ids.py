@@ -21,6 +21,8 @@ _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 SAMPLE = "sample"
 _BESIDE_SAMPLE = ("label", "turn")
 """Columns of a table that has several rows a sample."""
+_PROMPT = "prompt"
+"""A column that rendered tables have, and samples seldom."""
 
 
 class CustomIds:
@@ -157,7 +159,8 @@ def _column(name: str, schema: pa.Schema) -> Piece:
     if name != SAMPLE:
         remedy = did_you_mean(name, schema.names) or f"; the table has {', '.join(map(repr, schema.names))}"
         raise template_error("missing_column", "custom_id", f"the table has no column {name!r}{remedy}")
-    beside = [other for other in _BESIDE_SAMPLE if other in schema.names]
+    # Only where there are prompts: samples may have labels of their own.
+    beside = [other for other in _BESIDE_SAMPLE if other in schema.names and _PROMPT in schema.names]
     if beside:
         message = (
             f"the table has several rows a sample (it has a column {beside[0]!r}) and doesn't say which; render with"
