@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from promptpress._cli.commands import COMMANDS
 from promptpress._cli.commands.command import Command
+from promptpress._cli.meant import other_way, refuse_template_or_row
 from promptpress._file_errors import UsageError
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
@@ -42,7 +43,8 @@ class _Parser(argparse.ArgumentParser):
         meant = f"--{name.lstrip('-')}"
         options = [meant] if meant in self._option_string_actions else list(self._option_string_actions)
         close = difflib.get_close_matches(meant, options, 2, 0.75)
-        self.error(f"{name}: no such option" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+        hint = other_way(self.prog.rpartition(" ")[2], meant) or (close and f"did you mean {' or '.join(close)}?")
+        self.error(f"{name}: no such option" + (f"; {hint}" if hint else ""))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
@@ -86,6 +88,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     if arguments.command is None and not arguments.version:
         *others, last = COMMANDS
         parser.error(f"a command is needed: {', '.join(others)} or {last}")
+    refuse_template_or_row(arguments)
     return arguments
 
 
