@@ -337,6 +337,9 @@ WRONG = {
     "the name of a file": (
         {"prompt_template": "shots.yaml"}, COLUMNS, "no_column", "prompt_template", "Renderer.from_config",
     ),
+    "semicolons": (
+        {"prompt_template": "{id}"}, ["question;answer"], "unknown_placeholder", "prompt_template", "commas",
+    ),
     "full-width braces": (
         {"prompt_template": "Q: \uff5bquestion\uff5d"}, COLUMNS, "no_column", "prompt_template", "full-width",
     ),
@@ -471,6 +474,14 @@ RIGHT = {
     "one role of a chat": (dialogue(ASK, output="openai"), COLUMNS),
     "messages of a chat": ({"prompt_template": RAW, "output": "openai"}, COLUMNS),
     "roles as a text": (dialogue(ASK, REPLY), COLUMNS),
+    "a turn that generates by itself": (
+        dialogue(ASK, {**REPLY, "generate": True}, reader=READER,
+            meta_template={"round": [{"role": "HUMAN"}, {"role": "BOT"}]}),
+        COLUMNS,
+    ),
+    "no answer to be left out": (
+        dialogue(ASK, REPLY, meta_template={"round": [{"role": "HUMAN"}, {"role": "BOT"}]}), COLUMNS,
+    ),
     "the first label, for generation": (
         {"prompt_template": {"A": "{question}", "B": "{answer}"}, "inferencer": {"type": "GenInferencer"}}, COLUMNS,
     ),
@@ -562,6 +573,11 @@ def test_what_is_left_out_is_said_without_a_warning():
     assert (note["code"], note["severity"], note["place"]) == ("first_label_only", "info", "prompt_template")
     assert "2 labels" in note["message"]
     assert "mode: ppl" in note["remedy"]
+    # An answer's turn that is left open nowhere.
+    speakers = [{"role": "HUMAN", "begin": "U:"}, {"role": "BOT", "begin": "A:"}]
+    (note,) = notes(dialogue(ASK, REPLY, reader=READER, meta_template={"round": speakers}))
+    assert (note["code"], note["severity"], note["place"]) == ("nobody_generates", "info", "meta_template")
+    assert "generate" in note["remedy"]
     # Who says what, where a chat API is asked and nothing says how roles are called.
     (note,) = notes(dialogue(ASK, REPLY, output="openai"))
     assert (note["code"], note["severity"], note["place"]) == ("roles_left_out", "info", "prompt_template")

@@ -1,4 +1,5 @@
-//! What is given and is in no prompt: examples without a place, the roles of a dialogue, all labels but the first.
+//! What is given and is in no prompt: examples without a place, the roles of a dialogue, all labels but the first; and a
+//! model's turn that is in all of them.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,9 @@ use super::note::{Note, listed};
 use super::structure::takes_first;
 use super::subject::Subject;
 use super::texts::template_texts;
-use crate::template::{Shape, Template, keys};
+use crate::plan::Mode;
+use crate::role::MetaTemplate;
+use crate::template::{Shape, Template, Turn, keys};
 use crate::value::Value;
 
 pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
@@ -22,6 +25,7 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         out.push(Note::warning("examples_nowhere", &prompt.path, message, remedy));
     }
     roles(subject, main, &prompt.path, out);
+    nobody_generates(subject, main, out);
     // Whoever names an inferencer or a mode has chosen: harnesses render a label map like this for generation.
     let chosen = subject.settings.mode != Value::None || subject.settings.inferencer != Value::None;
     if let Shape::Labels(items) = &prompt.shape
@@ -36,6 +40,24 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
         let remedy = "mode: ppl renders each label".to_owned();
         out.push(Note::info("first_label_only", &prompt.path, message, remedy));
     }
+}
+
+/// The turn of an answer that is left out stays, empty, if the model isn't said to speak there.
+fn nobody_generates(subject: &Subject, main: &Template, out: &mut Vec<Note>) {
+    let config = subject.config;
+    let (Mode::Gen, Some(MetaTemplate::Rounds(rounds)), Some(answer)) = (config.mode, &config.meta, config.masked())
+    else {
+        return;
+    };
+    let generates = |turn: &Turn| turn.constant(keys::GENERATE).is_some_and(Value::truthy);
+    let placeholder = format!("{{{answer}}}");
+    let answers = |turn: &Turn| turn.prompt().is_some_and(|text| text.literal().contains(&placeholder));
+    if rounds.roles.iter().any(|(_, role)| generates(role)) || turns(main).any(generates) || !turns(main).any(answers) {
+        return;
+    }
+    let message = "no role generates, so the turn of the answer is in every prompt, with nothing in the answer's place";
+    let remedy = "give \"generate\": true to the role that the model speaks";
+    out.push(Note::info("nobody_generates", "meta_template", message.to_owned(), remedy.to_owned()));
 }
 
 /// Who speaks in a dialogue is the model's affair: where none is described, a chat API gets one text of the user.

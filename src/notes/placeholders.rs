@@ -219,7 +219,15 @@ fn unknown(text: &TemplateText, found: &Braced, columns: &[&str]) -> Option<Note
     let message = format!("'{{{name}}}' names no column, so it stays in every prompt as it is");
     let remedy = match near {
         Some(near) => format!("did you mean '{{{near}}}'?"),
-        None => format!("the columns are {}", listed(columns.iter().copied())),
+        None => match columns {
+            [only] if only.contains([';', '\t']) => {
+                format!(
+                    "the only column is '{}': fields are told apart by commas, or in .tsv by tabs",
+                    only.escape_debug()
+                )
+            }
+            _ => format!("the columns are {}", listed(columns.iter().copied())),
+        },
     };
     Some(Note::warning("unknown_placeholder", &text.place, message, remedy))
 }
