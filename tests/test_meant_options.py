@@ -52,13 +52,20 @@ def test_a_number_in_the_place_of_a_configuration(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
+        (["export", "openai-batch", "--template", TEMPLATE, "--model", "gpt-3.5-turbo"], "--model-name NAME"),
+        (["show", "--template", TEMPLATE, "--data", "my.csv", "--model", "org/gpt-4o"], "how a model's roles speak"),
+        (["view", "--template", TEMPLATE, "--data", "my.csv", "--model", "gpt-4o"], "how a model's roles speak"),
+        (["export", "vllm"], "did you mean 'vllm-batch'?"),
+        (["help"], "promptpress COMMAND --help"),
         (["export", "openai-batch", "--temperature", "0"], "--body '{\"temperature\": ...}'"),
         (["export", "openai-batch", "--max-tokens=9"], "--body '{\"max_tokens\": ...}'"),
         (["join", "out.jsonl", "--template", TEMPLATE], "--table FILE takes the samples' own file"),
         (["show", "--temperature", "0"], "did you mean --template?"),
     ],
 )
-def test_options_of_others(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_others_call_otherwise(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if words[0] == "export":
+        words = [*words, "--data", "my.csv", "--out", "out.jsonl"]
     assert main(words) == 2
     assert hint in capsys.readouterr().err
 

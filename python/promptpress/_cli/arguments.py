@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from promptpress._cli.commands import COMMANDS
 from promptpress._cli.commands.command import Command
-from promptpress._cli.meant import other_way, refuse_template_or_row
+from promptpress._cli.meant import other_way, refuse_misplaced
 from promptpress._file_errors import UsageError
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
@@ -50,11 +50,15 @@ class _Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            close = difflib.get_close_matches(str(value), list(map(str, action.choices or ())), 1)
+            choices = list(map(str, action.choices or ()))
+            begun = [choice for choice in choices if choice.startswith(f"{value}-")]
+            close = begun or difflib.get_close_matches(str(value), choices, 1)
             if close:
                 error.message += f"; did you mean {close[0]!r}?"
             elif action.dest == "command" and "." in str(value):
                 error.message += f"; did you mean: promptpress render {value} ...?"
+            elif action.dest == "command" and value == "help":
+                error.message += "; promptpress COMMAND --help says what a command does"
             raise
 
     def error(self, message: str) -> NoReturn:
@@ -88,7 +92,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     if arguments.command is None and not arguments.version:
         *others, last = COMMANDS
         parser.error(f"a command is needed: {', '.join(others)} or {last}")
-    refuse_template_or_row(arguments)
+    refuse_misplaced(arguments)
     return arguments
 
 

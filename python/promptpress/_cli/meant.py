@@ -12,8 +12,8 @@ _COLUMN = re.compile(r"\{[^{}]*\}")
 _PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop", "n", "logprobs")
 
 
-def refuse_template_or_row(arguments: Namespace) -> None:
-    """Refuse a template, or the number of a row, in the place of a configuration.
+def refuse_misplaced(arguments: Namespace) -> None:
+    """Refuse a template, the number of a row, or the name of an API's model in the place of a configuration.
 
     Args:
         arguments: as the parser has read them.
@@ -22,7 +22,7 @@ def refuse_template_or_row(arguments: Namespace) -> None:
         UsageError: naming the option that says it.
 
     Example:
-        >>> refuse_template_or_row(Namespace(command="show", config="Q: {question}"))
+        >>> refuse_misplaced(Namespace(command="show", config="Q: {question}"))
         Traceback (most recent call last):
         ...
         promptpress._file_errors.UsageError: 'Q: {question}': this looks like a template, which --template TEXT gives
@@ -38,6 +38,12 @@ def refuse_template_or_row(arguments: Namespace) -> None:
             raise UsageError(f"{word!r}: this looks like a template, which --template TEXT gives{more}")
         if arguments.command == "show" and word.isdecimal() and not Path(word).exists():
             raise UsageError(f"{word}: this looks like a row, which --row {word} shows")
+    model = getattr(arguments, "model", None)
+    for word in model if isinstance(model, list) else [model] if model else []:
+        # A name of an API's model may have a dot in it, but no suffix of a file.
+        if not re.search(r"\.[A-Za-z]+$|://", word) and not Path(word).exists():
+            hint = "; --model-name NAME is what an API calls it" if hasattr(arguments, "model_name") else ""
+            raise UsageError(f"--model {word}: a file that says how a model's roles speak is needed{hint}")
 
 
 def other_way(command: str, option: str) -> str | None:
