@@ -287,7 +287,7 @@ def test_rows_in_one_file_need_nothing_else(folder: Path, capsys: pytest.Capture
     for outside in ("<script", "src=", "href=", "url(", "http://", "https://", "@import"):
         assert outside not in page, outside
     assert "default-src 'none'" in page
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "promptpress: 2 rows in out.html\n"
 
 
 def test_what_is_probably_a_mistake_is_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
