@@ -194,7 +194,9 @@ def _excerpt(text: str, beginning: str, around: Search | None) -> str:
         wanted, within = (_lower(around.wanted), _lower(text)) if around.ignore_case else (around.wanted, text)
         place = within.find(wanted)
         if place > LINE // 8:
-            return "…" + text[place - LINE // 16 : place + LINE]
+            start = place - LINE // 16
+            word = text.find(" ", start, place) + 1
+            return "…" + text[word or start : place + LINE]
     elif beginning and text.startswith(beginning) and len(text) > len(beginning):
         return "…" + text[len(beginning) : len(beginning) + LINE]
     return text[:LINE]
