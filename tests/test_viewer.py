@@ -263,7 +263,23 @@ def test_a_line_shows_what_was_found_whatever_stands_before_it() -> None:
     view = View(store, Sources(store, catalogue), Choice(""))
     view.finder = Search(view.source, "NEEDLE", ignore_case=True)
     assert view.finder.wait(20)
-    assert view.lines(0, 1)[0]["text"].endswith("needle")
+    assert view.lines(0, 1)[0]["text"] == "…needle"  # from the beginning of a word
+    store.close()
+
+
+def test_a_row_that_cannot_be_rendered_leaves_the_others_in_the_list() -> None:
+    # No type but Arrow's own can hold such a time: it isn't Python's.
+    when = pa.array([n if n != 7 else 1 << 62 for n in range(20)], pa.int64()).cast(pa.timestamp("s"))
+    store = stored(pa.table({"q": pa.array([f"question {n}" for n in range(20)]), "when": when}))
+    store.wait_all()
+    catalogue = Catalogue([], [], lambda *_: Renderer("{q} at {when}"))
+    catalogue.prompts[""] = None  # type: ignore[assignment]
+    view = View(store, Sources(store, catalogue), Choice(""))
+    lines = view.lines(0, 100)
+    assert [line["row"] for line in lines] == list(range(20))
+    assert lines[7]["text"].startswith('row 7, column "when": 4611686018427387904 seconds')
+    assert [line["row"] for line in lines if line["size"] is None] == [7]
+    assert lines[8]["text"] == "question 8 at 1970-01-01 00:00:08"
     store.close()
 
 

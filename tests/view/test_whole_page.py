@@ -307,6 +307,19 @@ def test_names_have_nothing_hidden_in_them(files: Path, serve: Callable[..., str
     assert len(heights - {0}) == 1  # all fields look the same
 
 
+def test_a_row_that_cannot_be_rendered_is_one_line(files: Path, serve: Callable[..., str], chromium: Browser) -> None:
+    when = pa.array([1, 1 << 62, 3], pa.int64()).cast(pa.timestamp("s"))
+    with pa.OSFile(str(files / "times.arrow"), "wb") as sink:
+        table = pa.table({"when": when})
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    chromium.open(serve("--template", "At {when}", "--data", "times.arrow"))
+    chromium.until(lambda: len(chromium.lines()) == 3)
+    assert "outside the years 1 to 9999" in chromium.lines()[1]
+    assert chromium.lines()[2].startswith("2\n")
+    assert len(chromium.texts(".pp-grid .ag-row.pp-wrong")) == 1
+
+
 def test_dark_stays_dark_on_every_tab(serve: Callable[..., str], chromium: Browser) -> None:
     chromium.open(serve(*SHOTS))
     chromium.leave()

@@ -8,8 +8,7 @@ from typing import Any
 from nicegui import run, ui
 
 from promptpress import Statistics, stats
-from promptpress._file_errors import reason
-from promptpress._view.visible import one_line
+from promptpress._view.visible import one_line, visible
 from promptpress._viewer.catalogue import Choice
 from promptpress._viewer.measures import ORIGIN_COLOURS, Share, lengths_of, repeated_of, shares_of
 from promptpress._viewer.sources import StoredPrompts
@@ -69,7 +68,7 @@ class LengthPanel:
     def _say(self, text: str) -> None:
         self._place.clear()
         with self._place:
-            ui.label(one_line(text)).classes("pp-dim")
+            ui.label(visible(text)).classes("pp-dim")
 
     def _lengths(self, figures: Statistics) -> None:
         of = "" if figures.samples in (None, figures.requests) else f" of {figures.samples:,} samples"
@@ -116,7 +115,7 @@ def _measured(view: View, choice: Choice) -> tuple[Statistics | None, str]:
         table = view.store.table()
         return (stats(source.renderer, table) if isinstance(source, StoredPrompts) else stats(table)), ""
     except Exception as error:  # whatever can't be rendered or measured is told on the page
-        return None, reason(error)
+        return None, str(error) or type(error).__name__
 
 
 def _chart(options: dict[str, Any], *, height: str) -> None:

@@ -24,6 +24,7 @@ _GRID = {
     "rowHeight": 27,
     "headerHeight": 30,
     "animateRows": False,
+    ":rowClassRules": "{'pp-wrong': row => row.data?.wrong}",
     "theme": "quartz",
 }
 

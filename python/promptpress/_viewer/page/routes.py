@@ -48,8 +48,13 @@ def add_routes(views: dict[str, View]) -> None:
 
 def _lines_of(view: View, start: int, stop: int) -> dict[str, Any]:
     lines = view.lines(start, stop)
-    shown = [{**line, "size": f"{line['size']:,}", "text": one_line(line["text"].replace("\n", "↵"))} for line in lines]
-    return {"lines": shown, "total": view.count()}
+    return {"lines": [_line_of(line) for line in lines], "total": view.count()}
+
+
+def _line_of(line: dict[str, Any]) -> dict[str, Any]:
+    size = line["size"]
+    text = one_line(line["text"].replace("\n", "↵"))
+    return {**line, "size": "" if size is None else f"{size:,}", "text": text, "wrong": size is None}
 
 
 def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare: bool) -> dict[str, Any]:
