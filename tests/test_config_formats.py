@@ -94,6 +94,13 @@ class TestChoice:
         path = write(tmp_path, "m.json", '{"round": [{"role": "HUMAN"}]}')
         assert choose_model(read_config(path), None) == {"meta_template": {"round": [{"role": "HUMAN"}]}}
 
+    @pytest.mark.parametrize(
+        ("name", "text"), [("a.json", '{"prompt_template": %s}' % ("9" * 5000)), ("a.yaml", "x: 2020-13-45")]
+    )
+    def test_a_value_that_is_none(self, tmp_path: Path, name: str, text: str) -> None:
+        with pytest.raises(ConfigError, match=name):
+            read_config(write(tmp_path, name, text))
+
     def test_no_model(self, tmp_path: Path) -> None:
         assert choose_model(read_config(write(tmp_path, "m.json", "{}")), None) is None
 

@@ -8,8 +8,10 @@ import gzip
 import io
 import json
 import lzma
+import os
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -134,12 +136,36 @@ class TestCsv:
         content = separated([{"v": "x", "w": v} for v in values])
         assert [row["w"] for row in self.found(tmp_path, content)] == values
 
-    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
     @pytest.mark.parametrize("start", ["", "\ufeff", "\ufeff\r\n\n"])
     @pytest.mark.parametrize("last", [True, False])
     def test_byte_order_mark_and_line_ends(self, tmp_path: Path, end: str, start: str, last: bool) -> None:
         content = start + f'a,b{end}1,"x\r\ny"{end}{end}2,z{end if last else ""}'
         assert self.found(tmp_path, content) == [{"a": "1", "b": "x\r\ny"}, {"a": "2", "b": "z"}]
+
+    @pytest.mark.parametrize("chunk", [1, 1 << 24])
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+    def test_line_ends_in_every_piece(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int, end: str
+    ) -> None:
+        monkeypatch.setattr(csv_input, "_CHUNK_BYTES", chunk)
+        monkeypatch.setattr(csv_input, "_HEADER_BYTES", chunk)
+        many = [{'q"\r\n': f'{i}\r"\n",', "n": str(i)} for i in range(20)]
+        assert self.found(tmp_path, separated(many, end=end)) == many
+        content = separated([{"q": "a,b", "n": str(i)} for i in range(20)], end=end) + b"1,2,3"
+        assert "a.csv:22: 3 fields" in self.error(tmp_path, content)
+
+    def test_a_byte_order_mark_in_a_field(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        many = [{"q": "\ufeffx", "n": "\ufeff"}] * 4
+        assert self.found(tmp_path, separated(many)) == many
+        monkeypatch.setattr(csv_input, "_CHUNK_BYTES", 1)
+        assert self.found(tmp_path, separated(many)) == many
+
+    def test_a_header_that_changes_meanwhile(self, tmp_path: Path) -> None:
+        samples = Samples([str(write(tmp_path / "a.csv", "a,b\n1,2\n"))])
+        write(tmp_path / "a.csv", "b,a\n2,1\n")
+        with pytest.raises(DataError, match="its header has changed since"):
+            samples.table()
 
     def test_header_alone(self, tmp_path: Path) -> None:
         samples = Samples([str(write(tmp_path / "a.csv", "a,b\n"))])
@@ -195,6 +221,50 @@ class TestCsv:
         monkeypatch.setattr(csv_input, "_CHUNK_BYTES", 100)
         content = "a,b\n" + '1,"x\ny"\n' * 1000 + "1,2,3\n"
         assert "a.csv:2002: 3 fields" in self.error(tmp_path, content)
+
+
+class TestJsonRows:
+    """What Arrow's reader gets wrong, both in lines and in arrays."""
+
+    @pytest.fixture(params=["jsonl", "json"])
+    def found(self, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Any]:
+        def found(*lines: str) -> Any:
+            is_array = request.param == "json"
+            content = f"[{','.join(lines)}]" if is_array else "\n".join(lines)
+            try:
+                return rows(write(tmp_path / f"a.{request.param}", content))
+            except DataError as error:
+                return str(error).partition("a.json")[2]
+
+        return found
+
+    @pytest.mark.parametrize("value", ["1", "1.5", '"x"', "true", '{"b": [null, 1]}', "[null, 2]", '"2020-01-01"'])
+    def test_nulls_before_the_type_is_known(self, found: Callable[..., Any], value: str) -> None:
+        for lines in (
+            [f'{{"a": [null, {value}]}}'],
+            ['{"a": null}', '{"a": [null, null]}', f'{{"a": [{value}, null]}}'],
+            [f'{{"a": {{"c": [[null, {value}], null]}}}}', '{"a": null}'],
+        ):
+            assert found(*lines) == [json.loads(line) for line in lines]
+
+    @pytest.mark.parametrize("before", ["", '{"a": 1}', '{"a": {"b": "} null"}}'])
+    def test_null_is_no_row(self, found: Callable[..., Any], before: str) -> None:
+        assert "null, not an object" in found(*filter(None, [before, " null ", '{"a": 1}'][: 2 + (before != "")]))
+
+    def test_null_behind_an_object(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "a.jsonl", '{"a": "} null"}\n{"a": "x"} null\n')
+        with pytest.raises(DataError, match=r"a\.jsonl:2: not valid JSON"):
+            rows(path)
+
+    @pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"a":', "}")])
+    @pytest.mark.parametrize("depth", [129, 500, 100_000])
+    def test_depth(self, found: Callable[..., Any], start: str, end: str, depth: int) -> None:
+        error = found('{"a": null}', f'{{"a": {start * depth}1{end * depth}}}')
+        assert "nested more than 128 deep" in error or "nested too deeply" in error
+
+    def test_many_brackets_that_are_not_deep(self, found: Callable[..., Any]) -> None:
+        line = json.dumps({"a": [[i] for i in range(300)], "b": "[{" * 300, "c": '"' * 300})
+        assert found(line, line) == [json.loads(line)] * 2
 
 
 class TestJsonArray:
@@ -333,6 +403,19 @@ class TestStandardInput:
     def test_every_format(self, tmp_path: Path, suffix: str) -> None:
         kind = {"arrows": "arrow"}.get(suffix[1:], suffix[1:])
         done = self.render(tmp_path, FORMATS[suffix], "--data", "-", "--data-format", kind)
+        assert done.stderr == b""
+        found = [json.loads(line)["prompt"] for line in done.stdout.splitlines()]
+        assert found == [f"{row['question']}|{row['answer']}" for row in ROWS]
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+    @pytest.mark.parametrize("suffix", [*FORMATS, ".csv.gz"])
+    def test_a_named_pipe(self, tmp_path: Path, suffix: str) -> None:
+        pipe = tmp_path / f"pipe{suffix}"
+        os.mkfifo(pipe)
+        data = gzip.compress(FORMATS[".csv"]) if suffix == ".csv.gz" else FORMATS[suffix]
+        writer = threading.Thread(target=pipe.write_bytes, args=[data], daemon=True)
+        writer.start()
+        done = self.render(tmp_path, b"", "--data", pipe.name)
         assert done.stderr == b""
         found = [json.loads(line)["prompt"] for line in done.stdout.splitlines()]
         assert found == [f"{row['question']}|{row['answer']}" for row in ROWS]

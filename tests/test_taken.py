@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 RENDERER = pp.Renderer("{q}|{n}")
+DAY, NOON = date(2020, 1, 1), datetime(2020, 1, 1, 12)
 ROWS = [{"q": f"question {i}", "n": i} for i in range(20_000)]
 WANT = [f"question {i}|{i}" for i in range(20_000)]
 
@@ -76,6 +78,41 @@ class TestRows:
             assert (error.code, error.row, error.column) == ("unconvertible_value", row, "n")
             assert words in str(error)
 
+    @pytest.mark.parametrize(
+        ("values", "words"),
+        [
+            (["x", b"y"], "b'y' is bytes, but row 0 has a string"),
+            ([DAY, NOON], "is a datetime, but row 0 has a date"),
+            ([NOON, NOON.replace(tzinfo=timezone.utc)], "is a datetime with a zone, but row 0 has a datetime"),
+            ([[DAY], [None, NOON]], "is a datetime, but row 0 has a date"),
+            ([{"a": ["x"]}, {"a": [b"y"]}], "b'y' is bytes, but row 0 has a string"),
+        ],
+    )
+    def test_kinds_that_arrow_makes_one(self, values: list[Any], words: str) -> None:
+        for samples in ([{"q": "x", "n": value} for value in values], {"q": ["x"] * len(values), "n": values}):
+            with pytest.raises(pp.RenderError) as caught:
+                RENDERER.render(samples)
+            assert (caught.value.code, caught.value.row, caught.value.column) == ("unconvertible_value", 1, "n")
+            assert words in str(caught.value)
+
+    def test_kinds_of_several_fields(self) -> None:
+        value = {"a": "x", "b": b"y", "c": DAY, "d": NOON}
+        assert prompts(RENDERER.render([{"q": "x", "n": value}])) == [f"x|{value}"]
+
+    def test_values_without_end(self) -> None:
+        loop: list[Any] = []
+        loop += [loop, loop]
+        deep: Any = 1
+        for _ in range(50_000):
+            deep = {"a": deep}
+        for value in (loop, deep):
+            with pytest.raises(pp.RenderError, match="nested more than 128 deep, or holds itself"):
+                RENDERER.render([{"q": "x", "n": value}])
+
+    def test_what_is_no_row_among_rows(self) -> None:
+        with pytest.raises(TypeError, match="found a list of dicts; item 1 is no dict but int"):
+            RENDERER.render([{"q": 1}, 5])
+
     def test_numbers_that_would_be_rounded(self) -> None:
         with pytest.raises(pp.RenderError, match="9007199254740993"):
             RENDERER.render([{"q": 0.5, "n": 1}, {"q": 2**53 + 1, "n": 1}])
@@ -84,6 +121,8 @@ class TestRows:
         with pytest.raises(pp.RenderError, match="found 1, a int") as caught:
             RENDERER.render([{1: "x"}])
         assert caught.value.code == "invalid_column_name"
+        with pytest.raises(pp.RenderError, match="half of a surrogate pair"):
+            RENDERER.render([{"\ud800": "x"}])
 
     def test_examples(self) -> None:
         renderer = pp.Renderer(
@@ -108,6 +147,11 @@ class TestColumns:
             {"q": tuple(q), "n": range_of(n)},
         ):
             assert both(samples) == [WANT, WANT]
+
+    def test_more_than_one_dimension(self) -> None:
+        numpy = pytest.importorskip("numpy")
+        with pytest.raises(TypeError, match="a column has one dimension, and 'n' has another number"):
+            RENDERER.render({"q": ["x", "y"], "n": numpy.zeros((2, 2))})
 
     def test_lengths_that_differ(self) -> None:
         with pytest.raises(pp.RenderError, match="column \"n\": it has 1 values, and the column 'q' has 2"):
@@ -136,8 +180,33 @@ class TestPolars:
         stream = RENDERER.stream(polars.LazyFrame({"q": ["x"] * 100_000, "n": [1] * 100_000}))
         assert stream.read_next_batch().num_rows < 100_000
 
+    def test_objects(self) -> None:
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame({"q": ["x"], "n": [object()]}, schema={"q": polars.String, "n": polars.Object})
+        for samples in (frame, frame.lazy()):
+            for use in (RENDERER.render, RENDERER.stream):
+                with pytest.raises(pp.RenderError, match='column "n": Polars holds it as Python objects'):
+                    use(samples)
+
+
+class TestPandas:
+    @pytest.mark.parametrize("values", [[[1, 2], [3, 4]], [["x", 1], ["y", "z"]]])
+    def test_what_it_cannot_give(self, values: Any) -> None:
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame(values, columns=["q", "q" if values[0][0] == 1 else "n"])
+        for use in (RENDERER.render, RENDERER.stream):
+            with pytest.raises(pp.RenderError, match=r"pandas can't give its values to Arrow: .*(Duplicate|column n)"):
+                use(frame)
+
 
 class TestDatasets:
+    def test_a_transform(self, datasets: Any) -> None:
+        shown = datasets.Dataset.from_list(ROWS[:3]).with_transform(lambda rows: {"q": ["T"] * 3, "n": rows["n"]})
+        for use in (RENDERER.render, RENDERER.stream):
+            with pytest.raises(TypeError, match=r"apply it by samples.map"):
+                use(shown)
+        assert both(shown.with_format(None)) == [WANT[:3], WANT[:3]]
+
     def test_those_that_stream(self, datasets: Any) -> None:
         whole = datasets.Dataset.from_list(ROWS)
         assert both(whole.to_iterable_dataset(num_shards=3)) == [WANT, WANT]

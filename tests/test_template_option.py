@@ -51,6 +51,27 @@ def test_examples() -> None:
     assert prompts()[1] == "Q: 3+3? A: 006\nQ: a, b? A: 7\nQ: 2+2? A: "
 
 
+def test_examples_of_a_format_that_their_name_does_not_say(folder: Path) -> None:
+    (folder / "train.txt").write_bytes((folder / "train.csv").read_bytes())
+    (folder / "train.jsonl").write_text('{"question": "3+3?", "answer": "006"}\n')
+    for name in ("train.txt", "train.jsonl"):
+        options = ["--output-column", "answer", "--shots", "1", "--examples", name, "--data-format", "csv"]
+        assert render("--template", "Q: {question} A: {answer}", *options) == 0
+        assert prompts()[1] == "Q: 3+3? A: 006\nQ: 2+2? A: "
+
+
+def test_standard_input_is_read_once(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--output-column", "answer", "--shots", "1", "--examples", "-", "--data-format", "jsonl"]
+    assert main(["render", "--data", "-", "--out", "o.csv", "--template", "{question}{answer}", *options]) == 2
+    assert "standard input is named twice, by --data and --examples" in capsys.readouterr().err
+
+
+def test_more_examples_than_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--output-column", "answer", "--shots", "5", "--examples", "train.csv"]
+    assert render("--template", "Q: {question} A: {answer}", *options) == 3
+    assert "--shots 5: --examples has 3 rows" in capsys.readouterr().err
+
+
 def test_what_the_system_says() -> None:
     assert render("--template", "{question}", "--system", "Be {answer}.") == 0
     system, human = prompts()[0]

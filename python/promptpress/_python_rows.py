@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._changed_values import changed, nested_too_deeply
 from promptpress._errors import render_error
 
 __all__ = ["columns_table", "rows_table"]
@@ -63,18 +64,28 @@ def _name(name: Any) -> str:
     if not isinstance(name, str):
         message = f"a column's name is a string; found {name!r}, a {type(name).__name__}"
         raise render_error("invalid_column_name", message)
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise render_error("invalid_column_name", f"a column's name holds half of a surrogate pair: {name!r}")
     return name
 
 
 def _array(name: str, values: Any) -> Any:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
+    if nested_too_deeply(values):
+        message = "a value is nested more than 128 deep, or holds itself; flatten it"
+        raise render_error("unconvertible_value", message, column=name)
     try:
-        return pa.array(values)
+        array = pa.array(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         _refuse_kinds(name, values)
         why = str(error).splitlines()[0]
         raise render_error("unconvertible_value", f"Arrow has no type for its values: {why}", column=name) from error
+    if (found := changed(values, array.type)) is not None:
+        row, value, kind, first_row, first_kind = found
+        message = f"{_shown(value)} is {kind}, but row {first_row} has {first_kind}: one kind a column"
+        raise render_error("unconvertible_value", message, row, name)
+    return array
 
 
 def _refuse_kinds(name: str, values: Iterable[Any]) -> None:

@@ -149,6 +149,9 @@ def _found(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911 - a re
     if isinstance(samples, Mapping):
         return name, _of_mapping(samples, name, package)
     if isinstance(samples, (list, tuple)):
+        if isinstance(next(iter(samples), None), Mapping):
+            at = next(at for at, row in enumerate(samples) if not isinstance(row, Mapping))
+            return f"{name} of dicts", f"item {at} is no dict but {type(samples[at]).__name__}"
         return _of_items(name, next(iter(samples), None), "samples")
     if first is not None:
         return _of_items(name, first, "list(samples)")
@@ -173,8 +176,12 @@ def _of_mapping(samples: Mapping[Any, Any], name: str, package: str) -> str:
         return f"choose one of its splits: {', '.join(f'samples[{key!r}]' for key in samples) or 'it has none'}"
     if any(isinstance(one, (list, tuple)) or hasattr(one, "__array__") for one in values):
         other = next(
-            key for key, one in samples.items() if not (isinstance(one, (list, tuple)) or hasattr(one, "__array__"))
+            (key for key, one in samples.items() if not (isinstance(one, (list, tuple)) or hasattr(one, "__array__"))),
+            None,
         )
+        if other is None:
+            of_many = next(key for key, one in samples.items() if len(getattr(one, "shape", (0,))) != 1)
+            return f"a column has one dimension, and {of_many!r} has another number; make lists of it: .tolist()"
         return f"as columns every value is a list, and {other!r} has a {type(samples[other]).__name__}"
     return f"a {name} is one row: put it into a list: [samples]"
 

@@ -63,11 +63,12 @@ def as_table(samples: Any) -> pa.Table:  # noqa: PLR0911 - a return for each kin
     if _is_column(samples) or isinstance(samples, Mapping):
         raise not_a_table(samples)
     if _is_lazy_frame(samples):
+        _refuse_objects(samples.collect_schema())
         return pa.table(samples.collect(engine="streaming"))
     if _is_hugging_face(samples):
         return as_reader(samples).read_all() if _streams(samples) else pa.table(samples.with_format("arrow")[:])
     if hasattr(samples, "__arrow_c_stream__") or hasattr(samples, "__arrow_c_array__"):
-        with _refuses_series(samples):
+        with _of_frames(samples):
             return pa.table(samples)
     raise not_a_table(samples)
 
@@ -78,14 +79,28 @@ def _is_column(samples: Any) -> bool:
 
 
 @contextmanager
-def _refuses_series(samples: Any) -> Iterator[None]:
-    """Say of a column of a frame that it is one: Arrow speaks of schemas."""
+def _of_frames(samples: Any) -> Iterator[None]:
+    """Say what is wrong with a frame: Arrow speaks of schemas, and takes pointers to objects for bytes."""
+    kind = type(samples)
+    package = kind.__module__.partition(".")[0]
+    if package == "polars":
+        _refuse_objects(samples.schema if kind.__name__ == "DataFrame" else {})
     try:
         yield
-    except pa.ArrowInvalid as error:
-        if type(samples).__name__ == "Series":
+    except ValueError as error:
+        if kind.__name__ == "Series":
             raise not_a_table(samples) from error
-        raise
+        if package != "pandas":
+            raise
+        of_column = " ".join(str(part) for part in error.args)
+        raise render_error("unconvertible_value", f"pandas can't give its values to Arrow: {of_column}") from error
+
+
+def _refuse_objects(schema: Mapping[str, Any]) -> None:
+    for name, kind in schema.items():
+        if str(kind) == "Object":
+            message = "Polars holds it as Python objects, which are no values to Arrow; give it a type of Polars'"
+            raise render_error("unconvertible_value", message, column=name)
 
 
 def _is(name: str, value: Any) -> bool:
@@ -126,7 +141,7 @@ def as_reader(batches: Any) -> pa.RecordBatchReader:  # noqa: PLR0911 - a return
     if _is_hugging_face(batches) and _streams(batches):
         return _stream_reader(batches)
     if hasattr(batches, "__arrow_c_stream__") and not isinstance(batches, (pa.Table, pa.RecordBatch)):
-        with _refuses_series(batches):
+        with _of_frames(batches):
             return pa.RecordBatchReader.from_stream(batches)
     if isinstance(batches, Iterable) and not hasattr(batches, "__arrow_c_array__") and not hasattr(batches, "schema"):
         items = iter(batches)
@@ -159,7 +174,15 @@ def _is_lazy_frame(samples: Any) -> bool:
 
 
 def _is_hugging_face(samples: Any) -> bool:
-    return callable(getattr(samples, "with_format", None)) and hasattr(samples, "column_names")
+    if not callable(getattr(samples, "with_format", None)) or not hasattr(samples, "column_names"):
+        return False
+    form = getattr(samples, "format", None)
+    if isinstance(form, Mapping) and form.get("type") == "custom":
+        raise TypeError(
+            "the dataset has a transform, which makes rows as they are asked for, and isn't applied to its Arrow data; "
+            "apply it by samples.map(...), or drop it by samples.with_format(None)"
+        )
+    return True
 
 
 def _streams(samples: Any) -> bool:
@@ -168,6 +191,7 @@ def _streams(samples: Any) -> bool:
 
 def _lazy_reader(frame: Any) -> pa.RecordBatchReader:
     """Read a LazyFrame as its engine makes it, where this Polars can."""
+    _refuse_objects(frame.collect_schema())
     if not hasattr(frame, "collect_batches"):
         return pa.table(frame.collect(engine="streaming")).to_reader()
     schema = pa.table(frame.head(0).collect()).schema

@@ -13,7 +13,8 @@ from promptpress._config_files.chosen import arguments_of, has_own_meta_template
 from promptpress._config_files.config_file import Config, read_config
 from promptpress._config_files.selection import Selection, choose_dataset
 from promptpress._file_errors import ConfigError, UsageError
-from promptpress._inputs.samples import Samples
+from promptpress._inputs.formats import STDIN
+from promptpress._inputs.samples import example_rows
 
 from .template_option import TEMPLATE, with_template
 
@@ -31,11 +32,14 @@ def make_renderer(arguments: Namespace) -> promptpress.Renderer:
 
     Raises:
         ConfigError: when a file can't be read, or holds nothing of the kind.
+        UsageError: when standard input would have to be read twice.
         promptpress.TemplateError: when the configuration is wrong.
 
     """
+    if all(STDIN in (getattr(arguments, name, None) or ()) for name in ("data", "examples")):
+        raise UsageError("standard input is named twice, by --data and --examples; it can be read once")
     chosen, model = configuration(arguments)
-    examples = Samples(arguments.examples, None).table() if arguments.examples else None
+    examples = example_rows(arguments.examples, arguments.data_format)
     return renderer_of(arguments, chosen, model, examples)
 
 
@@ -70,6 +74,10 @@ def renderer_of(
         if error.code == "missing_output_column" and arguments.config == TEMPLATE:
             raise UsageError(
                 "--output-column: in-context examples need it: it names the column of the answers"
+            ) from error
+        if error.code == "example_index_out_of_range" and arguments.config == TEMPLATE and examples is not None:
+            raise ConfigError(
+                f"--shots {arguments.shots}: --examples has {examples.num_rows:,} rows; give a smaller number"
             ) from error
         if error.code == "missing_output_column":
             raise ConfigError(

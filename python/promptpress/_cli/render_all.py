@@ -22,7 +22,7 @@ from promptpress._config_files.dataset_files import ADDED_COLUMNS, DatasetFiles,
 from promptpress._config_files.selection import Selection, each_of
 from promptpress._file_errors import ConfigError, FileError, UsageError
 from promptpress._inputs.formats import FORMATS, Written
-from promptpress._inputs.samples import Samples
+from promptpress._inputs.samples import Samples, example_rows
 from promptpress._outputs.formats import check_compression
 from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file
@@ -242,7 +242,7 @@ def _rendered(one: One, arguments: Namespace) -> Done:
     own.out, own.data, own.examples = one.file, list(one.data), list(one.examples)
     samples: Samples | TableSamples
     if one.data:
-        train = Samples(one.examples, None).table() if one.examples else None
+        train = example_rows(one.examples, arguments.data_format)
         samples = Samples(one.data, arguments.data_format, arguments.batch_size, arguments.limit)
     else:
         if one.examples:

@@ -15,7 +15,7 @@ from promptpress._cli.errors import ExitCode, exit_code_of
 from promptpress._errors import of_row
 from promptpress._file_errors import ConfigError, FileError, UsageError
 from promptpress._from_config import dialect_of, renderer_arguments
-from promptpress._inputs.samples import Samples
+from promptpress._inputs.samples import Samples, example_rows
 from promptpress._model_classes import last_part
 from promptpress._outputs.output_file import standard_output
 
@@ -155,7 +155,7 @@ class _Sides:
                 )
             if self._given is None:
                 samples = Samples(given.data, given.data_format, limit=given.rows).table()
-                examples = Samples(given.examples, given.data_format).table() if given.examples else None
+                examples = example_rows(given.examples, given.data_format)
                 self._given = samples, examples
             samples, examples = self._given
             return harness.dataset_of(config, samples, examples), samples, examples

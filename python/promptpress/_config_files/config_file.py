@@ -66,6 +66,10 @@ def read_config(path: str) -> Config:
         return Config(path, _READERS[suffix](path, text), python=False)
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply") from None
+    except ConfigError:
+        raise
+    except ValueError as error:  # a number of more digits than Python reads, a date that is none
+        raise ConfigError(f"{path}: {reason(error)}") from None
 
 
 def _json(path: str, text: str) -> Any:

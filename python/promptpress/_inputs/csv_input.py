@@ -16,6 +16,8 @@ from promptpress._file_errors import DataError, reason
 from promptpress._inputs.sources import Source
 
 _CHUNK_BYTES = 1 << 24
+_HEADER_BYTES = 1 << 16
+_MAX_HEADER_BYTES = 1 << 24
 _BOM = b"\xef\xbb\xbf"
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NAMES = {",": "commas", "\t": "tabs"}
@@ -51,8 +53,12 @@ class SeparatedValues:
         mark = re.escape(self._delimiter.encode())
         self._quoted = re.compile(rb'"(?<=[%b\r\n]")[^"]*(?:""[^"]*)*"(?=[%b\r\n]|\Z)' % (mark, mark))
         self._open_quote = re.compile(rb'"(?<=[%b\r\n]")' % mark)
-        self._header_bytes = 0
-        self._header_lines = 0
+        self._record = re.compile(
+            rb'(?:"[^"]*(?:""[^"]*)*"(?=[%b\r\n]|\Z)|(?:[^"%b\r\n][^%b\r\n]*)?)'
+            rb'(?:%b(?:"[^"]*(?:""[^"]*)*"(?=[%b\r\n]|\Z)|(?:[^"%b\r\n][^%b\r\n]*)?))*(?=[\r\n]|\Z)' % ((mark,) * 7)
+        )
+        self._line_end = b"\n"
+        self._before = b""
         with source.open() as file:
             names = self._names(file)
         self.schema: pa.Schema = pa.schema([pa.field(name, pa.string()) for name in names])
@@ -74,25 +80,10 @@ class SeparatedValues:
 
     def _names(self, file: BinaryIO) -> list[str]:
         """Read the header, which is the first record with any character."""
-        record = file.readline()
-        while record and not record.removeprefix(_BOM).strip(b"\r\n"):
-            self._passed(record)
-            record = file.readline()
-        line, header = self._header_lines + 1, record
-        if not self._header_bytes:
-            header = record.removeprefix(_BOM)
-        while self._is_open(header):
-            self._refuse_what_follows_a_quote(line, header)
-            more = file.readline()
-            if not more or len(header) > _CHUNK_BYTES:
-                raise DataError(f"{self.path}:{line}: a quoted field of the header isn't closed")
-            record, header = record + more, header + more
-        self._passed(record)
+        line, header = self._header(file)
         self._check_utf8(line, header)
         with _long_fields():
             names = next(csv.reader(io.StringIO(header.decode(), newline=""), delimiter=self._delimiter), [])
-        if not names:
-            raise DataError(f"{self.path}: empty: the first line gives the columns' names")
         for at, name in enumerate(names, 1):
             if not name:
                 what = "is it an index? pandas leaves it out with to_csv(index=False)" if at == 1 else "give it one"
@@ -102,29 +93,59 @@ class SeparatedValues:
                 raise DataError(f"{self.path}:{line}: columns {first} and {at} are both named {name!r}; rename one")
         return names
 
-    def _passed(self, record: bytes) -> None:
-        self._header_bytes += len(record)
-        self._header_lines += record.count(b"\n")
+    def _header(self, file: BinaryIO) -> tuple[int, bytes]:
+        """Find the header; note what stands before the rows, and which character ends a line (old Macs' has no LF)."""
+        text = file.read(_HEADER_BYTES)
+        is_all = len(text) < _HEADER_BYTES
+        while True:
+            start = len(_BOM) if text.startswith(_BOM) else 0
+            start += len(text) - start - len(text[start:].lstrip(b"\r\n"))
+            end = found.end() if (found := self._record.match(text, start)) else -1
+            # Behind CR may come LF.
+            if end >= start and (end + 1 < len(text) or is_all):
+                break
+            line = 1 + text.count(b"\n", 0, start)
+            if end < 0:
+                self._refuse_what_follows_a_quote(line, text[start:])
+                if is_all or len(text) > _MAX_HEADER_BYTES:
+                    raise DataError(f"{self.path}:{line}: a quoted field of the header isn't closed")
+            more = file.read(len(text))
+            text, is_all = text + more, len(more) < len(text)
+        if start == end:
+            raise DataError(f"{self.path}: empty: the first line gives the columns' names")
+        breaks = text[end : end + 2]
+        self._line_end = b"\r" if breaks[:1] == b"\r" and breaks != b"\r\n" else b"\n"
+        self._before = text[: end + len(breaks) if breaks == b"\r\n" else end + 1]
+        return 1 + text.count(self._line_end, 0, start), text[start:end]
 
     def _chunks(self) -> Iterator[tuple[int, bytes]]:
         """Give pieces of the file that end with a record, with the number of each one's first line."""
-        line = self._header_lines + 1
+        line = 1 + self._before.count(self._line_end)
         with self._source.open() as file:
-            file.read(self._header_bytes)
+            if file.read(len(self._before)) != self._before:
+                raise DataError(f"{self.path}: its header has changed since it was first read")
             chunk = file.read(_CHUNK_BYTES)
             while chunk:
-                chunk += file.readline()
+                chunk += self._rest_of_line(file, chunk)
                 more = 1 << 16
                 while self._is_open(chunk):
                     self._refuse_what_follows_a_quote(line, chunk)
                     rest = file.read(more)
                     if not rest:
                         raise DataError(f"{self.path}:{self._open_line(line, chunk)}: a quoted field isn't closed")
-                    chunk += rest + file.readline()
+                    chunk += rest + self._rest_of_line(file, rest)
                     more = len(chunk)  # a long field is looked through a few times only
                 yield line, chunk
-                line += chunk.count(b"\n")
+                line += chunk.count(self._line_end)
                 chunk = file.read(_CHUNK_BYTES)
+
+    def _rest_of_line(self, file: BinaryIO, before: bytes) -> bytes:
+        if self._line_end == b"\n":
+            return file.readline()
+        rest = bytearray(before[-1:])
+        while rest[-1:] != b"\r" and (byte := file.read(1)):
+            rest += byte
+        return bytes(rest[1:])
 
     def _is_open(self, chunk: bytes) -> bool:
         """Say whether a quoted field goes on behind the end. A quote within a bare field is a character as any."""
@@ -142,18 +163,20 @@ class SeparatedValues:
         return len(chunk)
 
     def _open_line(self, line: int, chunk: bytes) -> int:
-        return line + chunk.count(b"\n", 0, self._open_at(chunk))
+        return line + chunk.count(self._line_end, 0, self._open_at(chunk))
 
     def _refuse_what_follows_a_quote(self, line: int, chunk: bytes) -> None:
         closed = _CLOSED.match(chunk, self._open_at(chunk))
         if closed is not None and closed.group()[-1:] not in (self._delimiter.encode(), b"\r", b"\n"):
-            at = line + chunk.count(b"\n", 0, closed.end())
+            at = line + chunk.count(self._line_end, 0, closed.end() - 1)
             found = chunk[closed.end() - 1 : closed.end() + 19].split(b"\n")[0].decode(errors="replace")
             raise DataError(
                 f"{self.path}:{at}: {found!r} follows the quote that closes a field; a quote within a field is doubled"
             )
 
     def _parsed(self, line: int, chunk: bytes) -> pa.Table:
+        if chunk.startswith(_BOM):
+            chunk = _BOM + chunk  # Arrow drops one, and this one is a field's
         names = self.schema.names
         types = pc.ConvertOptions(
             column_types={name: pa.string() for name in names}, strings_can_be_null=False, check_utf8=True
@@ -174,7 +197,7 @@ class SeparatedValues:
         try:
             chunk.decode()
         except UnicodeDecodeError as error:
-            at = line + chunk.count(b"\n", 0, error.start)
+            at = line + chunk.count(self._line_end, 0, error.start)
             is_utf16 = chunk[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in chunk[:4]
             hint = "; it looks like UTF-16: save it as UTF-8" if is_utf16 and line == 1 else "; save it as UTF-8"
             raise DataError(f"{self.path}:{at}: not UTF-8 (byte 0x{chunk[error.start]:02x}){hint}") from None

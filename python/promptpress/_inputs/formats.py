@@ -37,12 +37,13 @@ class Written(NamedTuple):
     codec: str | None
 
 
-def written(path: str, data_format: str | None = None) -> Written:
+def written(path: str, data_format: str | None = None, otherwise: str | None = None) -> Written:
     """Say how a file of samples is written, by its suffixes.
 
     Args:
         path: the file, or its address.
         data_format: the format where it is known, which wins; what it is compressed with is still told by the suffix.
+        otherwise: the format where the suffix doesn't say it.
 
     Returns:
         The format and the codec.
@@ -56,16 +57,14 @@ def written(path: str, data_format: str | None = None) -> Written:
 
     """
     inner, codec = without_codec(path)
-    if data_format is not None:
-        return Written(data_format, codec)
+    suffix = os.path.splitext(inner)[1].lower()
+    if (known := data_format or FORMATS.get(suffix) or otherwise) is not None:
+        return Written(known, codec)
     if path == STDIN:
         raise DataError("standard input has no suffix", Choice("data_format", "says its format"))
-    suffix = os.path.splitext(inner)[1].lower()
-    if suffix not in FORMATS:
-        what = f"the suffix {suffix!r} is none of" if suffix else "its name has none of the suffixes"
-        known = ", ".join(FORMATS)
-        raise DataError(f"{path}: {what} {known}{conversion(inner)}", Choice("data_format", "says the format"))
-    return Written(FORMATS[suffix], codec)
+    what = f"the suffix {suffix!r} is none of" if suffix else "its name has none of the suffixes"
+    all_of_them = ", ".join(FORMATS)
+    raise DataError(f"{path}: {what} {all_of_them}{conversion(inner)}", Choice("data_format", "says the format"))
 
 
 def without_codec(path: str) -> tuple[str, str | None]:

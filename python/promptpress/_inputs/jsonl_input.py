@@ -13,6 +13,7 @@ import pyarrow.json as pj
 from promptpress import _compute as pc
 from promptpress._file_errors import DataError, reason
 from promptpress._inputs.json_array import array_chunks
+from promptpress._inputs.json_crashes import MAX_DEPTH, has_null_row, too_deep
 from promptpress._inputs.sources import Source
 
 _CHUNK_BYTES = 1 << 24
@@ -138,15 +139,14 @@ class JsonLines:
         except UnicodeDecodeError as error:
             at = line + chunk.count(b"\n", 0, error.start)
             raise DataError(f"{self._at(at)}: not UTF-8 (byte 0x{chunk[error.start]:02x})") from None
-        options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error" if schema else "infer")
+        if (deep := too_deep(chunk)) is not None:
+            raise DataError(f"{self._at(line + deep)}: nested more than {MAX_DEPTH} deep; flatten it")
+        if has_null_row(chunk):
+            self._locate(line, chunk, schema)
         try:
-            try:
-                table = pj.read_json(pa.BufferReader(chunk), pj.ReadOptions(block_size=_BLOCK_BYTES), options)
-            except pa.ArrowInvalid as error:
-                if "straddling" not in str(error):
-                    raise
-                one_block = pj.ReadOptions(block_size=len(chunk))  # a row is longer than a block
-                table = pj.read_json(pa.BufferReader(chunk), one_block, options)
+            table = _read(chunk, schema)
+            if schema is None and not _is_valid(table):
+                table = _read(chunk, table.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
             self._locate(line, chunk, schema)
             raise DataError(f"{self._from(line)}: {reason(error)}") from None
@@ -208,6 +208,26 @@ class JsonLines:
         elif isinstance(value, list):
             for item in value:
                 self._check_value(line, item, kinds, f"{place}[]")
+
+
+def _read(chunk: bytes, schema: pa.Schema | None) -> pa.Table:
+    options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error" if schema else "infer")
+    try:
+        return pj.read_json(pa.BufferReader(chunk), pj.ReadOptions(block_size=_BLOCK_BYTES), options)
+    except pa.ArrowInvalid as error:
+        if "straddling" not in str(error):
+            raise
+        one_block = pj.ReadOptions(block_size=len(chunk))  # a row is longer than a block
+        return pj.read_json(pa.BufferReader(chunk), one_block, options)
+
+
+def _is_valid(table: pa.Table) -> bool:
+    """Say whether all is there: Arrow loses nulls at the beginning of the first list of a type that it has to guess."""
+    try:
+        table.validate()
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _refuse_lack(one: JsonLines, other: JsonLines) -> None:

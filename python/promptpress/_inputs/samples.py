@@ -33,6 +33,7 @@ class Samples:
         data_format: one of `promptpress._inputs.formats.FORMATS`; by the suffix when None.
         batch_size: rows a batch, at most.
         limit: rows altogether, at most.
+        otherwise: the format of files whose suffix doesn't say it.
 
     Raises:
         DataError: when a file can't be read, its suffix says nothing, or the files' columns differ.
@@ -40,9 +41,16 @@ class Samples:
     """
 
     def __init__(
-        self, paths: Sequence[str], data_format: str | None = None, batch_size: int = 65536, limit: int | None = None
+        self,
+        paths: Sequence[str],
+        data_format: str | None = None,
+        batch_size: int = 65536,
+        limit: int | None = None,
+        *,
+        otherwise: str | None = None,
     ) -> None:
         self.error: BaseException | None = None
+        self._otherwise = otherwise
         self._limit = limit
         self._stack = ExitStack()
         self._files: list[tuple[str, _Input]] = []
@@ -71,7 +79,7 @@ class Samples:
         return found
 
     def _opened(self, path: str, data_format: str | None, batch_size: int) -> _Input:
-        kind = written(path, data_format).format
+        kind = written(path, data_format, self._otherwise).format
         with reading(path):
             source = Source(path, self._stack)
             file: _Input
@@ -145,6 +153,23 @@ class Samples:
     def close(self) -> None:
         """Close the files."""
         self._stack.close()
+
+
+def example_rows(paths: Sequence[str], data_format: str | None) -> pa.Table | None:
+    """Read the rows that examples come from, whose files may be of another format than the samples'.
+
+    Args:
+        paths: as `Samples` takes them.
+        data_format: the format of those whose name doesn't say it.
+
+    Returns:
+        All rows; None without files.
+
+    Raises:
+        DataError: as `Samples`.
+
+    """
+    return Samples(paths, otherwise=data_format).table() if paths else None
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import lzma
+import os
 import shutil
+import stat
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -49,7 +51,7 @@ class Source:
             OSError: when it can't be opened.
 
         """
-        if self.path == STDIN or is_remote(self.path):
+        if self._is_read_once() or is_remote(self.path):
             self._copy = self._copied() if self._copy is None else self._copy
             self._copy.seek(0)
             raw = cast("BinaryIO", open(self._copy.fileno(), "rb", closefd=False))  # noqa: SIM115 - the caller's
@@ -73,8 +75,8 @@ class Source:
                 shutil.copyfileobj(file, copy, _COPY_BYTES)
             copy.seek(0)
             return self._stack.enter_context(pa.PythonFile(copy, mode="r"))
-        if self.path == STDIN:
-            self._copy = self._copied()
+        if self._is_read_once():
+            self._copy = self._copied() if self._copy is None else self._copy
             self._copy.seek(0)
             return self._stack.enter_context(pa.PythonFile(self._copy, mode="r"))
         if not is_remote(self.path):
@@ -83,10 +85,23 @@ class Source:
         there.seek(0)
         return self._stack.enter_context(pa.PythonFile(there, mode="r"))
 
+    def _is_read_once(self) -> bool:
+        """Whether it is a pipe: standard input, a named one, or a shell's `<(...)`."""
+        if self.path == STDIN:
+            return True
+        try:
+            return not is_remote(self.path) and stat.S_ISFIFO(os.stat(self.path).st_mode)
+        except (OSError, ValueError):
+            return False  # what is wrong is said by who opens it
+
     def _copied(self) -> IO[bytes]:
-        if self.path != STDIN:
+        if is_remote(self.path):
             return self._stack.enter_context(copy_remote(self.path))
         copy = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+        if self.path != STDIN:
+            with open(self.path, "rb") as pipe:
+                shutil.copyfileobj(pipe, copy, _COPY_BYTES)
+            return copy
         if sys.stdin is None or sys.stdin.isatty():
             raise DataError("standard input is a terminal; samples are piped into it, as by `cat FILE |`")
         shutil.copyfileobj(sys.stdin.buffer, copy, _COPY_BYTES)
