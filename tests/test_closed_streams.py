@@ -1,4 +1,4 @@
-"""The command where standard output or standard error is closed, and what `--traceback` writes."""
+"""The command where standard output or standard error is closed, and what it writes to a terminal beside prompts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from promptpress._cli import main
 from promptpress._cli.errors import ExitCode
+from pseudo_terminal import in_terminal
 
 COMMAND = f"{sys.executable} -m promptpress"
 HOSTILE = "a\x1b]0;title\x07\x9b2J\u202e\u3164"
@@ -53,3 +54,12 @@ def test_an_error_never_steers_the_terminal(capsys: pytest.CaptureFixture[str], 
     assert r"a\x1b]0;title\x07\x9b2J\u202e\u3164.json" in error
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u3164]", error)
     assert ("Traceback" in error) == bool(traceback)
+
+
+def test_the_first_prompt_never_steers_the_terminal() -> None:
+    pq.write_table(pa.table({"q": [f"{HOSTILE}\n\ttext"]}), "d.parquet")
+    arguments = ["render", "a.json", "--data", "d.parquet", "--out", "out.jsonl", "--quiet", "--print-first"]
+    shown = in_terminal([sys.executable, "-m", "promptpress", *arguments])
+    assert shown.split("\n")[0] == r"Q: a\x1b]0;title\x07\x9b2J\u202e\u3164"
+    piped = subprocess.run([sys.executable, "-m", "promptpress", *arguments], capture_output=True, check=True)
+    assert piped.stdout.decode() == f"Q: {HOSTILE}\n\ttext\n"  # as it is, for programs
