@@ -89,6 +89,20 @@ def test_rows_of_a_file_are_counted_by_one_column(tmp_path: Path, monkeypatch: p
     assert [groups for _, groups in read] == [[3]]  # the row group that the row is in, and no other
 
 
+@pytest.mark.parametrize("index", [None, "sample"])
+def test_numbers_of_csv_are_texts(index: str | None) -> None:
+    talks = [["a", "b"], ["c"], ["d", "e"]]
+    samples = pa.table({"q": talks, "a": talks})
+    chat = {"type": "ChatInferencer", "infer_mode": "every_with_gt"}
+    renderer = pp.Renderer(reader={"input_columns": ["q"], "output_column": "a"}, inferencer=chat)
+    table = renderer.render(samples, index=index)
+    texts = pa.table({name: [str(value) for value in table[name].to_pylist()] for name in table.column_names})
+    assert counts(renderer, texts, samples) == counts(texts, table) == (5, 0, 0, 0)
+    assert [prompt.turn for prompt in RenderedSource(TableRows(texts)).prompts(2)] == [0, 1]
+    named = texts.set_column(texts.column_names.index("turn"), "turn", pa.array(["0", "1", "left", "0", "1"]))
+    assert RenderedSource(TableRows(named.select(["turn", "prompt"]))).num_samples == 5
+
+
 @pytest.mark.parametrize("values", [[1, 2], [b"a"], [1.5], [True]], ids=str)
 def test_a_column_that_holds_no_prompts(values: list[Any]) -> None:
     table = pa.table({"prompt": values})

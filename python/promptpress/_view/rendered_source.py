@@ -80,7 +80,13 @@ class RenderedSource:
 
     def _has(self, name: str) -> bool:
         schema = self.rows.schema
-        return name in schema.names and pa.types.is_integer(schema.field(name).type)
+        if name not in schema.names:
+            return False
+        kind = schema.field(name).type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):  # as CSV has them
+            numbers = pc.match_substring_regex(self.rows.column(name), r"\A(0|[1-9][0-9]{0,17})\z")
+            return len(numbers) > 0 and pc.all(numbers, skip_nulls=False).as_py() is True
+        return bool(pa.types.is_integer(kind))
 
     @cached_property
     def _labels(self) -> int:
@@ -232,7 +238,7 @@ class RenderedSource:
             samples,
             column(self.names.prompt),
             column(self.names.label) if self._labels else None,
-            column(self.names.turn) if self._turns else None,
+            column(self.names.turn).cast(pa.int64()) if self._turns else None,
             "counted" if self._turns and not self._samples else "said",
         )
 
