@@ -254,6 +254,19 @@ def test_lines_show_what_is_their_own() -> None:
     store.close()
 
 
+def test_a_line_shows_what_was_found_whatever_stands_before_it() -> None:
+    # The dotted capital I is two characters in lower case.
+    store = stored(pa.table({"q": ["\u0130" * 400 + " needle"]}))
+    store.wait_all()
+    catalogue = Catalogue([], [], lambda *_: Renderer("{q}"))
+    catalogue.prompts[""] = None  # type: ignore[assignment]
+    view = View(store, Sources(store, catalogue), Choice(""))
+    view.finder = Search(view.source, "NEEDLE", ignore_case=True)
+    assert view.finder.wait(20)
+    assert view.lines(0, 1)[0]["text"].endswith("needle")
+    store.close()
+
+
 def test_long_prompts_are_cut_at_characters_over_all_messages() -> None:
     table = pa.table({"q": ["é" * 100], "a": ["x"]})
     renderer = Renderer(DIALOGUE, meta_template=META, reader={"output_column": "a"})
@@ -287,7 +300,7 @@ def test_rows_in_one_file_need_nothing_else(folder: Path, capsys: pytest.Capture
     for outside in ("<script", "src=", "href=", "url(", "http://", "https://", "@import"):
         assert outside not in page, outside
     assert "default-src 'none'" in page
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "promptpress: 2 rows in out.html\n"
 
 
 def test_what_is_probably_a_mistake_is_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "cell", "cells", "escaped", "one_line", "printable", "runs"]
+__all__ = ["ASCII", "UNICODE", "Glyphs", "cell", "cells", "escaped", "one_line", "printable", "runs", "visible"]
 
 # Controls (C0, DEL, C1) but line feed and tab; soft hyphen; marks of direction; zero-width characters; line and
 # paragraph separators, at which some terminals and str.splitlines break; annotations; shorthand and musical controls;
@@ -144,6 +144,17 @@ def printable(text: str) -> str:
     if text.isprintable() and not _UNSEEN.search(text):
         return text
     return "".join(c if c.isprintable() else escaped(c) for c in one_line(text))
+
+
+def visible(text: str) -> str:
+    r"""Write a text with nothing hidden in it; its lines stay.
+
+    >>> print(visible("a\n\x1b[1m"))
+    a
+    \x1b[1m
+
+    """
+    return "".join(shown for shown, _, _ in runs(text))
 
 
 def cells(text: str) -> int:
