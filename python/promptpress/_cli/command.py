@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -17,6 +18,7 @@ from promptpress._cli.arguments import parse
 from promptpress._cli.commands import COMMANDS
 from promptpress._cli.errors import ExitCode, Terminated, exit_code_of, of_command
 from promptpress._file_errors import FileError, reason
+from promptpress._view.visible import printable
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,6 +36,7 @@ def main(argv: list[str] | None = None) -> int:
 
     """
     arguments = Namespace(traceback=False)
+    _open_standard_error()
     try:
         arguments = parse(argv)
         if arguments.version:
@@ -43,11 +46,17 @@ def main(argv: list[str] | None = None) -> int:
             return int(COMMANDS[arguments.command].run(arguments))
     except (KeyboardInterrupt, Exception, Terminated) as error:
         if arguments.traceback:
-            traceback.print_exc()
+            _print_traceback()
         code, text = _explained(error, getattr(arguments, "out", None))
         _say(f"error: {text}")
         return int(code)
     return int(ExitCode.OK)
+
+
+def _open_standard_error() -> None:
+    """Drop what is said where standard error is closed: `print` would take standard output instead."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
 
 
 _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
@@ -71,13 +80,18 @@ def _explained(error: BaseException, out: str | None) -> tuple[ExitCode, str]:
 
 
 def _say(text: str) -> None:
-    line = " ".join(text.split("\n"))
+    _print_line(f"promptpress: {' '.join(text.split(chr(10)))}")
+
+
+def _print_line(line: str) -> None:
     # What a message quotes may be no text of the terminal's encoding, or steer the terminal.
-    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     encoding = sys.stderr.encoding or "utf-8"
-    print(
-        f"promptpress: {printable}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True
-    )
+    print(printable(line).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+
+
+def _print_traceback() -> None:
+    for line in traceback.format_exc().rstrip("\n").split("\n"):
+        _print_line(line)
 
 
 @contextmanager

@@ -15,6 +15,8 @@ from promptpress._diff.places import Place, first_difference
 from promptpress._to_pylist import to_pylist
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import PromptSource
+from promptpress._view.rendered_source import RenderedSource
+from promptpress._view.renderer_source import RendererSource
 
 __all__ = ["Comparison", "Difference", "compare", "unequal"]
 
@@ -83,6 +85,9 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int) -> Co
 
     """
     out = Comparison()
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, RenderedSource) and isinstance(other, RendererSource | RenderedSource) and other.labels:
+            one.follow(other.labels)
     for found in paired(a.requests(), b.requests()):
         if isinstance(found, Unpaired):
             out.only_a += found.is_a

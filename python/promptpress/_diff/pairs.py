@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -82,7 +82,7 @@ def paired(a: Iterator[RequestBatch], b: Iterator[RequestBatch]) -> Iterator[Pai
             break
         left.skip(rows)
         right.skip(rows)
-        yield Pairs(mine, yours)
+        yield Pairs(*_of_one_count(mine, yours))
     yield from _looked_up(_by_sample(left), _by_sample(right))
 
 
@@ -115,15 +115,29 @@ def _slice(batch: RequestBatch, start: int, rows: int) -> RequestBatch:
         return batch
     labels = None if batch.labels is None else batch.labels.slice(start, rows)
     turns = None if batch.turns is None else batch.turns.slice(start, rows)
-    return RequestBatch(batch.samples.slice(start, rows), batch.prompts.slice(start, rows), labels, turns)
+    samples, prompts = batch.samples.slice(start, rows), batch.prompts.slice(start, rows)
+    return RequestBatch(samples, prompts, labels, turns, batch.numbering)
 
 
 def _same_keys(one: RequestBatch, other: RequestBatch) -> bool:
     return (
-        one.samples.cast(pa.int64()).equals(other.samples.cast(pa.int64()))
+        (_is_counted_beside(one, other) or one.samples.cast(pa.int64()).equals(other.samples.cast(pa.int64())))
         and _same(one.labels, other.labels)
         and _same(one.turns, other.turns)
     )
+
+
+def _is_counted_beside(one: RequestBatch, other: RequestBatch) -> bool:
+    """Whether a renderer knows the samples that turns only let count: of `"last"` turns say nothing of samples."""
+    return {one.numbering, other.numbering} == {"own", "counted"}
+
+
+def _of_one_count(one: RequestBatch, other: RequestBatch) -> tuple[RequestBatch, RequestBatch]:
+    """Give requests that were counted the samples of the others, which are known."""
+    if not _is_counted_beside(one, other):
+        return one, other
+    known = one.samples if one.numbering == "own" else other.samples
+    return replace(one, samples=known), replace(other, samples=known)
 
 
 def _same(one: pa.Array | None, other: pa.Array | None) -> bool:

@@ -176,6 +176,8 @@ def standard_output() -> Iterator[TextIO]:
         x
 
     """
+    if sys.stdout is None:
+        raise OutputError("standard output: it is closed")
     try:
         with told("standard output"):
             yield _unbuffered(sys.stdout)

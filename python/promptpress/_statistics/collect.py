@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _core
+from promptpress._prompt_types import check_prompts
 from promptpress._renderer import Renderer
 from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._tables import as_reader, as_table, for_core
@@ -214,6 +215,7 @@ def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: Toke
         hint = "; column= says which holds the requests" if column is None else ""
         message = f"the table has {'no' if not at else 'more than one'} column {name!r}; it has {has}{hint}"
         raise KeyError(message)
+    check_prompts(reader.schema, name)
     collected = _Collected(counter, is_json=False)
     for batch in _sliced(reader):
         collected.add(batch.column(at[0]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from promptpress._view.visible import printable
+
 __all__ = ["fitted", "shown_width", "visible"]
 
 
@@ -20,9 +22,7 @@ def visible(value: object) -> str:
     'a\\x1b[31m\\u202e'
 
     """
-    if value is None:
-        return ""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
+    return "" if value is None else printable(str(value))
 
 
 def shown_width(text: str) -> int:

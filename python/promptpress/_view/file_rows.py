@@ -62,6 +62,17 @@ class FileRows:
         finally:
             samples.close()
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Read one column of all rows; of Parquet files no other."""
+        kind, at = self.schema.field(name).type, self.schema.get_field_index(name)
+        if not self._groups:
+            return pa.chunked_array([batch.column(at) for batch in self.batches()], kind)
+        chunks = []
+        for path, file in {path: file for _, path, file, _ in self._groups}.items():
+            with reading(path):
+                chunks += file.read([name]).column(0).cast(kind).chunks
+        return pa.chunked_array(chunks, kind)
+
     def row(self, number: int) -> pa.Table:
         """Return one row."""
         if number < 0 or self._num_rows is not None:

@@ -110,15 +110,12 @@ def wrapped(parts: Iterable[Fragment], width: int | None = None) -> Iterator[lis
     """
     line: list[Fragment] = []
     for part in parts:
-        rest = part.text
-        while True:
-            head, newline, rest = rest.partition("\n")
-            if head:
-                line.append(replace(part, text=head) if head is not part.text else part)
-            if not newline:
-                break
+        first, *others = part.text.split("\n")
+        if first:
+            line.append(replace(part, text=first) if others else part)
+        for text in others:
             yield from _broken(line, width)
-            line = []
+            line = [replace(part, text=text)] if text else []
     yield from _broken(line, width)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -22,6 +22,8 @@ class RequestBatch:
         prompts: The requests: strings, or lists of messages.
         labels: Their labels, where they have any.
         turns: Their turns, likewise.
+        numbering: What the samples' numbers are: those of the rows that a renderer has (`"own"`), what a file says or
+            its rows say beyond doubt (`"said"`), or counted by turns, and so perhaps not the true ones (`"counted"`).
 
     """
 
@@ -29,6 +31,7 @@ class RequestBatch:
     prompts: pa.Array
     labels: pa.Array | None = None
     turns: pa.Array | None = None
+    numbering: Literal["own", "said", "counted"] = "said"
 
     def __len__(self) -> int:
         return len(self.prompts)

@@ -152,7 +152,7 @@ class RendererSource:
                     samples = _core.repeated_rows(part.start, part.rows, times)
                 elif core.wants_replies:  # which count from the batch's first row
                     samples = pa.array([first + sample for sample in samples.to_pylist()], pa.int64())
-                yield RequestBatch(samples, part.prompts, part.labels, part.turns)
+                yield RequestBatch(samples, part.prompts, part.labels, part.turns, "own")
             first += batch.num_rows
 
     def _row(self, row: int) -> pa.Table:

@@ -38,6 +38,14 @@ class SampleRows(Protocol):
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Go through all rows; as often as it is called."""
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Read one column of all rows, and no other where the format allows it.
+
+        Args:
+            name: Its name.
+
+        """
+
 
 class TableRows:
     """The rows of a table in memory.
@@ -63,6 +71,10 @@ class TableRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Go through all rows."""
         yield from self._table.to_batches(max_chunksize=65536)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return one column of all rows."""
+        return self._table.column(self.schema.get_field_index(name))
 
 
 def check_row(number: int, rows: int) -> None:

@@ -7,20 +7,25 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "cell", "cells", "escaped", "one_line", "runs", "visible"]
+__all__ = ["ASCII", "UNICODE", "Glyphs", "cell", "cells", "escaped", "one_line", "printable", "runs", "visible"]
 
 # Controls (C0, DEL, C1) but line feed and tab; soft hyphen; marks of direction; zero-width characters; line and
-# paragraph separators, at which some terminals and str.splitlines break; annotations; tags; lone surrogates.
+# paragraph separators, at which some terminals and str.splitlines break; annotations; shorthand and musical controls;
+# tags; lone surrogates.
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\ufffe\uffff\U000e0000-\U000e0fff"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
 )
+_SECOND_SELECTOR = "(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
+"""Variation selectors after one: one alone is part of an emoji, a row of them hides text."""
+
 _SPACES = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
 """Spaces that look like another."""
 
-_UNSEEN = re.compile(f"[{_HIDDEN}]+")
-_UNSEEN_IN_LINE = re.compile(f"[{_HIDDEN}\t\n]+")
-_UNSEEN_OR_SPACE = re.compile(f"[{_HIDDEN}]+|[{_SPACES}]+| +|\t|\n")
+_UNSEEN = re.compile(f"[{_HIDDEN}]+|{_SECOND_SELECTOR}")
+_UNSEEN_IN_LINE = re.compile(f"[{_HIDDEN}\t\n]+|{_SECOND_SELECTOR}")
+_UNSEEN_OR_SPACE = re.compile(f"[{_HIDDEN}]+|{_SECOND_SELECTOR}|[{_SPACES}]+| +|\t|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,27 @@ def one_line(text: str) -> str:
 
     """
     return _UNSEEN_IN_LINE.sub(lambda found: escaped(found.group()), text)
+
+
+def printable(text: str) -> str:
+    r"""Write a message or a name on one line: of characters that are printed as themselves, and escapes.
+
+    This is stricter than `one_line`, for what is said about prompts: there is no reason to show an odd space or a
+    character of private use as it is.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        What `str.isprintable` doesn't call printable, and what can't be seen all the same, as escapes.
+
+    >>> print(printable("a\x1b[31m\u202e\u3164\n"))
+    a\x1b[31m\u202e\u3164\n
+
+    """
+    if text.isprintable() and not _UNSEEN.search(text):
+        return text
+    return "".join(c if c.isprintable() else escaped(c) for c in one_line(text))
 
 
 def visible(text: str) -> str:

@@ -54,6 +54,12 @@ class StoredRows:
         for _, part in self.store.slices(_BATCH):
             yield from _whole(part).to_batches()
 
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Give one column of all rows, as soon as they are there."""
+        at, kind = self.schema.get_field_index(name), self.schema.field(name).type
+        chunks = [chunk for _, part in self.store.slices(_BATCH) for chunk in part.column(at).chunks]
+        return pa.chunked_array(chunks, kind)
+
 
 def _whole(table: pa.Table) -> pa.Table:
     """Put small batches together, which is faster to render, where Arrow can do it for the types."""
