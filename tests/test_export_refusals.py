@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from promptpress import export
 from promptpress._cli.command import main
+from promptpress._export.chat_tables import chat_batches
 from promptpress._outputs import output_file
 
 TEXTS = pa.table({"prompt": ["a", "b"]})
@@ -115,6 +116,26 @@ def test_an_answer_is_text_whatever_its_column_is(tmp_path: Path) -> None:
         export.sharegpt(table, tmp_path / "s.jsonl", answer=column)
         assert [line["messages"][-1]["content"] for line in lines(tmp_path / "m.jsonl")] == texts
         assert [line["conversations"][-1]["value"] for line in lines(tmp_path / "s.jsonl")] == texts
+
+
+def test_an_answer_reads_the_same_in_every_export(tmp_path: Path) -> None:
+    table = pa.table({"prompt": ["a", "b"], "price": [1.0, 1e20], "sure": [True, False], "k": pa.array(["x", "y"])})
+    table = table.append_column("key", table["k"].dictionary_encode())
+    for column, texts in (("price", ["1.0", "1e+20"]), ("sure", ["True", "False"]), ("key", ["x", "y"])):
+        export.messages_json(table, tmp_path / "m.jsonl", answer=column)
+        (batch,) = chat_batches(table.select(["prompt", column]), answer=column)
+        for found in (lines(tmp_path / "m.jsonl"), batch.to_pylist()):
+            assert [row["messages"][-1] for row in found] == [{"role": "assistant", "content": one} for one in texts]
+
+
+def test_an_answer_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    for value in (["1", "2"], {"a": "1"}, b"1"):
+        table = pa.table({"prompt": ["a"], "gold": [value]})
+        with pytest.raises(pp.RenderError, match='column "gold": an answer is a text, and it is '):
+            export.messages_json(table, tmp_path / "m.jsonl", answer="gold")
+        with pytest.raises(pp.RenderError, match='column "gold": an answer is a text, and it is '):
+            chat_batches(table, answer="gold")
+    assert os.listdir(tmp_path) == []
 
 
 def test_columns_are_kept_once_and_by_name(tmp_path: Path) -> None:
