@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,27 @@ def test_a_full_disk_is_an_error_of_the_output(
     assert code == 5
     assert "in.jsonl: File too large (disk full)" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["q.jsonl"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    opened = output_file.PartialFile.open
+
+    def interrupted(self: Any) -> Any:
+        file = opened(self)
+        os.kill(os.getpid(), getattr(signal, name))
+        return file
+
+    monkeypatch.setattr(output_file.PartialFile, "open", interrupted)
+    before = signal.getsignal(signal.SIGHUP)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        given = ["--template", "{question}", "--data", f"{EXAMPLES}/test.jsonl", "--out", f"{tmp_path}/x.jsonl"]
+        assert main(["export", "messages-json", *given]) == 143
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(
