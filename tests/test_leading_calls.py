@@ -229,12 +229,33 @@ def test_arguments_by_their_names_in_harnesses(given: str, meant: str) -> None:
         pp.Renderer(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("system", '"role": "system"'), ("shots", "fix_id_list"), ("output_column", "reader="), ("model", "from_config")],
+)
+def test_arguments_by_their_names_in_the_command(given: str, meant: str) -> None:
+    arguments: dict[str, Any] = {given: "x"}
+    with pytest.raises(TypeError, match=f"'{given}'; it is .*{re.escape(meant)}"):
+        pp.Renderer("{question}", **arguments)
+
+
+def test_a_renderer_is_no_table() -> None:
+    renderer: Any = pp.Renderer("{question}")
+    with pytest.raises(TypeError, match=r"found a Renderer; it makes one: renderer\.render\(samples\)"):
+        pp.export.openai_batch(renderer, "out.jsonl", model="m")
+
+
 def test_columns_to_keep() -> None:
     renderer = pp.Renderer("{question}")
     with pytest.raises(pp.RenderError, match="no column 'anwser'; it has 'question', 'answer'; did you mean 'answer'"):
         renderer.render(SAMPLES, keep=["anwser"])
     with pytest.raises(TypeError, match=r"the str 'answer'; a list of one is \['answer'\]"):
         renderer.render(SAMPLES, keep="answer")
+    with pytest.raises(TypeError, match=r"keep=samples\.column_names"):
+        renderer.render(SAMPLES, keep="all")
+    everything: Any = True
+    with pytest.raises(TypeError, match="keep: expected a sequence of column names, found True"):
+        renderer.render(SAMPLES, keep=everything)
 
 
 def test_keys_that_are_only_alike_are_no_mistakes() -> None:

@@ -331,7 +331,22 @@ WRONG = {
         {"prompt_template": {"A": "{question}", "begin": "x"}}, COLUMNS, "label_like_key", "prompt_template", "'end'",
     ),
     "a label map whose first says nothing": (
-        {"prompt_template": {"A": "Hello.", "B": "{question}"}}, COLUMNS, "no_column", "prompt_template", "'question'",
+        {"prompt_template": {"A": "Hello.", "B": "{question}"}, "mode": "gen"},
+        COLUMNS, "no_column", "prompt_template", "'question'",
+    ),
+    "the name of a file": (
+        {"prompt_template": "shots.yaml"}, COLUMNS, "no_column", "prompt_template", "Renderer.from_config",
+    ),
+    "semicolons": (
+        {"prompt_template": "{id}"}, ["question;answer"], "unknown_placeholder", "prompt_template", "commas",
+    ),
+    "full-width braces": (
+        {"prompt_template": "Q: \uff5bquestion\uff5d"}, COLUMNS, "no_column", "prompt_template", "full-width",
+    ),
+    "examples without a place": (
+        {"prompt_template": {"type": "PromptTemplate", "template": {"round": [ASK, REPLY]}, "ice_token": "</E>"},
+         "ice_template": {"round": [ASK, REPLY]}, **SHOTS},
+        COLUMNS, "examples_nowhere", "prompt_template.template", "</E>",
     ),
     "examples that nothing chooses": (few_shot(), COLUMNS, "no_retriever", "retriever", "FixKRetriever"),
     **{
@@ -437,7 +452,39 @@ RIGHT = {
     "roles that are classes": (
         {"prompt_template": {"human": "{question} human", "bot": "{question} bot"}, "mode": "ppl"}, COLUMNS,
     ),
-    "a role among labels": ({"prompt_template": {"human": "{question}", "machine": "{question}"}}, COLUMNS),
+    "a role among labels": (
+        {"prompt_template": {"human": "{question}", "machine": "{question}"}, "mode": "gen"}, COLUMNS,
+    ),
+    "examples with a place in a turn": (
+        {"prompt_template": {"type": "PromptTemplate", "ice_token": "</E>",
+                             "template": {"round": [{"role": "HUMAN", "prompt": "</E>{question}"}]}},
+         "ice_template": "{question}", **SHOTS},
+        COLUMNS,
+    ),
+    "no examples, and no place for them": (
+        {"prompt_template": {"type": "PromptTemplate", "template": {"round": [ASK, REPLY]}, "ice_token": "</E>"},
+         "ice_template": {"round": [ASK, REPLY]}, **SHOTS, "retriever": {"type": "ZeroRetriever"}},
+        COLUMNS,
+    ),
+    "roles of a chat that the model describes": (
+        dialogue(ASK, REPLY, output="openai", meta_template={
+            "round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]
+        }), COLUMNS,
+    ),
+    "one role of a chat": (dialogue(ASK, output="openai"), COLUMNS),
+    "messages of a chat": ({"prompt_template": RAW, "output": "openai"}, COLUMNS),
+    "roles as a text": (dialogue(ASK, REPLY), COLUMNS),
+    "a turn that generates by itself": (
+        dialogue(ASK, {**REPLY, "generate": True}, reader=READER,
+            meta_template={"round": [{"role": "HUMAN"}, {"role": "BOT"}]}),
+        COLUMNS,
+    ),
+    "no answer to be left out": (
+        dialogue(ASK, REPLY, meta_template={"round": [{"role": "HUMAN"}, {"role": "BOT"}]}), COLUMNS,
+    ),
+    "the first label, for generation": (
+        {"prompt_template": {"A": "{question}", "B": "{answer}"}, "inferencer": {"type": "GenInferencer"}}, COLUMNS,
+    ),
     "examples' answers that are roles": (
         few_shot({"human": "{question} human", "bot": "{question} bot"}, **SHOTS,
             examples=pa.table({"question": ["x"], "answer": ["bot"]})),
@@ -454,7 +501,9 @@ RIGHT = {
     "labels that are words of a turn": (
         {"prompt_template": {"text": "{question} t", "prompt": "{question} p"}, "mode": "ppl"}, COLUMNS,
     ),
-    "labels of which the first has a column": ({"prompt_template": {"A": "{question}", "B": "Hello."}}, COLUMNS),
+    "labels of which the first has a column": (
+        {"prompt_template": {"A": "{question}", "B": "Hello."}, "mode": "gen"}, COLUMNS,
+    ),
     "labels of which one has a column in ppl": (
         {"prompt_template": {"A": "Hello.", "B": "{question}"}, "mode": "ppl"}, COLUMNS,
     ),
@@ -516,6 +565,24 @@ def test_own_inferencers_and_doubled_braces_may_be_meant():
     # Words that are near to a section's name may be classes.
     found = notes({"prompt_template": {"ground": "{question}", "sky": "{question}"}})
     assert [(note["code"], note["severity"]) for note in found] == [("label_like_key", "info")]
+
+
+def test_what_is_left_out_is_said_without_a_warning():
+    # The first of the labels alone, where nothing says that it is for generation.
+    (note,) = notes({"prompt_template": {"A": "{question}", "B": "{answer}"}})
+    assert (note["code"], note["severity"], note["place"]) == ("first_label_only", "info", "prompt_template")
+    assert "2 labels" in note["message"]
+    assert "mode: ppl" in note["remedy"]
+    # An answer's turn that is left open nowhere.
+    speakers = [{"role": "HUMAN", "begin": "U:"}, {"role": "BOT", "begin": "A:"}]
+    (note,) = notes(dialogue(ASK, REPLY, reader=READER, meta_template={"round": speakers}))
+    assert (note["code"], note["severity"], note["place"]) == ("nobody_generates", "info", "meta_template")
+    assert "generate" in note["remedy"]
+    # Who says what, where a chat API is asked and nothing says how roles are called.
+    (note,) = notes(dialogue(ASK, REPLY, output="openai"))
+    assert (note["code"], note["severity"], note["place"]) == ("roles_left_out", "info", "prompt_template")
+    assert "'BOT', 'HUMAN'" in note["message"]
+    assert "api_role" in note["remedy"]
 
 
 @pytest.mark.parametrize("name", INFERENCER_MODES)

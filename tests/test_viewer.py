@@ -254,6 +254,35 @@ def test_lines_show_what_is_their_own() -> None:
     store.close()
 
 
+def test_a_line_shows_what_was_found_whatever_stands_before_it() -> None:
+    # The dotted capital I is two characters in lower case.
+    store = stored(pa.table({"q": ["\u0130" * 400 + " needle"]}))
+    store.wait_all()
+    catalogue = Catalogue([], [], lambda *_: Renderer("{q}"))
+    catalogue.prompts[""] = None  # type: ignore[assignment]
+    view = View(store, Sources(store, catalogue), Choice(""))
+    view.finder = Search(view.source, "NEEDLE", ignore_case=True)
+    assert view.finder.wait(20)
+    assert view.lines(0, 1)[0]["text"] == "…needle"  # from the beginning of a word
+    store.close()
+
+
+def test_a_row_that_cannot_be_rendered_leaves_the_others_in_the_list() -> None:
+    # No type but Arrow's own can hold such a time: it isn't Python's.
+    when = pa.array([n if n != 7 else 1 << 62 for n in range(20)], pa.int64()).cast(pa.timestamp("s"))
+    store = stored(pa.table({"q": pa.array([f"question {n}" for n in range(20)]), "when": when}))
+    store.wait_all()
+    catalogue = Catalogue([], [], lambda *_: Renderer("{q} at {when}"))
+    catalogue.prompts[""] = None  # type: ignore[assignment]
+    view = View(store, Sources(store, catalogue), Choice(""))
+    lines = view.lines(0, 100)
+    assert [line["row"] for line in lines] == list(range(20))
+    assert lines[7]["text"].startswith('row 7, column "when": 4611686018427387904 seconds')
+    assert [line["row"] for line in lines if line["size"] is None] == [7]
+    assert lines[8]["text"] == "question 8 at 1970-01-01 00:00:08"
+    store.close()
+
+
 def test_long_prompts_are_cut_at_characters_over_all_messages() -> None:
     table = pa.table({"q": ["é" * 100], "a": ["x"]})
     renderer = Renderer(DIALOGUE, meta_template=META, reader={"output_column": "a"})
@@ -287,7 +316,7 @@ def test_rows_in_one_file_need_nothing_else(folder: Path, capsys: pytest.Capture
     for outside in ("<script", "src=", "href=", "url(", "http://", "https://", "@import"):
         assert outside not in page, outside
     assert "default-src 'none'" in page
-    assert capsys.readouterr().err == ""
+    assert capsys.readouterr().err == "promptpress: 2 rows in out.html\n"
 
 
 def test_what_is_probably_a_mistake_is_noted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

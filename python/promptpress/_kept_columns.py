@@ -35,6 +35,11 @@ def names_of(keep: Iterable[str]) -> list[str]:
     """
     if isinstance(keep, str):
         message = f"keep: expected a sequence of column names, found the str {keep!r}; a list of one is [{keep!r}]"
+        if keep == "all":
+            message += ", and all are the samples' own: keep=samples.column_names"
+        raise TypeError(message)
+    if not isinstance(keep, Iterable):
+        message = f"keep: expected a sequence of column names, found {keep!r}"
         raise TypeError(message)
     names = list(keep)
     for name in names:

@@ -20,6 +20,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _HARNESS_ARGUMENTS = {"template": "prompt_template", "reader_cfg": "reader"}
+_COMMAND_OPTIONS = {
+    "system": 'a turn of the template: [{"role": "system", "content": ...}, {"role": "user", "content": ...}]',
+    "shots": 'examples=, an ice_template and retriever={"type": "FixKRetriever", "fix_id_list": [0, 1, 2]}',
+    "output_column": 'reader={"output_column": ...}',
+    "model": "meta_template=; Renderer.from_config takes a model's configuration",
+    "data": "an argument of render, stream and preview",
+}
+"""What options of the command are here."""
+
 _SAMPLES = re.compile(r"\bsamples\b")
 _ENGINES = ("pyspark", "dask", "ray", "daft")
 
@@ -52,6 +61,8 @@ def known_arguments(function: Callable[P, R]) -> Callable[P, R]:
                 known = names[1:] if names[0] == "self" else names
                 # What harnesses call it, though another name is nearer.
                 meant = _HARNESS_ARGUMENTS.get(name)
+                if "prompt_template" in known and name in _COMMAND_OPTIONS:
+                    raise TypeError(f"{message}; it is {_COMMAND_OPTIONS[name]}")
                 raise TypeError(message + did_you_mean(meant if meant in known else name, known))
         return function(*arguments, **options)
 
@@ -149,6 +160,8 @@ def _found(samples: Any, first: Any) -> tuple[str, str]:  # noqa: PLR0911 - a re
         return f"pandas {name}", "convert it: pyarrow.Table.from_pandas(samples)"
     if name == "ParquetFile":
         return name, "read it: samples.read(); stream takes samples.iter_batches()"
+    if name == "Renderer" and package == "promptpress":
+        return name, "it makes one: renderer.render(samples)"
     if package in _ENGINES:
         return f"{package} {name}", "hand the renderer to its map over batches (docs/scale.md)"
     return name, ""

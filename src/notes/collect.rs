@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::note::Note;
 use super::subject::Subject;
 use super::table_facts::TableFacts;
-use super::{columns, inferencer, placeholders, silent_turns, structure, unread_keys};
+use super::{columns, inferencer, left_out, placeholders, silent_turns, structure, unread_keys};
 use crate::plan::{Config, Settings};
 
 /// All notes on a configuration and its tables, in the order of its parts.
@@ -14,6 +14,7 @@ pub fn notes(settings: &Settings, config: &Config, tables: &TableFacts) -> Vec<N
     let subject = Subject::new(settings, config, tables);
     unread_keys::notes(&subject, &mut out);
     structure::notes(&subject, &mut out);
+    left_out::notes(&subject, &mut out);
     inferencer::notes(&subject, &mut out);
     silent_turns::notes(&subject, &mut out);
     placeholders::notes(&subject, &mut out);

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `subject`, `table_facts` | what notes are made of: the configuration, and what is known of the tables |
 //! | `collect` | which notes there are, in their order |
-//! | `unread_keys`, `structure`, `inferencer`, `silent_turns`, `placeholders`, `columns` | notes of one kind each |
+//! | `unread_keys`, `structure`, `left_out`, `inferencer`, `silent_turns`, `placeholders`, `columns` | notes of one kind each |
 //! | `dialogues`, `texts` | the turns of a template, and its texts with what is filled into each |
 //! | `braces` | which texts in braces look like placeholders |
 //! | `note` | what a note says |
@@ -19,6 +19,7 @@ mod collect;
 mod columns;
 mod dialogues;
 mod inferencer;
+mod left_out;
 mod note;
 mod placeholders;
 mod silent_turns;

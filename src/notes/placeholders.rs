@@ -12,6 +12,9 @@ use crate::template::keys;
 use crate::template::{Form, RawItem, Shape, Source, Template, key_path};
 use crate::value::Value;
 
+/// Files of configurations.
+const CONFIG_SUFFIXES: [&str; 5] = [".yaml", ".yml", ".json", ".toml", ".py"];
+
 /// What a conversation is filled with.
 const PAIR_FIELDS: [&str; 2] = ["question", "answer"];
 
@@ -34,7 +37,13 @@ pub(super) fn notes(subject: &Subject, out: &mut Vec<Note>) {
     // Of a table without columns nothing can be named.
     let nameable = !subject.fields.is_empty();
     if nameable && !used && chat.is_none() && out.len() == before && !explained(out, path) {
-        out.push(unused(path_of(main, path), "sample", "samples", &subject.fields));
+        let mut note = unused(path_of(main, path), "sample", "samples", &subject.fields);
+        if let [TemplateText { text, .. }] = &*texts
+            && let Some(remedy) = other_form(text)
+        {
+            note.remedy = remedy;
+        }
+        out.push(note);
     }
     let Some(ice) = subject.ice().filter(|_| config.prompt.is_some() && chat.is_none()) else { return };
     let Some(columns) = &subject.tables.examples else { return };
@@ -210,7 +219,15 @@ fn unknown(text: &TemplateText, found: &Braced, columns: &[&str]) -> Option<Note
     let message = format!("'{{{name}}}' names no column, so it stays in every prompt as it is");
     let remedy = match near {
         Some(near) => format!("did you mean '{{{near}}}'?"),
-        None => format!("the columns are {}", listed(columns.iter().copied())),
+        None => match columns {
+            [only] if only.contains([';', '\t']) => {
+                format!(
+                    "the only column is '{}': fields are told apart by commas, or in .tsv by tabs",
+                    only.escape_debug()
+                )
+            }
+            _ => format!("the columns are {}", listed(columns.iter().copied())),
+        },
     };
     Some(Note::warning("unknown_placeholder", &text.place, message, remedy))
 }
@@ -241,6 +258,16 @@ fn unused(path: &str, one: &str, many: &str, columns: &[&str]) -> Note {
     let message = format!("no column stands in it, so every {one} gives the same text");
     let names = listed(columns.iter().copied());
     Note::warning("no_column", path, message, format!("name a column in braces; the {many} have {names}"))
+}
+
+/// What a text without columns is, if it is no template.
+fn other_form(text: &str) -> Option<String> {
+    let is_file = CONFIG_SUFFIXES.iter().any(|suffix| text.ends_with(suffix)) && !text.contains(char::is_whitespace);
+    if is_file {
+        return Some(format!("'{text}' is the text itself here; Renderer.from_config reads a file of that name"));
+    }
+    let wide = text.contains('\u{ff5b}') && text.contains('\u{ff5d}');
+    wide.then(|| "its braces are full-width; write '{' and '}' around a column's name".to_owned())
 }
 
 /// Whether what differs between samples comes into their prompts.

@@ -35,6 +35,8 @@ WRONG = {
     "opencompass": {
         # The reader names all its columns in one, with commas.
         ("ProcessBench/processbench_gen", "missing_input_column"): {"reader.input_columns[0]"},
+        # It is called few-shot, chooses five examples, and has no place for them.
+        ("SuperGLUE_BoolQ/SuperGLUE_BoolQ_few_shot_ppl", "examples_nowhere"): {"ice_template.template"},
         # The template asks for {question}; the data, and the reader, have 'problem'.
         ("eese/eese_llm_judge_gen", "unknown_placeholder"): {"{question}"},
         ("eese/eese_llm_judge_rawprompt_gen", "unknown_placeholder"): {"{question}"},

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from promptpress._cli.commands import COMMANDS
 from promptpress._cli.commands.command import Command
+from promptpress._cli.meant import other_way, refuse_misplaced
 from promptpress._file_errors import UsageError
 
 _NUMBER = re.compile(r"-\d+(\.\d*)?$")
@@ -42,17 +43,22 @@ class _Parser(argparse.ArgumentParser):
         meant = f"--{name.lstrip('-')}"
         options = [meant] if meant in self._option_string_actions else list(self._option_string_actions)
         close = difflib.get_close_matches(meant, options, 2, 0.75)
-        self.error(f"{name}: no such option" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+        hint = other_way(self.prog.rpartition(" ")[2], meant) or (close and f"did you mean {' or '.join(close)}?")
+        self.error(f"{name}: no such option" + (f"; {hint}" if hint else ""))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            close = difflib.get_close_matches(str(value), list(map(str, action.choices or ())), 1)
+            choices = list(map(str, action.choices or ()))
+            begun = [choice for choice in choices if choice.startswith(f"{value}-")]
+            close = begun or difflib.get_close_matches(str(value), choices, 1)
             if close:
                 error.message += f"; did you mean {close[0]!r}?"
             elif action.dest == "command" and "." in str(value):
                 error.message += f"; did you mean: promptpress render {value} ...?"
+            elif action.dest == "command" and value == "help":
+                error.message += "; promptpress COMMAND --help says what a command does"
             raise
 
     def error(self, message: str) -> NoReturn:
@@ -86,6 +92,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     if arguments.command is None and not arguments.version:
         *others, last = COMMANDS
         parser.error(f"a command is needed: {', '.join(others)} or {last}")
+    refuse_misplaced(arguments)
     return arguments
 
 

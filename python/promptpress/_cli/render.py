@@ -31,14 +31,19 @@ from .configured_renderer import make_renderer
 from .notes import held_back, tell_notes
 from .progress import Progress
 
+_MIN_ROWS_OF_A_RATE = 10_000
+"""Of fewer rows a rate is that of opening and closing files."""
+
 
 @dataclass
 class Done:
     """What has been rendered so far.
 
     Example:
-        >>> Done(rows=1000, prompt_bytes=250_000).summary(0.5)
-        '1,000 rows, 250.0 kB of prompts in 0.500 s: 2,000 rows/s, 0.001 GB/s'
+        >>> Done(rows=1_000_000, prompt_bytes=250_000_000).summary(0.5)
+        '1,000,000 rows, 250.0 MB of prompts in 0.500 s: 2,000,000 rows/s, 0.500 GB/s'
+        >>> Done(rows=1, prompt_bytes=25).summary(0.01)
+        '1 row, 25 B of prompts in 0.010 s'
 
     """
 
@@ -61,9 +66,10 @@ class Done:
                 break
             size /= 1000
         length = f"{size:.1f} {unit}" if unit != "B" else f"{self.prompt_bytes} B"
-        per_second = self.rows / seconds if seconds else 0.0
-        rate = self.prompt_bytes / seconds / 1e9 if seconds else 0.0
-        return f"{self.rows:,} rows, {length} of prompts in {seconds:.3f} s: {per_second:,.0f} rows/s, {rate:.3f} GB/s"
+        said = f"{self.rows:,} row{'s' if self.rows != 1 else ''}, {length} of prompts in {seconds:.3f} s"
+        if self.rows < _MIN_ROWS_OF_A_RATE or not seconds:
+            return said
+        return f"{said}: {self.rows / seconds:,.0f} rows/s, {self.prompt_bytes / seconds / 1e9:.3f} GB/s"
 
 
 def render(arguments: Namespace) -> None:
@@ -279,8 +285,10 @@ def refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[s
 def _refuse_index(name: str | None, schema: pa.Schema) -> None:
     """Refuse an index that would be another column's namesake."""
     if name is not None and (not name or "\0" in name or name in schema.names):
-        what = "is the name of a column of the output" if name in schema.names else "is no name for a column"
-        raise UsageError(f"--index {name}: {what}, which has {', '.join(map(repr, schema.names))}; give another")
+        if name not in schema.names:
+            raise UsageError(f"--index: {name!r} is no name for a column; give another, such as --index sample")
+        taken = ", ".join(map(repr, schema.names))
+        raise UsageError(f"--index {name}: is the name of a column of the output, which has {taken}; give another")
 
 
 def print_first(batch: pa.RecordBatch, *, to_stderr: bool = False) -> None:

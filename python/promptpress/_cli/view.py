@@ -57,7 +57,9 @@ def view(arguments: Namespace) -> None:
     store = SampleStore(samples)
     try:
         if arguments.html is not None:
-            write_html(arguments.html, arguments.rows, store, Sources(store, catalogue), choice)
+            rows = write_html(arguments.html, arguments.rows, store, Sources(store, catalogue), choice)
+            if not arguments.quiet:
+                print(f"promptpress: {rows:,} row{'s' if rows != 1 else ''} in {arguments.html}", file=sys.stderr)
         else:
             _serve(arguments, store, catalogue, choice)
     finally:

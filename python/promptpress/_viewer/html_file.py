@@ -21,7 +21,7 @@ h1{font-size:1.2em} .pp-said{opacity:.75}
 """
 
 
-def write_html(path: str, rows: Sequence[int] | None, store: SampleStore, sources: Sources, choice: Choice) -> None:
+def write_html(path: str, rows: Sequence[int] | None, store: SampleStore, sources: Sources, choice: Choice) -> int:
     """Write the prompts of some rows.
 
     Args:
@@ -30,6 +30,9 @@ def write_html(path: str, rows: Sequence[int] | None, store: SampleStore, source
         store: the samples.
         sources: the prompts of each choice.
         choice: the one that is written.
+
+    Returns:
+        How many rows were written.
 
     Raises:
         OutputError: when the file can't be written.
@@ -43,6 +46,7 @@ def write_html(path: str, rows: Sequence[int] | None, store: SampleStore, source
     prompts = [source.prompts(row) for row in rows]
     with output_file(path) as file:
         file.write(page_html(prompts, _said(choice)).encode("utf-8", "backslashreplace"))
+    return len(prompts)
 
 
 def page_html(rows: Iterable[Sequence[Prompt]], said: str) -> str:

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from promptpress import _compute as pc
 from promptpress import _core
-from promptpress._core import Position
-from promptpress._errors import render_error
+from promptpress._core import Position, RenderError
+from promptpress._errors import of_row, render_error
 from promptpress._renderer import Renderer
 from promptpress._tables import for_core
 from promptpress._view.prompt_source import RequestBatch
@@ -99,7 +99,11 @@ class StoredPrompts(RendererSource):
         core_table, lower = for_core(table)
         labels = self.labels
         times = 1 if labels is None else len(labels)
-        for part in outcomes(self._one._core, core_table, labels, Position(), lower):
+        try:
+            parts = outcomes(self._one._core, core_table, labels, Position(), lower)
+        except RenderError as error:
+            raise of_row(error, start + (error.row or 0)) from None
+        for part in parts:
             samples = part.samples
             if samples is None:
                 samples = _core.repeated_rows(part.start, part.rows, times)

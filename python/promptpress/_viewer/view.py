@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
 
+from promptpress import RenderError, to_pylist
 from promptpress import _compute as pc
-from promptpress import to_pylist
+from promptpress._file_errors import reason
 from promptpress._view.pieces import as_request, prompt_of
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import RequestBatch
@@ -94,17 +96,25 @@ class View:
             stop: the line after the last.
 
         Returns:
-            Of each the line, the sample's row, the size of its first request and its beginning.
-
-        Raises:
-            RenderError: if one can't be rendered.
+            Of each the line, the sample's row, the size of its first request and its beginning. Of a row that can't be
+            rendered, why, and None as the size.
 
         """
         if self.finder is None:
             self.store.wait(stop, 30.0)
-            return list(self._lines(start, stop))
-        around = self.search
-        return [line for row in self.finder.found[start:stop] for line in self._lines(row, row + 1, around)]
+            try:
+                return list(self._lines(start, stop))
+            except RenderError:  # of one row, for which the others can be shown all the same
+                rows: Iterable[int] = range(start, min(stop, self.store.ready))
+        else:
+            rows = self.finder.found[start:stop]
+        return [line for row in rows for line in self._line(row)]
+
+    def _line(self, row: int) -> list[dict[str, Any]]:
+        try:
+            return list(self._lines(row, row + 1, self.search))
+        except RenderError as error:
+            return [{"row": row, "size": None, "text": reason(error)}]
 
     def _lines(self, start: int, stop: int, around: Search | None = None) -> Iterator[dict[str, Any]]:
         last = None
@@ -126,9 +136,10 @@ class View:
             source = self.source
             self.store.wait(_COMPARED, 1.0)
             texts = []
-            for batch in source.window(0, min(_COMPARED, self.store.ready)):
-                kept = batch if self.label is None else _of_label(batch, self.label)
-                texts += [_text(value) for value in to_pylist(kept.prompts)]
+            with suppress(RenderError):
+                for batch in source.window(0, min(_COMPARED, self.store.ready)):
+                    kept = batch if self.label is None else _of_label(batch, self.label)
+                    texts += [_text(value) for value in to_pylist(kept.prompts)]
             common = _common(min(texts), max(texts)) if len(texts) > 1 else ""
             self._beginnings[key] = common[: common.rfind(" ") + 1] if len(common) > _SAID else ""
         return self._beginnings[key]
@@ -180,13 +191,20 @@ def _text(value: Any) -> str:
 def _excerpt(text: str, beginning: str, around: Search | None) -> str:
     """Give a line of a text: what stands around that which was found, or what follows what all begin with."""
     if around is not None:
-        wanted, within = (around.wanted.lower(), text.lower()) if around.ignore_case else (around.wanted, text)
+        wanted, within = (_lower(around.wanted), _lower(text)) if around.ignore_case else (around.wanted, text)
         place = within.find(wanted)
         if place > LINE // 8:
-            return "…" + text[place - LINE // 16 : place + LINE]
+            start = place - LINE // 16
+            word = text.find(" ", start, place) + 1
+            return "…" + text[word or start : place + LINE]
     elif beginning and text.startswith(beginning) and len(text) > len(beginning):
         return "…" + text[len(beginning) : len(beginning) + LINE]
     return text[:LINE]
+
+
+def _lower(text: str) -> str:
+    """Give a text in lower case, each character in its place: the dotted capital I alone would become two."""
+    return text.replace("\u0130", "\ufdd0").lower()
 
 
 def _common(one: str, other: str) -> str:

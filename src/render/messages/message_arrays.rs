@@ -18,7 +18,7 @@ use super::slice_cache::SliceCache;
 use super::text_parts::text_parts;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Plan, Plans};
-use crate::render::input::{Batch, readable};
+use crate::render::input::{Batch, is_text, readable};
 use crate::render::media::MediaParts;
 use crate::render::memory::{TextBlock, Texts};
 use crate::render::values::{build, structs};
@@ -437,12 +437,20 @@ impl<'a> MessageArrays<'a> {
             let rewritten =
                 name == keys::CONTENT && self.config.output.chat_api && self.config.dialect.rewrites_parts();
             match child {
+                Some(child) if is_text(child.data_type()) && self.says_parts(name, data_type) => {
+                    text_parts(&child, data_type)
+                }
                 Some(child) if rewritten => typed(name, &sent(&child)?, data_type),
                 Some(child) => typed(name, &child, data_type),
                 None => Ok(new_null_array(data_type, values.len())),
             }
         };
         self.expansions.iter().map(child).collect()
+    }
+
+    /// Whether a text under this key is a list of one part, since others are lists of parts.
+    fn says_parts(&self, name: &str, data_type: &DataType) -> bool {
+        self.config.output.chat_api && name == keys::CONTENT && matches!(data_type, DataType::List(_))
     }
 }
 

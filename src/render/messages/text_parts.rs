@@ -33,8 +33,8 @@ pub(super) fn text_parts(text: &ArrayRef, data_type: &DataType) -> Result<ArrayR
     let columns = fields.iter().map(column).collect::<Result<_>>()?;
     let parts = structs(fields.clone(), columns, None, count)?;
     let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(1, count));
-    let lists = ListArray::try_new(item.clone(), offsets, parts, None).map_err(|e| internal(&e.to_string()))?;
-    Ok(Arc::new(lists))
+    let lists = ListArray::try_new(item.clone(), offsets, parts, text.logical_nulls());
+    Ok(Arc::new(lists.map_err(|e| internal(&e.to_string()))?))
 }
 
 fn internal(message: &str) -> Error {

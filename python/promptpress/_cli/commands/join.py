@@ -22,8 +22,8 @@ _DESCRIPTION = """\
 Bring the results of batches back to the rows that were asked, by custom_id, in the rows' order.
 
 RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and any number; some results
-may be missing. --table is what was exported: a rendered file, or, with --data, the configuration that was exported,
-whose rows are rendered again.
+may be missing. --table is what was exported: a rendered file, or the samples themselves where each is one request; or,
+with --data, the configuration that was exported, whose rows are rendered again.
 """
 
 _EXIT_CODES = """\
@@ -39,7 +39,8 @@ def _add_options(parser: ArgumentParser) -> None:
         nargs="+",
         help="files of results, JSON lines; .gz and the like, patterns, folders and - too",
     )
-    parser.add_argument("--table", metavar="FILE", required=True, help="rendered rows; with --data, the configuration")
+    what = "rendered rows, or the samples; with --data, the configuration"
+    parser.add_argument("--table", metavar="FILE", required=True, help=what)
     parser.add_argument(
         "--out",
         metavar="FILE",

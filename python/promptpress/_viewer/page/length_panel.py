@@ -8,8 +8,7 @@ from typing import Any
 from nicegui import run, ui
 
 from promptpress import Statistics, stats
-from promptpress._file_errors import reason
-from promptpress._view.visible import one_line
+from promptpress._view.visible import one_line, visible
 from promptpress._viewer.catalogue import Choice
 from promptpress._viewer.measures import ORIGIN_COLOURS, Share, lengths_of, repeated_of, shares_of
 from promptpress._viewer.sources import StoredPrompts
@@ -69,7 +68,7 @@ class LengthPanel:
     def _say(self, text: str) -> None:
         self._place.clear()
         with self._place:
-            ui.label(one_line(text)).classes("pp-dim")
+            ui.label(visible(text)).classes("pp-dim")
 
     def _lengths(self, figures: Statistics) -> None:
         of = "" if figures.samples in (None, figures.requests) else f" of {figures.samples:,} samples"
@@ -116,7 +115,7 @@ def _measured(view: View, choice: Choice) -> tuple[Statistics | None, str]:
         table = view.store.table()
         return (stats(source.renderer, table) if isinstance(source, StoredPrompts) else stats(table)), ""
     except Exception as error:  # whatever can't be rendered or measured is told on the page
-        return None, reason(error)
+        return None, str(error) or type(error).__name__
 
 
 def _chart(options: dict[str, Any], *, height: str) -> None:
@@ -130,7 +129,12 @@ def _histogram(figures: Statistics) -> None:
     options = {
         "grid": {"left": 8, "right": 12, "top": 12, "bottom": 8, "containLabel": True},
         "xAxis": {"type": "category", "data": names, **_AXIS},
-        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": _INK, "opacity": 0.25}}, **_AXIS},
+        "yAxis": {
+            "type": "value",
+            "minInterval": 1,
+            "splitLine": {"lineStyle": {"color": _INK, "opacity": 0.25}},
+            **_AXIS,
+        },
         "series": [
             {
                 "type": "bar",
@@ -161,7 +165,7 @@ def _origins(shares: list[Share]) -> None:
         "yAxis": {
             "type": "category",
             "data": [share.name for share in shares],
-            "axisLabel": {"color": _INK, "width": 190, "overflow": "truncate"},
+            "axisLabel": {"color": _INK, "width": 290, "overflow": "truncate"},
             "axisTick": {"show": False},
             "axisLine": {"show": False},
         },
@@ -181,4 +185,7 @@ def _origins(shares: list[Share]) -> None:
             }
         ],
     }
+    # Where there is little room, names go over two lines: their ends are what tells them apart.
+    narrow = {"yAxis": {"axisLabel": {"width": 150, "overflow": "break", "fontSize": 10, "lineHeight": 11}}}
+    options["media"] = [{"query": {"maxWidth": 480}, "option": narrow}]
     _chart(options, height=f"{max(80, 26 * len(shares) + 16)}px")

@@ -1,0 +1,83 @@
+"""README's first minute from an empty folder with its table: what its commands make, and not only that they run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import test_docs
+from promptpress._cli import main
+
+README = (test_docs.PROJECT / "README.md").read_text(encoding="utf-8")
+SECTION = README.partition("## The first minute")[2].partition("\n## ")[0]
+COMMANDS = re.findall(r"^promptpress .*$|(?<=`)promptpress [^`]* .*?(?=`)", SECTION.replace("\\\n", " "), re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("questions.csv", "solved.csv"):
+        shutil.copy(test_docs.START / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def words(start: str, *more: str) -> list[str]:
+    """The one command that begins so and has these words."""
+    (command,) = [one for one in COMMANDS if one.startswith(start) and all(word in one for word in more)]
+    return shlex.split(command)[1:]
+
+
+def rows(path: str) -> list[dict[str, str]]:
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_prompts_of_all_rows() -> None:
+    assert main(words("promptpress render ")) == 0
+    lines = Path("prompts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["prompt"] for line in lines][3] == f"Q: {rows('questions.csv')[3]['question']} A:"
+    assert len(lines) == len(rows("questions.csv"))
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "shown"),
+    [
+        (words("promptpress show ", "--row 17"), 0, r"\boxed42"),
+        (words("promptpress diff ", "--template-b"), 1, "24 requests compared, 24 differ"),
+        (words("promptpress stats "), 0, "length of a request"),
+        (words("promptpress show ", "--longest"), 0, "bytes"),
+        (words("promptpress show ", "--grep"), 0, "1 of 24 requests match"),
+        (words("promptpress diff ", "--substitution-b"), 1, "24 requests compared, 1 differs\n\n── row 17\n"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_looked_at(command: list[str], code: int, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == code
+    assert shown in capsys.readouterr().out
+
+
+def test_a_batch_with_three_examples_there_and_back() -> None:
+    assert main(words("promptpress export ", "--shots")) == 0
+    requests = [json.loads(line) for line in Path("requests.jsonl").read_text(encoding="utf-8").splitlines()]
+    questions, solved = rows("questions.csv"), rows("solved.csv")[:3]
+    for question, request in zip(questions, requests, strict=True):
+        said = [(message["role"], message["content"]) for message in request["body"]["messages"]]
+        shots = [turn for one in solved for turn in (("user", one["question"]), ("assistant", one["answer"]))]
+        assert said[:-1] == [("system", "Answer with the number only."), *shots]
+        # The answer that a question asks for is masked there too.
+        assert said[-1] == ("user", question["question"].replace("{answer}", ""))
+        assert (request["body"]["model"], request["body"]["temperature"]) == ("gpt-4o-mini", 0)
+    with Path("results.jsonl").open("w", encoding="utf-8") as file:
+        for request in reversed(requests):
+            body = {"choices": [{"message": {"role": "assistant", "content": f"of {request['custom_id']}"}}]}
+            result = {"custom_id": request["custom_id"], "response": {"status_code": 200, "body": body}}
+            file.write(json.dumps(result) + "\n")
+    assert main(words("promptpress join ")) == 0
+    joined = rows("answers.csv")
+    assert [row["question"] for row in joined] == [row["question"] for row in questions]
+    assert [row["response"] for row in joined] == [f"of {n}" for n in range(len(questions))]
