@@ -145,6 +145,8 @@ class _Reader:
             raise render_error("invalid_result", f"{place}: it is {what}: it has neither a response nor an error")
         response = _dict(value.get("response"))
         body = response.get("body")
+        if hasattr(body, "model_dump"):
+            body = body.model_dump()  # an object of the openai or litellm package
         body = _dict(_parsed(body) if isinstance(body, str) else body)
         status = response.get("status_code")
         error = _error(value.get("error")) or _error(body.get("error"))
