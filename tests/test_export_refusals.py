@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from promptpress import export
 from promptpress._cli.command import main
+from promptpress._export.chat_tables import chat_batches
 from promptpress._outputs import output_file
 
 TEXTS = pa.table({"prompt": ["a", "b"]})
@@ -117,6 +119,26 @@ def test_an_answer_is_text_whatever_its_column_is(tmp_path: Path) -> None:
         assert [line["conversations"][-1]["value"] for line in lines(tmp_path / "s.jsonl")] == texts
 
 
+def test_an_answer_reads_the_same_in_every_export(tmp_path: Path) -> None:
+    table = pa.table({"prompt": ["a", "b"], "price": [1.0, 1e20], "sure": [True, False], "k": pa.array(["x", "y"])})
+    table = table.append_column("key", table["k"].dictionary_encode())
+    for column, texts in (("price", ["1.0", "1e+20"]), ("sure", ["True", "False"]), ("key", ["x", "y"])):
+        export.messages_json(table, tmp_path / "m.jsonl", answer=column)
+        (batch,) = chat_batches(table.select(["prompt", column]), answer=column)
+        for found in (lines(tmp_path / "m.jsonl"), batch.to_pylist()):
+            assert [row["messages"][-1] for row in found] == [{"role": "assistant", "content": one} for one in texts]
+
+
+def test_an_answer_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    for value in (["1", "2"], {"a": "1"}, b"1"):
+        table = pa.table({"prompt": ["a"], "gold": [value]})
+        with pytest.raises(pp.RenderError, match='column "gold": an answer is a text, and it is '):
+            export.messages_json(table, tmp_path / "m.jsonl", answer="gold")
+        with pytest.raises(pp.RenderError, match='column "gold": an answer is a text, and it is '):
+            chat_batches(table, answer="gold")
+    assert os.listdir(tmp_path) == []
+
+
 def test_columns_are_kept_once_and_by_name(tmp_path: Path) -> None:
     table = TEXTS.append_column("id", pa.array([1, 2]))
     for keep, error in (("id", r"keep: expected names of columns, such as \['id'\]"), (["id", "id"], "kept twice")):
@@ -185,6 +207,27 @@ def test_a_full_disk_is_an_error_of_the_output(
     assert code == 5
     assert "in.jsonl: File too large (disk full)" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["q.jsonl"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    opened = output_file.PartialFile.open
+
+    def interrupted(self: Any) -> Any:
+        file = opened(self)
+        os.kill(os.getpid(), getattr(signal, name))
+        return file
+
+    monkeypatch.setattr(output_file.PartialFile, "open", interrupted)
+    before = signal.getsignal(signal.SIGHUP)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        given = ["--template", "{question}", "--data", f"{EXAMPLES}/test.jsonl", "--out", f"{tmp_path}/x.jsonl"]
+        assert main(["export", "messages-json", *given]) == 143
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -388,3 +388,12 @@ def test_results_are_not_held_whole() -> None:
     held = list(read_results(iter([chat("0"), failed("1")])))
     assert [one.raw for one in held] == [None, None]
     assert [json.loads(one.raw or "") for one in read_results([chat("0")], raw=True)] == [chat("0")]
+
+
+def test_a_body_may_be_an_object_of_a_client_library() -> None:
+    class Completion:
+        def model_dump(self) -> dict[str, Any]:
+            return chat("0", "hi")["response"]["body"]  # type: ignore[no-any-return]
+
+    result = {"custom_id": "0", "response": {"status_code": 200, "body": Completion()}, "error": None}
+    assert export.join([result], TABLE)["response"].to_pylist()[0] == "hi"

@@ -96,7 +96,7 @@ def _print_traceback() -> None:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM unwind the stack as Ctrl-C does, so that no partial file stays."""
+    """Let SIGTERM, and the end of the terminal, unwind the stack as Ctrl-C does, so that no partial file stays."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -104,11 +104,15 @@ def _terminable() -> Iterator[None]:
     def terminate(_: int, __: FrameType | None) -> None:
         raise Terminated
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    numbers = [signal.SIGTERM]
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # nohup ignores it
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, terminate) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

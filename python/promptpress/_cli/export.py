@@ -256,7 +256,8 @@ def _datasets(job: _Job) -> str:
     try:
         made = datasets(job.reader, job.arguments.out, answer=job.arguments.answer, prompt=job.prompt, form=job.form)
     except (ImportError, OSError) as error:
-        raise OutputError(str(error) if isinstance(error, (ImportError, FileExistsError)) else reason(error)) from error
+        said = isinstance(error, ImportError) or not error.errno  # what promptpress says names the place itself
+        raise OutputError(str(error) if said else f"{job.arguments.out}: {reason(error)}") from error
     return f"{len(made):,} rows in {job.arguments.out}"
 
 

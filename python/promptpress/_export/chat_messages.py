@@ -14,7 +14,7 @@ from promptpress._errors import render_error, template_error
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import json_text
 
-__all__ = ["Form", "Prompts", "is_text", "lists_of", "prompt_column"]
+__all__ = ["Form", "Prompts", "check_answer", "is_text", "lists_of", "prompt_column"]
 
 Form = Literal["text", "messages", "messages_json"]
 """What the prompts are: texts, messages, or messages as JSON."""
@@ -236,6 +236,22 @@ _MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
 def _known_role(role: Any) -> str | None:
     lower = role.lower() if isinstance(role, str) else ""
     return lower if lower in ROLES else _SAME_ROLES.get(lower)
+
+
+def check_answer(schema: pa.Schema, name: str) -> None:
+    """Refuse a column whose values aren't what an assistant says.
+
+    Args:
+        schema: of a rendered table that has it.
+        name: the column's.
+
+    Raises:
+        RenderError: for lists, structs and bytes; numbers and the like are said as a prompt would have them.
+
+    """
+    kind = schema.field(name).type
+    if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
+        raise render_error("wrong_column_type", f"an answer is a text, and it is {kind}", column=name)
 
 
 def is_text(kind: pa.DataType) -> bool:

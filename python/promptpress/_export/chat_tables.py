@@ -12,9 +12,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress._errors import render_error, template_error
-from promptpress._export.chat_messages import Form, Prompts
+from promptpress._export.chat_messages import Form, Prompts, check_answer
 from promptpress._export.written import Path
 from promptpress._model_classes import did_you_mean
+from promptpress._outputs.json_lines import LineWriter, Piece
 from promptpress._tables import as_reader
 from promptpress.typing import StreamLike
 
@@ -48,6 +49,8 @@ def chat_batches(
     if answer is not None and answer not in reader.schema.names:
         message = f"the table has no such column{did_you_mean(answer, reader.schema.names)}"
         raise render_error("missing_column", message, column=answer)
+    if answer is not None:
+        check_answer(reader.schema, answer)
     if MESSAGES in reader.schema.names and prompt != MESSAGES:
         message = f"the table has a column {MESSAGES!r}, which the conversations are to be; drop or rename it"
         raise render_error("duplicate_output_column", message, column=MESSAGES)
@@ -81,7 +84,9 @@ def _with_answers(messages: pa.Array, answers: pa.Array, name: str, first_row: i
     if answers.null_count:
         row = first_row + answers.is_null().to_pylist().index(True)
         raise render_error("null_value", "it has no answer", row, name)
-    texts = answers.cast(kind.field("content").type)
+    writer = LineWriter(pa.schema({name: answers.type}), [Piece("plain", column=name)])
+    written = writer.lines(pa.record_batch({name: answers}), first_row)
+    texts = pa.concat_arrays(written or [pa.array([], pa.large_binary())]).cast(kind.field("content").type)
     roles = pa.array(["assistant"] * len(texts), kind.field("role").type)
     last = pa.StructArray.from_arrays([roles, texts], fields=list(kind))
     items = messages.flatten()

@@ -9,7 +9,7 @@ from pyarrow import types
 
 from promptpress import _compute as pc
 from promptpress._errors import render_error, template_error
-from promptpress._export.chat_messages import Form, Prompts, lists_of
+from promptpress._export.chat_messages import Form, Prompts, check_answer, lists_of
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces
 
@@ -74,6 +74,8 @@ class Conversations:
             if name not in schema.names:
                 remedy = did_you_mean(name, schema.names) or "; keep= keeps it when the table is rendered"
                 raise render_error("missing_column", f"the table has no such column{remedy}", column=name)
+        if answer is not None:
+            check_answer(schema, answer)
         if len(set(keep)) < len(keep):
             raise template_error("duplicate_output_column", "keep", "a column is kept twice")
         if key in keep:

@@ -7,9 +7,8 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from lzma import LZMAError
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
@@ -26,8 +25,7 @@ FIRST_ERROR_STATUS = 400
 _LARGEST_COUNT = 2**63 - 1
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """What came of a request; no more of it, for there may be millions.
 
     Args:
@@ -42,8 +40,8 @@ class Result:
     """
 
     custom_id: str
-    texts: list[str | None]
-    finish_reasons: list[str | None]
+    texts: tuple[str | None, ...]
+    finish_reasons: tuple[str | None, ...]
     error: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
@@ -53,7 +51,7 @@ class Result:
     def succeeded(self) -> bool:
         """Whether there is an answer.
 
-        >>> Result("0", [], [], "expired", None, None).succeeded
+        >>> Result("0", (), (), "expired", None, None).succeeded
         False
 
         """
@@ -147,6 +145,8 @@ class _Reader:
             raise render_error("invalid_result", f"{place}: it is {what}: it has neither a response nor an error")
         response = _dict(value.get("response"))
         body = response.get("body")
+        if hasattr(body, "model_dump"):
+            body = body.model_dump()  # an object of the openai or litellm package
         body = _dict(_parsed(body) if isinstance(body, str) else body)
         status = response.get("status_code")
         error = _error(value.get("error")) or _error(body.get("error"))
@@ -159,8 +159,8 @@ class _Reader:
         broken = self.broken
         result = Result(
             custom_id=value["custom_id"],
-            texts=[self._held(_text(choice)) for choice in choices],
-            finish_reasons=[self._held(_string(choice.get("finish_reason"))) for choice in choices],
+            texts=tuple([self._held(_text(choice)) for choice in choices]),
+            finish_reasons=tuple([self._held(_string(choice.get("finish_reason"))) for choice in choices]),
             error=self._held(error),
             prompt_tokens=_count(usage.get("prompt_tokens")),
             completion_tokens=_count(usage.get("completion_tokens")),
