@@ -45,15 +45,14 @@ def called(config: dict[str, Any], role: Any) -> str:
     roles = [*meta["round"], *meta.get("reserved_roles", [])] if isinstance(meta, dict) else []
     own = [item["role"] for item in roles if isinstance(item, dict) and item.get("api_role") == role]
     given = config.get("roles") or {}
-    for known in (given.get, usual):
-        if known(role):
-            return known(role)
-        found = {known(name) for name in own} - {None}
-        need(len(found) < 2, "two roles with one api_role are called differently")
-        if found:
-            return found.pop()
-    need(False, f"nobody says what OpenAI calls {role!r}")
-    raise AssertionError
+    if role in given:
+        return given[role]
+    if usual(role) and not any(name in given for name in own):
+        return usual(role)
+    found = {given.get(name) or usual(name) or usual(role) for name in own} - {None}
+    need(len(found) < 2, "two roles with one api_role are called differently")
+    need(found, f"nobody says what OpenAI calls {role!r}")
+    return found.pop()
 
 
 def usual(role: str) -> str | None:

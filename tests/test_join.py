@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import random
 import warnings
@@ -16,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
 from promptpress._cli.command import main
+from promptpress._export.results import read_results
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -162,7 +165,7 @@ def test_names_that_are_taken_are_refused_with_the_remedy() -> None:
     [
         ("{", "line 2: it is no JSON: .*the file ends within it"),
         ("[1]", r"line 2: it is no result of a batch: it has no custom_id \(\[1\]\)"),
-        ('{"custom_id": 5}', "it has no custom_id"),
+        ('{"custom_id": 5}', "its custom_id is no string, but 5"),
         ('{"custom_id": "5"}', "it is no result: it has neither a response nor an error"),
         ('{"custom_id": "5", "body": {}}', "it is a request: it has neither"),
     ],
@@ -277,7 +280,7 @@ def test_the_command_joins_ppl_and_says_what_happened(tmp_path: Path, capsys: py
         (
             ["export", "openai-batch", *SUMS, "--out", "x", "--model-name", "m", "--custom-id", "{idd}"],
             2,
-            "--custom-id: the table has no column 'idd'",
+            "--custom-id: neither the data nor the prompts have a column 'idd'; did you mean 'id'",
         ),
         (
             ["export", "openai-batch", *SUMS, "--out", "x", "--model-name", "m", "--model", "@chat_model.py"],
@@ -324,5 +327,64 @@ def test_a_template_with_shots_becomes_a_chat(tmp_path: Path) -> None:
 
 
 def test_standard_output_takes_all_lines(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert run("export", "openai-batch", *SUMS, "--out", "-", "--model-name", "m", "--max-requests", "2") == 0
+    assert run("export", "openai-batch", *SUMS, "--out", "-", "--model-name", "m") == 0
     assert len(capfdbinary.readouterr().out.splitlines()) == 24
+
+
+def test_half_a_character_costs_no_other_answer() -> None:
+    results = [chat("0", "cut \ud83d"), chat("1", "\U0001f600")]
+    with pytest.warns(pp.PromptWarning, match=r"1 result has half a character .*, which is now U\+FFFD"):
+        joined = export.join([json.loads(json.dumps(one)) for one in results], TABLE, raw=True)
+    assert joined["response"].to_pylist()[:2] == ["cut \ufffd", "\U0001f600"]
+
+
+def test_values_of_other_types_cost_no_other_answer() -> None:
+    def one(body: Any) -> dict[str, Any]:
+        return {"custom_id": "0", "response": {"status_code": 200, "body": body}}
+
+    for body, status in (
+        ({"choices": [{"text": "a"}], "usage": {"prompt_tokens": 2**70}}, "ok"),
+        ({"choices": [{"text": "a", "finish_reason": 5}]}, "ok"),
+        ({"choices": [{"message": {"content": None, "refusal": ["no"]}}]}, "ok"),
+        ({"choices": {"0": {}}}, "error"),
+        ({"choices": 5}, "error"),
+    ):
+        assert export.join([one(body)], TABLE)["status"].to_pylist()[0] == status
+
+
+def test_choices_stand_in_the_order_of_their_indices() -> None:
+    choices = [{"index": 1, "text": "second"}, {"index": 0, "text": "first"}]
+    result = {"custom_id": "0", "response": {"status_code": 200, "body": {"choices": choices}}}
+    assert export.join(result, TABLE, choices=True)["response"][0].as_py() == ["first", "second"]
+    with pytest.warns(pp.PromptWarning, match="more than one choice"):
+        assert export.join(result, TABLE)["response"][0].as_py() == "first"
+
+
+def test_results_may_be_compressed_matched_or_piped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [f"{json.dumps(chat(str(row), f'answer {row}'))}\n".encode() for row in range(2)]
+    (tmp_path / "out-0.jsonl").write_bytes(texts[0])
+    (tmp_path / "out-1.jsonl.gz").write_bytes(gzip.compress(texts[1]))
+    expected = export.join([tmp_path / "out-0.jsonl", tmp_path / "out-1.jsonl.gz"], TABLE)
+    assert expected["response"].to_pylist()[:2] == ["answer 0", "answer 1"]
+    assert export.join(f"{tmp_path}/out-*", TABLE).equals(expected)
+    with pytest.raises(pp.RenderError, match="no file matches the pattern"):
+        export.join(f"{tmp_path}/in-*", TABLE)
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(texts[1])[:-20])
+    with pytest.raises(pp.RenderError, match=r"cut\.jsonl\.gz: "):
+        export.join(tmp_path / "cut.jsonl.gz", TABLE)
+
+    pq.write_table(TABLE, tmp_path / "t.parquet")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(texts[0])))
+    assert main(["join", "-", "--table", f"{tmp_path}/t.parquet", "--out", f"{tmp_path}/a.jsonl"]) == 0
+    assert ": 1 ok, 0 error, " in capsys.readouterr().err
+    given = ["join", f"{tmp_path}/out-*", "--table", f"{tmp_path}/t.parquet"]
+    assert main([*given, "--out", f"{tmp_path}/out-0.jsonl"]) == 2
+    assert "the same file as the input" in capsys.readouterr().err
+
+
+def test_results_are_not_held_whole() -> None:
+    held = list(read_results(iter([chat("0"), failed("1")])))
+    assert [one.raw for one in held] == [None, None]
+    assert [json.loads(one.raw or "") for one in read_results([chat("0")], raw=True)] == [chat("0")]

@@ -89,7 +89,32 @@ def test_explain_covers_the_contents(name: str) -> None:
 def test_explain_counts_texts_among_lists_of_parts_as_parts() -> None:
     template = [{"role": "system", "content": "S {q}"}, {"role": "user", "content": [{"type": "text", "text": "a"}]}]
     spans = pp.Renderer(template, output="openai").explain(SAMPLES, 0)
-    assert [(span["message"], span["part"], span["end"]) for span in spans.to_pylist()] == [(0, 0, 2), (0, 0, 6)]
+    assert [(span["message"], span["part"], span["end"]) for span in spans.to_pylist()] == [
+        (0, 0, 2),
+        (0, 0, 6),
+        (1, 0, 1),
+    ]
+
+
+@pytest.mark.parametrize("output", ["openai", "messages_json"])
+def test_explain_covers_parts_that_nothing_fills(output: str) -> None:
+    """Those of the template and, in OpenAI's form, those of a column; `stats` counts the same bytes."""
+    image = {"type": "image_url", "image_url": {"url": "né"}}
+    talk = [{"role": "user", "content": [image, {"type": "text", "text": "a"}]}]
+    samples = pa.table({"q": ["x", "y"], "talk": [[], talk]})
+    shown = {"role": "user", "content": [{"type": "text", "text": "b"}, image, {"type": "x"}]}
+    columns = [{"expand_column": "talk"}] if output == "openai" else []
+    renderer = pp.Renderer([shown, *columns, {"role": "user", "content": "{q}"}], output=output)
+    first = [("b", 0, 0, None), ("né", 0, 1, None)]
+    brought = [("né", 1, 0, "talk"), ("a", 1, 1, "talk")] if columns else []
+    last = 0 if columns else None
+    want = [[*first, ("x", 1, last, "q")], [*first, *brought, ("y", 2 if brought else 1, last, "q")]]
+    explained = [renderer.explain(samples, row).to_pylist() for row in range(2)]
+    for texts, spans in zip(want, explained, strict=True):
+        own = [(0, len(text.encode()), *place) for text, *place in texts]
+        assert [(s["start"], s["end"], s["message"], s["part"], s["column"]) for s in spans] == own
+    said = sum(span["end"] - span["start"] for spans in explained for span in spans)
+    assert said == pp.stats(renderer, samples).bytes.sum
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -139,6 +164,81 @@ def test_a_misspelt_role_is_noted() -> None:
     assert (found["code"], found["remedy"]) == ("unread_key", "did you mean 'HUMAN'?")
     right = pp.Renderer(PAIR, meta_template=META, output="openai", roles={"HUMAN": "user", "CRITIC": "user"})
     assert not [note for note in right.notes(SAMPLES.schema).to_pylist() if note["place"] == "roles"]
+
+
+SHARED = {
+    "round": [
+        {"role": "HUMAN", "api_role": "HUMAN"},
+        {"role": "SYSTEM", "api_role": "HUMAN"},
+        {"role": "BOT", "api_role": "BOT", "generate": True},
+    ]
+}
+
+
+@pytest.mark.parametrize("shared", ["HUMAN", "user", "ASKER"])
+def test_one_of_two_with_an_api_role_does_not_rename_both(shared: str) -> None:
+    """As OpenCompass's chat-template models have it: what the system says is the user's."""
+    meta = {"round": [{**role, "api_role": shared} for role in SHARED["round"][:2]] + SHARED["round"][2:]}
+    with pytest.raises(pp.TemplateError, match=f"the api_role '{shared}' is that of 'HUMAN', which is") as raised:
+        pp.Renderer(PAIR, meta_template=meta, output="openai", roles={"SYSTEM": "developer"})
+    assert (raised.value.code, raised.value.path) == ("unmapped_role", "meta_template.round[0].api_role")
+    for roles in ({shared: "developer"}, {"SYSTEM": "developer", "HUMAN": "developer"}):
+        renderer = pp.Renderer(PAIR, meta_template=meta, output="openai", roles=roles)
+        assert renderer.render(SAMPLES)["prompt"][0].as_py() == [{"role": "developer", "content": "1+1?\n"}]
+    same = pp.Renderer(PAIR, meta_template=meta, output="openai", roles={"SYSTEM": "user"})
+    assert same.render(SAMPLES)["prompt"][0].as_py() == [{"role": "user", "content": "1+1?\n"}]
+
+
+PARTS = [{"type": "text", "text": "P"}, {"type": "image_url", "image_url": {"url": "https://x/y.png"}}]
+SHOWN = [{"role": "user", "content": PARTS}]
+
+
+@pytest.mark.parametrize("strings", LAYOUTS)
+@pytest.mark.parametrize("type_of_texts", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+@pytest.mark.parametrize("with_text", [True, False])
+def test_texts_of_a_column_are_parts_where_others_are(
+    strings: str, type_of_texts: pa.DataType, with_text: bool
+) -> None:
+    message = pa.struct([("role", pa.string()), ("content", type_of_texts)])
+    talks = [[{"role": "human", "content": "a"}, {"role": "gpt", "content": None}], [], None]
+    samples = pa.table({"talk": pa.array(talks, pa.list_(message)), "q": ["1", "2", "3"]})
+    template = [{"expand_column": "talk"}, *SHOWN, *([{"role": "user", "content": "{q}"}] if with_text else [])]
+    renderer = pp.Renderer(template, output="openai", strings=strings)
+    table = renderer.render(samples)
+    assert table.schema == renderer.output_schema(samples.schema)
+    table.validate(full=True)
+
+    def text(value: str) -> list[dict[str, str]]:
+        return [{"type": "text", "text": value}]
+
+    said = [[{"role": "user", "content": text("a")}, {"role": "assistant"}], [], []]
+    want = [
+        [*talk, *SHOWN, *([{"role": "user", "content": text(str(n))}] if with_text else [])]
+        for n, talk in enumerate(said, 1)
+    ]
+    assert clean(table["prompt"].to_pylist()) == clean(want)
+
+
+@pytest.mark.parametrize("one_first", [True, False])
+def test_columns_of_texts_and_of_parts(one_first: bool) -> None:
+    samples = pa.table({"said": [[{"role": "user", "content": "a"}]], "shown": [SHOWN]})
+    names = ["said", "shown"] if one_first else ["shown", "said"]
+    renderer = pp.Renderer([{"expand_column": name} for name in names], output="openai")
+    want = {"said": {"role": "user", "content": [{"type": "text", "text": "a"}]}, "shown": SHOWN[0]}
+    assert clean(renderer.render(samples)["prompt"].to_pylist()) == clean([[want[name] for name in names]])
+
+
+@pytest.mark.parametrize("more", [[], [{"role": "user", "content": "{q}"}], SHOWN])
+def test_a_column_whose_messages_all_say_nothing(more: list[Any]) -> None:
+    calls = [{"id": "1", "function": {"name": "f", "arguments": "{}"}}]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    samples = pa.table({"talk": [[message]], "q": ["1"]})
+    assert samples.schema.field("talk").type.value_type.field("content").type == pa.null()
+    renderer = pp.Renderer([{"expand_column": "talk"}, *more], output="openai")
+    table = renderer.render(samples)
+    assert table.schema == renderer.output_schema(samples.schema)
+    prompt = table["prompt"][0].as_py()
+    assert (prompt[0]["content"], prompt[0]["tool_calls"], len(prompt)) == (None, calls, 1 + len(more))
 
 
 def test_from_config_takes_the_models_own_meta_template() -> None:

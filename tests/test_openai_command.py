@@ -105,3 +105,42 @@ def test_an_index_that_is_another_column(
     said = capsys.readouterr().err
     assert f"--index {index}" in said
     assert "give another" in said
+
+
+CHATS = [[{"role": "critic", "content": "No."}], [{"role": "user", "content": "Yes."}]]
+
+
+@pytest.mark.parametrize("command", [["render"], ["stats"], ["show", "--row", "0"], ["render", "--dataset", "all"]])
+def test_a_role_that_the_samples_bring(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    (tmp_path / "config.json").write_text(
+        json.dumps({"prompt_template": [{"expand_column": "chat"}], "output": "openai"}), encoding="utf-8"
+    )
+    pq.write_table(pa.table({"chat": CHATS}), tmp_path / "data.parquet")
+    out = ["--out", str(tmp_path / ("out" if "all" in command else "out.jsonl"))] if command[0] == "render" else []
+    data = f"config={tmp_path / 'data.parquet'}" if "all" in command else str(tmp_path / "data.parquet")
+    assert main([*command, str(tmp_path / "config.json"), "--data", data, *out]) == 4
+    said = capsys.readouterr().err
+    assert "row 0" in said
+    assert "--roles 'critic=user', or roles: in the configuration" in said
+    assert "roles={" not in said
+
+
+@pytest.mark.parametrize(("role", "remedy"), [(3, None), ("a,b", "--roles, as a JSON object"), ("usr ", "as a JSON")])
+def test_a_role_that_no_option_names_plainly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], role: object, remedy: str | None
+) -> None:
+    meta = {"round": [{"role": "ASKER", "api_role": role}]}
+    dialogue = {"round": [{"role": "ASKER", "prompt": "{question}"}]}
+    config = {"prompt_template": dialogue, "meta_template": meta}
+    assert run(tmp_path, "--output", "openai", config=config) == 3
+    said = capsys.readouterr().err
+    assert "--roles '" not in said
+    assert remedy is None or remedy in said
+
+
+@pytest.mark.parametrize("name", ["", "prompt"])
+def test_an_index_that_is_no_name(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert run(tmp_path, "--output", "openai", "--roles", "CRITIC=user", "--index", name) == 2
+    said = capsys.readouterr().err
+    assert ("is no name for a column; give another" in said) == (not name)
+    assert ("has 'prompt'; give another" in said) == bool(name)

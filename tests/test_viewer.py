@@ -83,6 +83,15 @@ def test_rows_of_any_type_come_back_and_the_file_goes(tmp_path: Path) -> None:
     assert kept.equals(ODD.slice(990, 10))
 
 
+def test_each_batch_may_have_a_dictionary_of_its_own() -> None:
+    batches = [pa.record_batch({"q": pa.array([f"{n}a", f"{n}b"]).dictionary_encode()}) for n in range(30)]
+    store = stored(pa.Table.from_batches(batches))
+    search = Search(StoredPrompts(Renderer("Q: {q}"), StoredRows(store)), "b")
+    assert search.wait(20)
+    assert (list(search.found), search.error) == (list(range(1, 60, 2)), None)
+    store.close()
+
+
 def test_the_first_rows_are_there_before_the_last() -> None:
     gate = threading.Event()
     store = stored(ODD, gate=gate)
@@ -242,6 +251,19 @@ def test_lines_show_what_is_their_own() -> None:
     assert view.count() == 11
     assert [line["row"] for line in view.lines(0, 3)] == [99, 990, 991]
     assert view.lines(0, 1)[0]["text"].endswith("question 99")
+    store.close()
+
+
+def test_a_line_shows_what_was_found_whatever_stands_before_it() -> None:
+    # The dotted capital I is two characters in lower case.
+    store = stored(pa.table({"q": ["\u0130" * 400 + " needle"]}))
+    store.wait_all()
+    catalogue = Catalogue([], [], lambda *_: Renderer("{q}"))
+    catalogue.prompts[""] = None  # type: ignore[assignment]
+    view = View(store, Sources(store, catalogue), Choice(""))
+    view.finder = Search(view.source, "NEEDLE", ignore_case=True)
+    assert view.finder.wait(20)
+    assert view.lines(0, 1)[0]["text"].endswith("needle")
     store.close()
 
 

@@ -70,20 +70,24 @@ impl RoleNames {
             _ => Vec::new(),
         };
         let given = |name: &str| self.0.iter().find(|(own, _)| **own == *name).map(|(_, name)| name.clone());
-        for known in [&given as &dyn Fn(&str) -> Option<Arc<str>>, &known] {
-            if let Some(found) = known(name) {
-                return Ok(found);
-            }
-            let mut found = speakers.iter().filter_map(|name| Some((*name, known(name)?)));
-            if let Some((first, one)) = found.next() {
-                return match found.find(|(_, other)| *other != one) {
-                    None => Ok(one),
-                    Some((second, other)) => Err(format!(
-                        "the api_role {role} is that of '{first}', which is {one:?}, and of '{second}', which is \
-                         {other:?}; say which it is by roles={{{role}: 'user'}}"
-                    )),
-                };
-            }
+        if let Some(found) = given(name) {
+            return Ok(found);
+        }
+        let usual = known(name);
+        if let (Some(found), false) = (&usual, speakers.iter().any(|own| given(own).is_some())) {
+            return Ok(found.clone());
+        }
+        // What one of several is called isn't what the others say.
+        let own = |own: &str| given(own).or_else(|| known(own)).or_else(|| usual.clone());
+        let mut found = speakers.iter().filter_map(|name| Some((*name, own(name)?)));
+        if let Some((first, one)) = found.next() {
+            return match found.find(|(_, other)| *other != one) {
+                None => Ok(one),
+                Some((second, other)) => Err(format!(
+                    "the api_role {role} is that of '{first}', which is {one:?}, and of '{second}', which is {other:?}; \
+                     say which it is by roles={{{role}: 'user'}}"
+                )),
+            };
         }
         let all = || ROLES.into_iter().chain(OTHERS.iter().map(|(name, _)| *name));
         Err(format!(

@@ -11,11 +11,13 @@ use super::conversations::{Conversations, Replies, empty_replies};
 use super::input::{Batch, Host, readable};
 use super::media::MediaParts;
 use super::substitution::{InvolvedColumns, Traced, traced};
-use super::values::value_at;
+use super::values::{said_text, value_at};
 use crate::error::{Code, Error, Result};
-use crate::plan::{Choice, Columns, ExampleForm, InferMode, Mode, build_request, leave_opened, messages_of};
-use crate::role::{Join, Message, Piece, Request, Slot};
-use crate::template::{Atom, Media, Origin, RawItem, Source, Template, Text};
+use crate::plan::{
+    Choice, Columns, ExampleForm, InferMode, Mode, build_request, leave_opened, messages_of, opens_columns,
+};
+use crate::role::{Element, Join, Message, Piece, Request, Slot};
+use crate::template::{Atom, Entry, Media, Origin, RawItem, Source, Template, Text, keys};
 use crate::value::Value;
 
 /// What one message says, each byte with its origin.
@@ -114,6 +116,9 @@ impl BoundConfig<'_> {
         batch: &Batch,
         involved: &mut InvolvedColumns,
     ) -> Result<Vec<TracedMessage>> {
+        let opens = opens_columns(&self.compiled.config);
+        let is_constant =
+            opens || !matches!(&request, Request::List(all) if all.iter().any(|m| matches!(m, Message::Expand { .. })));
         let messages = match self.known_request(request, row)? {
             Request::Text(pieces) => return Ok(vec![TracedMessage::Text(traced_pieces(&pieces, batch, 0, involved)?)]),
             // Each part is an item of the list.
@@ -126,6 +131,10 @@ impl BoundConfig<'_> {
         };
         let in_parts = self.message_type()?.is_some_and(|of| of.text_parts.is_some());
         let traced = messages.iter().map(|message| {
+            let parts = constant_parts(message).filter(|_| is_constant).or_else(|| element_parts(message, row));
+            if let Some(parts) = parts {
+                return Ok(TracedMessage::Parts(parts));
+            }
             Ok(match self.traced_message(message, row, batch, involved)? {
                 TracedMessage::Text(text) if in_parts => TracedMessage::Parts(vec![text]),
                 other => other,
@@ -143,7 +152,9 @@ impl BoundConfig<'_> {
         let mut all = Vec::with_capacity(messages.len());
         for message in messages {
             match message {
-                Message::Expand { column } => all.extend(expanded(row, &column)?),
+                Message::Expand { column } => {
+                    all.extend(expanded(row, &column, opens_columns(&self.compiled.config))?);
+                }
                 other => all.push(other),
             }
         }
@@ -235,18 +246,54 @@ fn with_fragments(
     })
 }
 
-/// The messages of a list column's cell.
-fn expanded(row: &RecordBatch, column: &Arc<str>) -> Result<Vec<Message>> {
-    let Some((at, field)) = row.schema_ref().column_with_name(column) else { return Ok(Vec::new()) };
-    let array = row.column(at);
-    readable(field, array)?;
+/// The messages of a list column's cell. Those that show parts stay in the column where columns are opened: of what a
+/// message is by itself nobody could tell any more where it comes from.
+fn expanded(row: &RecordBatch, column: &Arc<str>, opens: bool) -> Result<Vec<Message>> {
+    let Some(cell) = cell(row, column)? else { return Ok(Vec::new()) };
     let mut out = Vec::new();
-    for item in messages_of(&value_at(array, 0), column) {
-        if let RawItem::Message(turn) = item {
-            out.push(Message::of_keys(turn.keys, true));
-        }
+    for (number, item) in (0..).zip(messages_of(&cell, column)) {
+        let RawItem::Message(turn) = item else { continue };
+        let role = match turn.keys.iter().find(|(key, _)| &**key == keys::ROLE) {
+            Some((_, Entry::Const(role))) => Some(role.clone()),
+            _ => None,
+        };
+        let shows =
+            |(key, entry): &(Arc<str>, Entry)| &**key == keys::CONTENT && matches!(entry, Entry::Const(Value::List(_)));
+        out.push(match role {
+            Some(role) if opens && turn.keys.iter().any(shows) => {
+                Message::Element(Element { column: column.clone(), number, role, renamed: None, content: Err("list") })
+            }
+            _ => Message::of_keys(turn.keys, true),
+        });
     }
     Ok(out)
+}
+
+/// What stands in a column of a row; None if there is none of that name.
+fn cell(row: &RecordBatch, column: &str) -> Result<Option<Value>> {
+    let Some((at, field)) = row.schema_ref().column_with_name(column) else { return Ok(None) };
+    readable(field, row.column(at))?;
+    Ok(Some(value_at(row.column(at), 0)))
+}
+
+/// The parts that the configuration itself holds, which are the same in every row.
+fn constant_parts(message: &Message) -> Option<Vec<Traced>> {
+    let Some(Slot::Const(Value::List(parts))) = message.get(keys::CONTENT) else { return None };
+    let role = message.role().and_then(Value::as_text).cloned();
+    Some(traced_values(parts, &Origin { role, ..Origin::default() }))
+}
+
+/// The parts that a message of a column shows.
+fn element_parts(message: &Message, row: &RecordBatch) -> Option<Vec<Traced>> {
+    let Message::Element(Element { column, number, content: Err(_), .. }) = message else { return None };
+    let Value::List(messages) = cell(row, column).ok()?? else { return None };
+    let Value::List(parts) = messages.get(*number as usize)?.get(keys::CONTENT)? else { return None };
+    Some(traced_values(parts, &Origin { source: Source::Field, column: Some(column.clone()), ..Origin::default() }))
+}
+
+fn traced_values(parts: &[Value], origin: &Origin) -> Vec<Traced> {
+    let traced = |part| said_text(part).filter(|said| !said.is_empty()).map(|said| (said.clone(), origin.clone()));
+    parts.iter().map(|part| traced(part).into_iter().collect()).collect()
 }
 
 /// The text of some pieces in one row, each byte with its origin.

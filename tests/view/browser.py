@@ -82,7 +82,7 @@ class Browser:
             try:
                 if found := condition():
                     return found
-            except (NoSuchElementException, StaleElementReferenceException):
+            except (NoSuchElementException, StaleElementReferenceException, IndexError):
                 pass
             time.sleep(0.02)
         pytest.fail(f"it did not come to that within {seconds} s; the page shows:\n{self.text('body')[:2000]}")
@@ -95,7 +95,7 @@ class Browser:
         """Give what each such element says, at one moment."""
         found = "return [...document.querySelectorAll(arguments[0])]"
         said = self.web.execute_script(
-            f"{found}.map(one => one.checkVisibility() ? one.innerText.trim() : '')", selector
+            f"{found}.map(one => one.checkVisibility() ? (one.innerText ?? one.textContent).trim() : '')", selector
         )
         return list(said)
 
@@ -104,8 +104,8 @@ class Browser:
         return self.text("#pp-place")
 
     def lines(self) -> list[str]:
-        """Give the lines of the list that are shown."""
-        return self.texts(".pp-grid .ag-center-cols-container .ag-row")
+        """Give the lines of the list that are shown, without those that are being fetched."""
+        return [said for said in self.texts(".pp-grid .ag-center-cols-container .ag-row") if said]
 
     def keys(self, *keys: str) -> None:
         """Press keys, wherever the focus is."""
@@ -150,9 +150,9 @@ class Browser:
 
         self.until(moved)
 
-    def run(self, script: str) -> Any:
+    def run(self, script: str, *arguments: object) -> Any:
         """Run a script in the page, and give what it returns."""
-        return self.web.execute_script(script)
+        return self.web.execute_script(script, *arguments)
 
     def log(self) -> list[str]:
         """Give what the page complained of since the last time."""

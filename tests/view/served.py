@@ -34,12 +34,12 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, *arguments: str) -> Iterator[Served]:
-    """Run `promptpress view` with these arguments in a folder until the block ends."""
+def served(folder: Path, *arguments: str, is_open: bool = False, **environment: str) -> Iterator[Served]:
+    """Run `promptpress view` with these arguments in a folder until the block ends; it opens a browser if `is_open`."""
     paths = os.pathsep.join(filter(None, [PACKAGE, os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-m", "promptpress", "view", *arguments, "--no-open"]
+    command = [sys.executable, "-m", "promptpress", "view", *arguments, *([] if is_open else ["--no-open"])]
     process = subprocess.Popen(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": paths}, stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": paths, **environment}, stderr=subprocess.PIPE, text=True
     )
     page = Served(process)
     told = threading.Event()

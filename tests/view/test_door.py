@@ -41,7 +41,7 @@ class Client:
 
     def view(self) -> str:
         """Open a page, and give the name under which it fetches."""
-        return re.search(r"promptpress\.rows\(\W*([\w-]+)", self.get(self.path)[2]).group(1)
+        return re.search(r"promptpress\.rows\([^\w-]*([\w-]{16})", self.get(self.path)[2]).group(1)
 
     def json(self, name: str, **parameters: object) -> dict[str, object]:
         """Fetch what the page's script fetches."""
@@ -179,6 +179,42 @@ def test_a_port_that_is_taken_is_said(files: Path, client: Client) -> None:
     taken = served(files, *FEW, "--port", str(client.port))
     with pytest.raises(AssertionError, match=r"--port \d+: Address already in use"), taken:
         pass
+
+
+def test_no_port_is_said(files: Path) -> None:
+    with (
+        pytest.raises(AssertionError, match="--port 65536: ports go up to 65535"),
+        served(files, *FEW, "--port", "65536"),
+    ):
+        pass
+
+
+def test_the_browsers_command_line_does_not_hold_the_token(files: Path, tmp_path: Path) -> None:
+    # Every user of the machine can read it.
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}.part && mv {told}.part {told}\nexec sleep 10 2>&-\n')
+    browser.chmod(0o700)
+    with served(files, *FEW, is_open=True, BROWSER=str(browser)) as page:
+        client = Client(page.address)
+        for _ in range(500):
+            if told.exists():
+                break
+            time.sleep(0.02)
+        start = time.monotonic()
+        assert client.get(client.path)[0] == 200
+        assert time.monotonic() - start < 5  # which doesn't wait for the browser to be closed
+        address = urlsplit(told.read_text())
+        assert (address.hostname, address.port) == (client.host, client.port)
+        assert client.token not in address.path
+        assert client.get(address.path, Host="evil.example")[0] == 403
+        assert client.get(address.path, Origin="http://evil.example")[0] == 403
+        status, headers, body = client.get(address.path)
+        assert (status, headers["location"], body) == (303, client.path, "")
+        assert headers["referrer-policy"] == "no-referrer"
+        status, _, body = client.get(address.path)  # whoever comes second is told, and sees nothing
+        assert (status, "has been used" in body, client.token in body) == (403, True, False)
+        assert client.get(client.path)[0] == 200
 
 
 @pytest.mark.parametrize("arguments", [FEW, ("zero.json", "--data", "million.parquet")])

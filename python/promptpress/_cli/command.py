@@ -15,7 +15,7 @@ from types import FrameType
 import promptpress
 from promptpress._cli.arguments import parse
 from promptpress._cli.commands import COMMANDS
-from promptpress._cli.errors import ExitCode, Terminated, exit_code_of
+from promptpress._cli.errors import ExitCode, Terminated, exit_code_of, of_command
 from promptpress._file_errors import FileError, reason
 
 
@@ -51,8 +51,6 @@ def main(argv: list[str] | None = None) -> int:
 
 
 _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
-    (promptpress.TemplateError, ExitCode.CONFIGURATION, "{}"),
-    (promptpress.RenderError, ExitCode.DATA, "{}"),
     (KeyboardInterrupt, ExitCode.INTERRUPTED, "interrupted, {left}"),
     (Terminated, ExitCode.TERMINATED, "terminated, {left}"),
     (MemoryError, ExitCode.UNEXPECTED, "out of memory; a smaller --batch-size needs less"),
@@ -62,6 +60,9 @@ _KINDS: list[tuple[type[BaseException], ExitCode, str]] = [
 def _explained(error: BaseException, out: str | None) -> tuple[ExitCode, str]:
     if isinstance(error, FileError):
         return exit_code_of(error), error.of_command()
+    if isinstance(error, (promptpress.TemplateError, promptpress.RenderError)):
+        is_template = isinstance(error, promptpress.TemplateError)
+        return ExitCode.CONFIGURATION if is_template else ExitCode.DATA, of_command(error)
     left = "what standard output has may be incomplete" if out == "-" else "nothing is written"
     for kind, code, text in _KINDS:
         if isinstance(error, kind):

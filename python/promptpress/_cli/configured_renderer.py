@@ -71,11 +71,6 @@ def renderer_of(
             raise UsageError(
                 "--output-column: in-context examples need it: it names the column of the answers"
             ) from error
-        if error.code == "unmapped_role":
-            role = error.message.partition("'")[2].partition("'")[0]
-            raise ConfigError(
-                f"{found}; say which it is by --roles '{role}=user', or roles: in the configuration"
-            ) from error
         if error.code == "missing_output_column":
             raise ConfigError(
                 f"{arguments.config}: {found}; name it there, by reader: {{output_column: ...}}, a dataset's reader_cfg"

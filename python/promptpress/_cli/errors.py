@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
+from promptpress._core import RenderError, TemplateError
 from promptpress._file_errors import ConfigError, DataError, FileError, OutputError, UsageError
 
 
@@ -57,3 +59,33 @@ def exit_code_of(error: FileError) -> ExitCode:
     if error.code == "unclear_choice":
         return ExitCode.USAGE
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), ExitCode.UNEXPECTED)
+
+
+_NAMED_ROLE = re.compile(r"by roles=\{'(.*)': 'user'\}", re.DOTALL)
+_PLAIN_ROLE = re.compile(r"[^\s,='\"{\\]+")
+
+
+def of_command(error: TemplateError | RenderError) -> str:
+    """Say what a renderer's error says, in options where it says it in arguments.
+
+    Args:
+        error: what was raised.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> from promptpress._errors import render_error
+        >>> of_command(render_error("unmapped_role", "say which it is by roles={'critic': 'user'}"))
+        "say which it is by --roles 'critic=user', or roles: in the configuration"
+
+    """
+    if error.code != "unmapped_role":
+        return str(error)
+
+    def option(found: re.Match[str]) -> str:
+        role = found[1]
+        example = f"--roles '{role}=user'" if _PLAIN_ROLE.fullmatch(role) else "--roles, as a JSON object"
+        return f"by {example}, or roles: in the configuration"
+
+    return _NAMED_ROLE.sub(option, str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from argparse import Namespace
@@ -24,11 +23,12 @@ from promptpress._export.batch_requests import CHAT, BatchRequests
 from promptpress._export.chat_messages import Form
 from promptpress._export.chat_tables import datasets, ray_batches
 from promptpress._export.conversations import SHAREGPT_ROLES, Conversations
-from promptpress._export.custom_ids import SAMPLE
+from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.files import CUSTOM_ID_LENGTH, MAX_BYTES, MAX_REQUESTS
 from promptpress._export.written import LinesOf, write_batches
 from promptpress._file_errors import ConfigError, OutputError, UsageError, reason
 from promptpress._inputs.samples import Samples
+from promptpress._model_classes import did_you_mean
 from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES
 
@@ -47,7 +47,6 @@ _OPTIONS = {
 """What each option that isn't for all is for."""
 
 _ARGUMENTS = {"custom_id", "body", "body_columns", "url", "keep", "sampling_params", "sampling_columns", "roles"}
-_COLUMN_NAME = re.compile(r"\{([^{}]+)\}")
 _ID_LENGTHS = {"openai-batch": CUSTOM_ID_LENGTH, "litellm-batch": 64}
 
 
@@ -90,10 +89,14 @@ def export(arguments: Namespace) -> None:
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     wanted = keep_columns(arguments.keep, samples.schema)
-    keep = _with_named(arguments, wanted, samples.schema)
+    own = renderer.output_schema(samples.schema)
+    if arguments.kind in _OPTIONS["custom_id"] and arguments.custom_id is None:
+        arguments.custom_id = default_custom_id(own)
+    keep = _with_named(arguments, wanted, [name for name in samples.schema.names if name not in own.names])
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     index = None if SAMPLE in renderer.output_schema(samples.schema, keep=keep).names else SAMPLE
     schema = renderer.output_schema(samples.schema, keep=keep, index=index)
+    _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     tell_notes(renderer, samples.schema, arguments, held)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with Progress(samples.num_rows, is_shown=is_shown) as progress:
@@ -117,29 +120,49 @@ def _check(arguments: Namespace) -> None:
     named = arguments.model_name is not None or "model" in (arguments.body_columns or {})
     if arguments.kind in _OPTIONS["model_name"] and not named:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
+    limits = [name for name in ("max_requests", "max_bytes") if getattr(arguments, name) is not None]
+    if arguments.out == STDOUT and limits:
+        raise UsageError(f"--{limits[0].replace('_', '-')}: standard output can't be cut into files; name one by --out")
     if arguments.out == STDOUT and arguments.kind in ("datasets", "ray"):
         raise UsageError(
             f"--out -: {arguments.kind} isn't JSON lines; name a {'folder' if arguments.kind == 'datasets' else 'file'}"
         )
 
 
-def _with_named(arguments: Namespace, keep: list[str], schema: pa.Schema) -> list[str]:
-    """Keep what other options name too."""
-    named = _COLUMN_NAME.findall(arguments.custom_id or "")
-    named += [*(arguments.body_columns or {}).values(), *(arguments.sampling_columns or {}).values()]
+def _with_named(arguments: Namespace, keep: list[str], data: list[str]) -> list[str]:
+    """Keep what other options name too, of the data's columns."""
+    named = [
+        *columns_of(arguments.custom_id or ""),
+        *(arguments.body_columns or {}).values(),
+        *(arguments.sampling_columns or {}).values(),
+    ]
     named += [arguments.answer] if arguments.answer is not None else []
     out = [*keep]
     for name in named:
-        if name in schema.names and name not in out:
+        if name in data and name not in out:
             out.append(name)
     return out
+
+
+def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:
+    """Refuse columns that are nowhere, with those that there are: of the data, not only those that are kept."""
+    known = [*data, *(name for name in table if name not in data)]
+    for name in columns_of(arguments.custom_id or ""):
+        if name not in (*known, SAMPLE):
+            remedy = did_you_mean(name, known) or f"; there are {', '.join(map(repr, known))}"
+            raise UsageError(f"--custom-id: neither the data nor the prompts have a column {name!r}{remedy}")
+    named = [*(arguments.body_columns or {}).values(), *(arguments.sampling_columns or {}).values()]
+    for name in (*named, *([arguments.answer] if arguments.answer is not None else [])):
+        if name not in known:
+            remedy = did_you_mean(name, known) or f"; they have {', '.join(map(repr, data))}"
+            raise render_error("missing_column", f"the data have no such column{remedy}", column=name)
 
 
 def default_custom_id(schema: pa.Schema) -> str:
     """Say by what a rendered table's rows are told apart.
 
     Args:
-        schema: of the table.
+        schema: of the prompts, without columns that are kept of the data: their `label` is another.
 
     Returns:
         A pattern.
@@ -184,7 +207,7 @@ def _requests(job: _Job) -> str:
         model=arguments.model_name,
         body=arguments.body,
         body_columns=arguments.body_columns,
-        custom_id=arguments.custom_id or default_custom_id(job.schema),
+        custom_id=arguments.custom_id,
         custom_id_length=_ID_LENGTHS.get(arguments.kind),
         url=arguments.url or CHAT,
         prompt=job.prompt,
@@ -242,9 +265,6 @@ def _ray(job: _Job) -> str:
     out = out_format(arguments.out, None)
     if out.format not in ("parquet", "arrow"):
         raise UsageError(f"--out {arguments.out}: rows for Ray Data are .parquet or .arrow")
-    for column in (arguments.sampling_columns or {}).values():
-        if column not in job.schema.names:
-            raise render_error("missing_column", "the data have no such column", column=column)
     rows = ray_batches(
         job.reader,
         sampling_params=arguments.sampling_params,

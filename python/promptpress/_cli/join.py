@@ -16,9 +16,10 @@ from promptpress._cli.export import default_custom_id
 from promptpress._cli.notes import held_back, tell_notes
 from promptpress._cli.render import chosen_out_format, keep_columns, refuse_clash, write_prompts
 from promptpress._cli.threads import set_threads
-from promptpress._export.custom_ids import SAMPLE
+from promptpress._export.custom_ids import SAMPLE, columns_of
 from promptpress._export.join_results import join as join_results
 from promptpress._file_errors import DataError, UsageError, reason
+from promptpress._inputs.found_files import found_files
 from promptpress._inputs.samples import Samples
 from promptpress._outputs.formats import check_compression
 from promptpress._outputs.output_file import STDOUT
@@ -42,8 +43,7 @@ def join(arguments: Namespace) -> None:
     _refuse_overwriting(arguments)
     set_threads(arguments.threads)
     start = time.perf_counter()
-    table = _table(arguments)
-    pattern = arguments.custom_id or default_custom_id(table.schema)
+    table, pattern = _table_and_pattern(arguments)
     try:
         joined = join_results(
             arguments.results,
@@ -71,17 +71,19 @@ def join(arguments: Namespace) -> None:
 
 
 def _refuse_overwriting(arguments: Namespace) -> None:
-    for path in (*arguments.results, arguments.table, *(arguments.data or ()), *(arguments.examples or ())):
+    results = [found for path in arguments.results for found, _ in found_files(path, "jsonl")]
+    for path in (*results, arguments.table, *(arguments.data or ()), *(arguments.examples or ())):
         if arguments.out != STDOUT and os.path.realpath(path) == os.path.realpath(arguments.out):
             raise UsageError(f"--out {arguments.out}: the same file as the input {path}")
 
 
-def _table(arguments: Namespace) -> pa.Table:
-    """Read the rows that were asked, or render them again."""
+def _table_and_pattern(arguments: Namespace) -> tuple[pa.Table, str]:
+    """Read the rows that were asked, or render them again; and say by which ids."""
     if not arguments.data:
         samples = Samples([arguments.table], arguments.data_format)
         try:
-            return samples.table()
+            table = samples.table()
+            return table, arguments.custom_id or _pattern_of(table)
         finally:
             samples.close()
     arguments.config = arguments.table
@@ -90,12 +92,30 @@ def _table(arguments: Namespace) -> pa.Table:
     samples = Samples(arguments.data, arguments.data_format, limit=arguments.limit)
     own = renderer.output_schema(samples.schema).names
     keep = keep_columns(arguments.keep, samples.schema) or [name for name in samples.schema.names if name not in own]
+    pattern = arguments.custom_id or default_custom_id(renderer.output_schema(samples.schema))
+    # Ids are of the data's own columns where export took them from there.
+    named = dict.fromkeys(columns_of(pattern))
+    keep += [name for name in named if name in samples.schema.names and name not in (*keep, *own)]
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     tell_notes(renderer, samples.schema, arguments, held)
     index = None if SAMPLE in (*keep, *own) else SAMPLE
     try:
-        return renderer.render(samples.table(), keep=keep, index=index)
+        return renderer.render(samples.table(), keep=keep, index=index), pattern
     except OSError as error:
         raise DataError(reason(error)) from error
     finally:
         samples.close()
+
+
+def _pattern_of(table: pa.Table) -> str:
+    """Say by what export told the rows of a table apart: a `label` may be the data's own, and one row a sample has."""
+    if SAMPLE not in table.column_names or _is_unique(table[SAMPLE]):
+        return f"{{{SAMPLE}}}"
+    return default_custom_id(table.schema)
+
+
+def _is_unique(column: pa.ChunkedArray) -> bool:
+    try:
+        return bool(pc.count_distinct(column, mode="all").as_py() == len(column))
+    except pa.ArrowNotImplementedError:  # nested types
+        return False

@@ -285,8 +285,10 @@ def refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[s
 def _refuse_index(name: str | None, schema: pa.Schema) -> None:
     """Refuse an index that would be another column's namesake."""
     if name is not None and (not name or "\0" in name or name in schema.names):
-        what = "is the name of a column of the output" if name in schema.names else "is no name for a column"
-        raise UsageError(f"--index {name}: {what}, which has {', '.join(map(repr, schema.names))}; give another")
+        if name not in schema.names:
+            raise UsageError(f"--index: {name!r} is no name for a column; give another, such as --index sample")
+        taken = ", ".join(map(repr, schema.names))
+        raise UsageError(f"--index {name}: is the name of a column of the output, which has {taken}; give another")
 
 
 def print_first(batch: pa.RecordBatch, *, to_stderr: bool = False) -> None:

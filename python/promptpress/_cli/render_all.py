@@ -28,7 +28,7 @@ from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file
 
 from .configured_renderer import configuration, renderer_of
-from .errors import ExitCode, exit_code_of
+from .errors import ExitCode, exit_code_of, of_command
 from .jobs import ALL
 from .notes import held_back
 from .prompt_stream import TableSamples
@@ -229,9 +229,9 @@ def _render_one(one: One, arguments: Namespace) -> None:
     except FileError as error:
         one.why, one.code, one.exit_code = error.of_command(), error.code, exit_code_of(error)
     except promptpress.TemplateError as error:
-        one.why, one.code, one.exit_code = str(error), error.code, ExitCode.CONFIGURATION
+        one.why, one.code, one.exit_code = of_command(error), error.code, ExitCode.CONFIGURATION
     except promptpress.RenderError as error:
-        one.why, one.code, one.exit_code = str(error), error.code, ExitCode.DATA
+        one.why, one.code, one.exit_code = of_command(error), error.code, ExitCode.DATA
 
 
 def _rendered(one: One, arguments: Namespace) -> Done:

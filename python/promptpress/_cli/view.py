@@ -29,8 +29,8 @@ _OF_CONFIGURATIONS = (
 )
 """Options that say what prompts are made of."""
 
-_BATCH = 8192
-"""Samples that are read at a time: few, for the first are shown when they are there."""
+_BATCH = 2048
+"""Samples that are read at a time: few, for the first are shown when they are there, and each may be a megabyte."""
 
 
 def view(arguments: Namespace) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from promptpress._errors import render_error, template_error
-from promptpress._export.chat_messages import Form, Prompts
+from promptpress import _compute as pc
+from promptpress._errors import PromptWarning, render_error, template_error
+from promptpress._export.chat_messages import Form, Prompts, is_text
 from promptpress._export.custom_ids import CustomIds
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import LineWriter, Piece
@@ -18,6 +20,20 @@ __all__ = ["CHAT", "COMPLETIONS", "BatchRequests"]
 
 CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
+
+_NUMBERS = (
+    "frequency_penalty",
+    "max_completion_tokens",
+    "max_tokens",
+    "n",
+    "presence_penalty",
+    "seed",
+    "temperature",
+    "top_k",
+    "top_logprobs",
+    "top_p",
+)
+"""Parameters that are numbers."""
 
 
 class BatchRequests:
@@ -64,12 +80,14 @@ class BatchRequests:
         self._prompt_at = schema.get_field_index(prompt)
         self._ids = CustomIds(custom_id, schema, custom_id_length)
         key = self._prompt_key(url)
-        body, columns = dict(body or {}), dict(body_columns or {})
+        self._model_column: str | None = None
+        body, columns = _mapping(body, "body"), _mapping(body_columns, "body_columns")
         _check_parameters(schema, model, body, columns, key)
         pieces = [Piece("literal", '{"custom_id": "'), *self._ids.pieces()]
         pieces.append(Piece("literal", f'", "method": "POST", "url": {_json(url, "url")}, "body": {{'))
         if model is None:
-            pieces += [Piece("literal", '"model": '), Piece("value", column=columns.pop("model"))]
+            self._model_column = columns.pop("model")
+            pieces += [Piece("literal", '"model": '), Piece("value", column=self._model_column)]
         else:
             pieces.append(Piece("literal", f'"model": {_json(model, "model")}'))
         pieces += [Piece("literal", f', "{key}": '), *self._prompt_pieces(key, prompt)]
@@ -78,6 +96,7 @@ class BatchRequests:
         for name, column in columns.items():
             pieces.append(Piece("member", f", {_json(name, 'body_columns')}: ", column))
         pieces.append(Piece("literal", "}}\n"))
+        self._parameters = list(columns.values())
         self._schema = schema.set(self._prompt_at, pa.field(prompt, self._prompts.type))
         self._writer = LineWriter(self._schema, pieces)
         self._rows = 0
@@ -116,11 +135,43 @@ class BatchRequests:
 
         """
         self._ids.checked(batch)
+        self._check_values(batch)
         prompts = self._prompts.converted(batch.column(self._prompt_at), self._rows)
         columns = [prompts if at == self._prompt_at else column for at, column in enumerate(batch.columns)]
         out = self._writer.lines(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._rows)
         self._rows += batch.num_rows
         return out
+
+    def _check_values(self, batch: pa.RecordBatch) -> None:
+        """Refuse rows whose requests every API refuses: without a model, or with a number that JSON doesn't have."""
+        if self._model_column is not None:
+            models = batch.column(self._model_column)
+            if models.null_count:
+                row = self._rows + models.is_null().to_pylist().index(True)
+                raise render_error("null_value", "the request names no model", row, self._model_column)
+        for name in self._parameters:
+            column = batch.column(name)
+            if not pa.types.is_floating(column.type):
+                continue
+            at = pc.index(pc.is_finite(column.cast(pa.float64())), False).as_py()  # a null is neither
+            if at >= 0:
+                message = f"JSON has no {column[at].as_py()}; a null leaves the parameter out"
+                raise render_error("no_json_form", message, self._rows + at, name)
+
+
+def _mapping(value: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
+    """Return parameters by name."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        example = '{"max_tokens": "answer_length"}' if path == "body_columns" else '{"temperature": 0}'
+        raise template_error("wrong_type", path, f"expected a dict, such as {example}, found {type(value).__name__}")
+    for name, one in value.items():
+        if not isinstance(name, str):
+            raise template_error("wrong_type", path, f"expected names of parameters, found {name!r}")
+        if path == "body_columns" and not isinstance(one, str):
+            raise template_error("wrong_type", f"{path}[{name!r}]", f"expected a column's name, found {one!r}")
+    return dict(value)
 
 
 def _check_parameters(
@@ -132,6 +183,12 @@ def _check_parameters(
         )
     if model is not None and not isinstance(model, str):
         raise template_error("wrong_type", "model", f"expected a string, found {type(model).__name__}")
+    if model is None and columns["model"] in schema.names:
+        kind = schema.field(columns["model"]).type
+        if not is_text(kind):
+            raise render_error(
+                "wrong_column_type", f"models are named by texts, and it is {kind}", column=columns["model"]
+            )
     for name in ("model", key):
         if name in body or (name in columns and not (name == "model" and model is None)):
             what = "model= says it" if name == "model" else "the prompts are it"
@@ -139,6 +196,12 @@ def _check_parameters(
     for name, column in columns.items():
         if name in body:
             raise template_error("unknown_key", "body_columns", f"{name!r} is in body too; give it once")
+        if name in _NUMBERS and column in schema.names and is_text(schema.field(column).type):
+            message = (
+                f"body_columns: {name!r} is a number for APIs, and the column {column!r} is text, which most of them"
+                " refuse; columns of CSV files are text, and JSON lines have numbers"
+            )
+            warnings.warn(message, PromptWarning, stacklevel=5)
         if column not in schema.names:
             remedy = did_you_mean(column, schema.names) or "; keep= keeps it when the table is rendered"
             raise render_error("missing_column", f"the table has no such column{remedy}", column=column)
@@ -146,6 +209,8 @@ def _check_parameters(
 
 def _json(value: Any, path: str) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise template_error("no_json_form", path, f"it can't be JSON: {error}") from error
+    return text

@@ -14,7 +14,7 @@ from promptpress._errors import render_error, template_error
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import json_text
 
-__all__ = ["Form", "Prompts", "lists_of", "prompt_column"]
+__all__ = ["Form", "Prompts", "is_text", "lists_of", "prompt_column"]
 
 Form = Literal["text", "messages", "messages_json"]
 """What the prompts are: texts, messages, or messages as JSON."""
@@ -72,7 +72,7 @@ class Prompts:
     def __init__(self, schema: pa.Schema, name: str, form: Form | None) -> None:
         self.name = name
         kind = prompt_column(schema, name).type
-        natural: Form = "text" if _is_text(kind) else "messages"
+        natural: Form = "text" if is_text(kind) else "messages"
         if form not in (None, "text", "messages", "messages_json"):
             raise template_error("unknown_name", "form", f"{form!r} is none of 'text', 'messages', 'messages_json'")
         if form is not None and (form == "messages") != (natural == "messages"):
@@ -159,6 +159,7 @@ class Prompts:
 
         def messages(column: pa.Array, first_row: int) -> pa.Array:
             self._check_roles(column, first_row)
+            self._check_contents(column, first_row, "content" if "content" in fields else "prompt")
             return column if renamed == fields else _renamed(column, renamed)
 
         return messages
@@ -175,6 +176,22 @@ class Prompts:
                 if message is None or message["role"] not in ROLES:
                     raise self._wrong_role(None if message is None else message["role"], first_row + row)
 
+    def _check_contents(self, column: pa.Array, first_row: int, name: str) -> None:
+        """Refuse what every API refuses: no message at all, or one of anybody but the assistant that says nothing."""
+        if not len(column):
+            return
+        at = pc.index(pc.equal(pc.list_value_length(column), 0), True).as_py()
+        if at >= 0:
+            raise render_error("incomplete_message", "it has no message", first_row + at, self.name)
+        items = column.flatten()
+        if not items.field(name).null_count:
+            return
+        for row, messages in enumerate(column.to_pylist(), first_row):
+            for message in messages:
+                if message[name] is None and message["role"] != "assistant":
+                    found = f"a message of {message['role']!r} has no content"
+                    raise render_error("incomplete_message", found, row, self.name)
+
     def _wrong_role(self, role: Any, row: int) -> Exception:
         found = "a message has no role" if role is None else f"the role {role!r} is none that chat APIs have"
         return render_error("invalid_role", f"{found} ({', '.join(ROLES)}); {_AS_OPENAI}", row, self.name)
@@ -185,8 +202,9 @@ class Prompts:
 
     def _messages_of(self, text: str, row: int) -> list[Any]:
         try:
-            value = json.loads(text)
-        except ValueError as error:
+            value = json.loads(text, parse_constant=_no_constant)
+            json_text(value).encode()
+        except (ValueError, RecursionError) as error:
             raise render_error("no_json_form", f"it is no JSON: {error}", row, self.name) from error
         if isinstance(value, str):
             return [{"role": "user", "content": value}]
@@ -201,10 +219,15 @@ class Prompts:
             raise self._wrong_role(role, row)
         out = {"content" if key == "prompt" else key: value for key, value in message.items()}
         out["role"] = known
-        if "content" not in out and "tool_calls" not in out:
+        if out.get("content") is None and (known != "assistant" or out.keys() <= {"role", "content", "name"}):
             message_ = f"a message of {role!r} has no content"
             raise render_error("incomplete_message", message_, row, self.name)
         return out
+
+
+def _no_constant(name: str) -> Any:
+    message = f"it has no {name}"
+    raise ValueError(message)
 
 
 _MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
@@ -215,7 +238,19 @@ def _known_role(role: Any) -> str | None:
     return lower if lower in ROLES else _SAME_ROLES.get(lower)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Say whether a column holds texts.
+
+    Args:
+        kind: its type.
+
+    Returns:
+        Whether it is one of strings, be they encoded by a dictionary.
+
+    >>> is_text(pa.string_view()), is_text(pa.binary())
+    (True, False)
+
+    """
     if types.is_dictionary(kind):
         kind = kind.value_type
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))

@@ -167,6 +167,8 @@ def datasets(
     if os.path.exists(folder) and not (os.path.isdir(folder) and not os.listdir(folder)):
         raise FileExistsError(f"{folder}: is there; take another name, or delete it")
     parent = os.path.dirname(os.path.abspath(folder))
+    if not os.path.isdir(parent):
+        raise FileNotFoundError(f"{folder}: there is no folder {parent!r} for it to be in")
     with tempfile.TemporaryDirectory(dir=parent, prefix=".promptpress-") as beside:
         stream, whole = os.path.join(beside, "rows.arrow"), os.path.join(beside, "whole")
         with pa.OSFile(stream, "wb") as file, pa.ipc.new_stream(file, reader.schema) as writer:

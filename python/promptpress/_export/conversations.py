@@ -68,10 +68,14 @@ class Conversations:
         self._fields = fields
         self._roles = roles
         self._answer = answer
+        if isinstance(keep, str):
+            raise template_error("wrong_type", "keep", f"expected names of columns, such as [{keep!r}], found a string")
         for name in (*keep, *([answer] if answer is not None else ())):
             if name not in schema.names:
                 remedy = did_you_mean(name, schema.names) or "; keep= keeps it when the table is rendered"
                 raise render_error("missing_column", f"the table has no such column{remedy}", column=name)
+        if len(set(keep)) < len(keep):
+            raise template_error("duplicate_output_column", "keep", "a column is kept twice")
         if key in keep:
             raise template_error("duplicate_output_column", "keep", f"{key!r} is the conversation's own key")
         members = [(name, Piece("value", column=name)) for name in keep]
@@ -83,9 +87,9 @@ class Conversations:
             head += [
                 Piece("literal", "["),
                 items,
-                Piece("literal", f'{{"{fields[0]}": "{assistant}", "{fields[1]}": '),
-                Piece("value", column=answer),
-                Piece("literal", "}]"),
+                Piece("literal", f'{{"{fields[0]}": "{assistant}", "{fields[1]}": "'),
+                Piece("text", column=answer),
+                Piece("literal", '"}]'),
             ]
         self._writer = LineWriter(self._schema, [*head, end])
         self._rows = 0

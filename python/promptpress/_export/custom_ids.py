@@ -15,12 +15,14 @@ from promptpress._errors import render_error, template_error
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import LineWriter, Piece
 
-__all__ = ["CustomIds"]
+__all__ = ["CustomIds", "columns_of"]
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 SAMPLE = "sample"
 _BESIDE_SAMPLE = ("label", "turn")
 """Columns of a table that has several rows a sample."""
+_PROMPT = "prompt"
+"""A column that rendered tables have, and samples seldom."""
 
 
 class CustomIds:
@@ -120,6 +122,22 @@ class CustomIds:
         return render_error("duplicate_custom_id", message, row)
 
 
+def columns_of(pattern: str) -> list[str]:
+    """List the columns that a pattern names.
+
+    Args:
+        pattern: of ids.
+
+    Returns:
+        Their names, in order.
+
+    >>> columns_of("{{x}}-{sample}-{label}")
+    ['sample', 'label']
+
+    """
+    return [token[1:-1] for token in _TOKEN.findall(pattern) if token[0] == "{" and token not in ("{", "{{")]
+
+
 def _parts(pattern: str, schema: pa.Schema) -> Iterator[Piece]:
     for token in _TOKEN.findall(pattern):
         if token in ("{{", "}}"):
@@ -141,7 +159,8 @@ def _column(name: str, schema: pa.Schema) -> Piece:
     if name != SAMPLE:
         remedy = did_you_mean(name, schema.names) or f"; the table has {', '.join(map(repr, schema.names))}"
         raise template_error("missing_column", "custom_id", f"the table has no column {name!r}{remedy}")
-    beside = [other for other in _BESIDE_SAMPLE if other in schema.names]
+    # Only where there are prompts: samples may have labels of their own.
+    beside = [other for other in _BESIDE_SAMPLE if other in schema.names and _PROMPT in schema.names]
     if beside:
         message = (
             f"the table has several rows a sample (it has a column {beside[0]!r}) and doesn't say which; render with"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from promptpress._errors import template_error
 from promptpress._export.batch_requests import CHAT, BatchRequests
 from promptpress._export.chat_messages import Form
 from promptpress._export.conversations import SHAREGPT_ROLES, Conversations
@@ -77,6 +78,10 @@ def openai_batch(
     >>> folder.cleanup()
 
     """
+    limits = {"max_requests": max_requests, "max_bytes": max_bytes, "custom_id_length": custom_id_length}
+    for name, limit in limits.items():
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise template_error("wrong_type", name, f"expected a whole number from 1 on, or None, found {limit!r}")
     with as_os_errors():
         return write_lines(
             table,

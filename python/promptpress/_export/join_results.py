@@ -12,7 +12,6 @@ from promptpress._errors import PromptWarning, render_error
 from promptpress._export.custom_ids import CustomIds, as_texts
 from promptpress._export.results import Result, read_results
 from promptpress._export.written import Path
-from promptpress._outputs.json_lines import json_text
 from promptpress._tables import as_table
 from promptpress.typing import TableLike
 
@@ -37,7 +36,8 @@ def join(
     request, a later result more than an earlier one, so files of a second try are simply added.
 
     Args:
-        results: A path of JSON lines, a table or dicts of such lines, or a list of these.
+        results: A path of JSON lines (`out.jsonl.gz` and `"out-*.jsonl"` too), a table or dicts of such lines, or a
+            list of these.
         table: What was exported.
         custom_id: The pattern that it was exported with.
         choices: Whether `response` and `finish_reason` are lists, with one item for each choice (`n` in the body).
@@ -55,7 +55,8 @@ def join(
         OSError: If a file can't be read.
 
     Warns:
-        PromptWarning: Of results that are of no row, of rows with several results, and of choices that are left out.
+        PromptWarning: Of results that are of no row, of rows with several results, of choices that are left out, and of
+            answers with half a character, which is replaced by U+FFFD.
 
     >>> import pyarrow as pa
     >>> from promptpress import export
@@ -77,7 +78,7 @@ def join(
     rows = {
         text: row for row, text in enumerate(as_texts([a for batch in asked.to_batches() for a in ids.checked(batch)]))
     }
-    found = _by_row(read_results(results), rows, custom_id)
+    found = _by_row(read_results(results, raw=raw), rows, custom_id)
     if not choices:
         several = sum(len(result.texts) > 1 for result in found if result is not None)
         if several:
@@ -85,7 +86,7 @@ def join(
             _warn(f"{have} more than one choice, and the first is taken; choices=True gives all")
     columns = [_column(name, found, choices) for name in _COLUMNS]
     if raw:
-        columns.append(pa.array([None if r is None else json_text(r.raw) for r in found], pa.large_string()))
+        columns.append(pa.array([None if r is None else r.raw for r in found], pa.large_string()))
     for name, column in zip(names, columns, strict=True):
         asked = asked.append_column(name, column)
     return asked

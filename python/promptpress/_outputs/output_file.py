@@ -53,7 +53,7 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
         return
     partial = PartialFile(path)
     try:
-        with _told(path):
+        with told(path):
             yield partial.open()
         partial.close()
         partial.rename(path)
@@ -101,7 +101,7 @@ class PartialFile:
             OutputError: when that fails.
 
         """
-        with _told(self._path):
+        with told(self._path):
             self._file = file = open(str(self._temporary), "xb")  # noqa: SIM115 - closed by close or discard
             with contextlib.suppress(FileNotFoundError):
                 os.chmod(file.fileno(), os.stat(self._place).st_mode & 0o777)
@@ -115,7 +115,7 @@ class PartialFile:
 
         """
         if self._file is not None:
-            with _told(self._path), self._file as file:
+            with told(self._path), self._file as file:
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -130,7 +130,7 @@ class PartialFile:
 
         """
         place = _place(path)
-        with _told(path):
+        with told(path):
             os.replace(str(self._temporary), place)
             self._temporary = None
             _sync_folder(os.path.split(place)[0])
@@ -177,7 +177,7 @@ def standard_output() -> Iterator[TextIO]:
 
     """
     try:
-        with _told("standard output"):
+        with told("standard output"):
             yield _unbuffered(sys.stdout)
             sys.stdout.flush()
     except OutputError:
@@ -198,8 +198,23 @@ def _unbuffered(stream: TextIO) -> TextIO:
 
 
 @contextlib.contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Say of an error of the system that it is about the output."""
+def told(path: str) -> Iterator[None]:
+    """Say of an error of the system that it is about the output.
+
+    Args:
+        path: the file.
+
+    Raises:
+        OutputError: for an error of the system.
+
+    Example:
+        >>> with told("a.jsonl"):
+        ...     raise OSError(errno.ENOSPC, "No space left on device")
+        Traceback (most recent call last):
+        ...
+        promptpress._file_errors.OutputError: a.jsonl: No space left on device (disk full)
+
+    """
     try:
         yield
     except OSError as error:

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from promptpress._errors import render_error
 from promptpress._file_errors import OutputError
-from promptpress._outputs.output_file import STDOUT, PartialFile, output_file
+from promptpress._inputs.formats import CODECS, FORMATS
+from promptpress._outputs.output_file import STDOUT, PartialFile, output_file, told
 
 __all__ = ["ShardedLines", "sharded_lines"]
 
@@ -73,7 +74,7 @@ class ShardedLines:
                     raise render_error("request_too_large", message, row)
                 self._finish()
                 continue
-            self._open().write(text[ends[start] : ends[end]])
+            self._write(text[ends[start] : ends[end]])
             size = ends[end] - ends[start]
             self.lines += end - start
             self.bytes += size
@@ -91,13 +92,29 @@ class ShardedLines:
             end = min(end, bisect_right(ends, last, start) - 1)
         return max(end, start)
 
-    def _open(self) -> IO[bytes]:
+    def _write(self, data: memoryview) -> None:
         if self._only is not None:
-            return self._only
+            self._only.write(data)  # told by output_file
+            return
+        file = self._open()
+        with told(self._path):
+            file.write(data)
+
+    def _open(self) -> IO[bytes]:
         if self._file is None:
+            if len(self._done) == 1:
+                self._refuse_single()
             self._current = PartialFile(self._path)
             self._file = self._current.open()
         return self._file
+
+    def _refuse_single(self) -> None:
+        """Refuse the only file of an earlier run: who sends it again would send other requests."""
+        if os.path.lexists(self._path):
+            raise OutputError(
+                f"{self._path}: it is there of an earlier run, and now there are several files,"
+                f" {shard_name(self._path, 0)} and so on; delete it, or take another name"
+            )
 
     def _finish(self) -> None:
         """Close the file that is being written; its name it gets with the others."""
@@ -123,11 +140,23 @@ class ShardedLines:
             self._done[0].rename(self._path)
             self.paths = [self._path]
         else:
+            self._name_all()
+        self._done = []
+
+    def _name_all(self) -> None:
+        """Give several files their names; where one can't have its own, none of them keeps it."""
+        _refuse_earlier(self._path)  # what has come up since the start
+        try:
             for number, file in enumerate(self._done):
                 name = shard_name(self._path, number)
-                file.rename(name)
                 self.paths.append(name)
-        self._done = []
+                file.rename(name)
+        except BaseException:
+            for name in self.paths:
+                with contextlib.suppress(OSError):
+                    os.unlink(name)
+            self.paths = []
+            raise
 
     def discard(self) -> None:
         """Leave no trace of what hasn't got its name."""
@@ -149,7 +178,8 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
         What takes the lines.
 
     Raises:
-        OutputError: when a file can't be written, or files of an earlier run are in the way.
+        OutputError: when a file can't be written, its suffix says that it isn't JSON lines, or files of an earlier run
+            are in the way.
 
     Example:
         >>> import tempfile
@@ -164,6 +194,7 @@ def sharded_lines(path: str, max_lines: int | None = None, max_bytes: int | None
         with output_file(path) as file:
             yield ShardedLines(path, None, None, file)
         return
+    _refuse_other_suffix(path)
     _refuse_earlier(path)
     files = ShardedLines(path, max_lines, max_bytes)
     try:
@@ -182,6 +213,15 @@ def shard_name(path: str, number: int) -> str:
     """
     stem, suffix = os.path.splitext(path)
     return f"{stem}-{number:05d}{suffix}"
+
+
+def _refuse_other_suffix(path: str) -> None:
+    """Refuse a name by which readers would take the lines for something else."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in CODECS:
+        raise OutputError(f"{path}: what takes these files takes them uncompressed; leave out {suffix}")
+    if FORMATS.get(suffix, "jsonl") not in ("jsonl", "json"):
+        raise OutputError(f"{path}: the file is JSON lines, .jsonl, and not {suffix}")
 
 
 def _refuse_earlier(path: str) -> None:

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "cell", "cells", "escaped", "one_line", "runs"]
+__all__ = ["ASCII", "UNICODE", "Glyphs", "cell", "cells", "escaped", "one_line", "runs", "visible"]
 
 # Controls (C0, DEL, C1) but line feed and tab; soft hyphen; marks of direction; zero-width characters; line and
 # paragraph separators, at which some terminals and str.splitlines break; annotations; tags; lone surrogates.
@@ -118,6 +118,17 @@ def one_line(text: str) -> str:
 
     """
     return _UNSEEN_IN_LINE.sub(lambda found: escaped(found.group()), text)
+
+
+def visible(text: str) -> str:
+    r"""Write a text with nothing hidden in it; its lines stay.
+
+    >>> print(visible("a\n\x1b[1m"))
+    a
+    \x1b[1m
+
+    """
+    return "".join(shown for shown, _, _ in runs(text))
 
 
 def cells(text: str) -> int:

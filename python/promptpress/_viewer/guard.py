@@ -33,6 +33,13 @@ _HEADERS = {
 }
 
 
+_NO_TOKEN = "the address lacks the token that `promptpress view` printed"
+_USED = (
+    "this address works once, and has been used; open the one that `promptpress view` printed. If it wasn't you who "
+    "used it, another user of this machine did, and has the page: end the command"
+)
+
+
 class Guard:
     """Lets a request in if it names the token and comes from the page itself.
 
@@ -57,6 +64,18 @@ class Guard:
         self._token = token.encode()
         self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
         self._origins = {b"http://" + host for host in self._hosts}
+        self._ticket = b""
+        self._used = b""
+
+    def ticket(self) -> str:
+        """Make a path that leads to the page once, for where others may read it before it is used.
+
+        Returns:
+            The path, without the slash before it. Those that were made before don't lead there any more.
+
+        """
+        self._ticket = secrets.token_urlsafe(24).encode()
+        return self._ticket.decode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
@@ -64,6 +83,13 @@ class Guard:
             await self._app(scope, receive, send)
             return
         why = self.refusal(scope)
+        if why == _NO_TOKEN and scope["type"] == "http" and scope.get("method") == "GET":
+            if _same(scope["path"][1:], self._ticket):
+                self._used, self._ticket = self._ticket, b""
+                await _lead(send, b"/" + self._token + b"/")
+                return
+            if _same(scope["path"][1:], self._used):
+                why = _USED
         if why is not None:
             await _refuse(scope, send, why)
             return
@@ -90,9 +116,13 @@ class Guard:
         if any(origin.lower() not in self._origins for origin in origins):
             return "another page asks"
         first = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
-        if not compare_digest(first.encode("utf-8", "surrogatepass"), self._token):
-            return "the address lacks the token that `promptpress view` printed"
+        if not _same(first, self._token):
+            return _NO_TOKEN
         return None
+
+
+def _same(given: str, secret: bytes) -> bool:
+    return bool(secret) and compare_digest(given.encode("utf-8", "surrogatepass"), secret)
 
 
 def _all(scope: Scope, name: bytes) -> list[bytes]:
@@ -107,6 +137,12 @@ async def _refuse(scope: Scope, send: Send, why: str) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), *_HEADERS.items()]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
     await send({"type": "http.response.body", "body": f"403: {why}\n".encode()})
+
+
+async def _lead(send: Send, path: bytes) -> None:
+    headers = [(b"location", path), (b"cache-control", b"no-store"), *_HEADERS.items()]
+    await send({"type": "http.response.start", "status": 303, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 class _Answer:

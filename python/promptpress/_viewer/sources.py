@@ -52,7 +52,15 @@ class StoredRows:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Go through all rows, as they come."""
         for _, part in self.store.slices(_BATCH):
-            yield from part.combine_chunks().to_batches()
+            yield from _whole(part).to_batches()
+
+
+def _whole(table: pa.Table) -> pa.Table:
+    """Put small batches together, which is faster to render, where Arrow can do it for the types."""
+    try:
+        return table.combine_chunks()
+    except pa.ArrowException:
+        return table
 
 
 class StoredPrompts(RendererSource):
@@ -128,7 +136,7 @@ class StoredRendered(RenderedSource):
         """Go through the requests of some samples, as `StoredPrompts.window`."""
         for row in range(start, min(stop, self.num_samples)):
             numbers = self._requests_of(row)
-            rows = [self.rows.row(number).combine_chunks().to_batches()[0] for number in numbers]
+            rows = [self.rows.row(number).to_batches()[0] for number in numbers]
             for number, batch in zip(numbers, rows, strict=True):
                 yield self._batch(batch, number)
 

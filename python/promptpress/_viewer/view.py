@@ -180,13 +180,18 @@ def _text(value: Any) -> str:
 def _excerpt(text: str, beginning: str, around: Search | None) -> str:
     """Give a line of a text: what stands around that which was found, or what follows what all begin with."""
     if around is not None:
-        wanted, within = (around.wanted.lower(), text.lower()) if around.ignore_case else (around.wanted, text)
+        wanted, within = (_lower(around.wanted), _lower(text)) if around.ignore_case else (around.wanted, text)
         place = within.find(wanted)
         if place > LINE // 8:
             return "…" + text[place - LINE // 16 : place + LINE]
     elif beginning and text.startswith(beginning) and len(text) > len(beginning):
         return "…" + text[len(beginning) : len(beginning) + LINE]
     return text[:LINE]
+
+
+def _lower(text: str) -> str:
+    """Give a text in lower case, each character in its place: the dotted capital I alone would become two."""
+    return text.replace("\u0130", "\ufdd0").lower()
 
 
 def _common(one: str, other: str) -> str:

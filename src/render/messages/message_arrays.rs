@@ -10,16 +10,18 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
 use super::content_views::ContentViews;
 use super::expansion::Expansion;
+use super::fitted::{typed, woven};
 use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
 use super::message_type::MessageType;
 use super::sent_parts::sent;
 use super::slice_cache::SliceCache;
+use super::text_parts::text_parts;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Plan, Plans};
-use crate::render::input::{Batch, readable};
+use crate::render::input::{Batch, is_text, readable};
 use crate::render::media::MediaParts;
 use crate::render::memory::{TextBlock, Texts};
-use crate::render::values::{build, structs, widened};
+use crate::render::values::{build, structs};
 use crate::role::{Element, Message, Request, Slot};
 use crate::template::keys;
 use crate::value::Value;
@@ -231,6 +233,40 @@ impl<'a> MessageArrays<'a> {
         messages.iter().filter(|m| matches!(m, Message::Dict(_) | Message::Bare(_))).nth(id - self.first_const[plan])
     }
 
+    /// What messages say under `name`, where some of them say parts; None where it passes what one array can hold.
+    fn contents(
+        &self,
+        name: &str,
+        data_type: &DataType,
+        of: &MessageType,
+        lengths: &[usize],
+        refs: &[MessageRef],
+    ) -> Result<Option<ArrayRef>> {
+        let mut arrays =
+            vec![self.known(name, data_type)?, text_parts(&self.block.array(self.config.layout, None), data_type)?];
+        let first_data = arrays.len();
+        arrays.extend(self.brought(name, data_type)?);
+        let media = arrays.len();
+        if of.parts.as_deref() == Some(name) {
+            let Some(parts) = self.parts(data_type, lengths, refs)? else { return Ok(None) };
+            arrays.push(parts);
+        }
+        let place = |(n, one): (usize, &MessageRef)| match (one.fields, one.text) {
+            (MessageSource::Const(id), TextSource::Rendered(text)) => {
+                let id = id as usize;
+                match &self.part_keys[id] {
+                    Some(_) => (media, n),
+                    None if self.text_keys[id].as_deref() == Some(name) => (1, text),
+                    None => (0, id),
+                }
+            }
+            (MessageSource::Const(id), TextSource::Data) => (0, id as usize),
+            (MessageSource::Data(..), TextSource::Rendered(text)) => (1, text),
+            (MessageSource::Data(column, row), TextSource::Data) => (first_data + column as usize, row as usize),
+        };
+        woven(&arrays, &refs.iter().enumerate().map(place).collect::<Vec<_>>())
+    }
+
     /// The parts of messages, null where a message has none; None where their texts pass what one array can hold.
     pub(super) fn parts(
         &self,
@@ -401,6 +437,9 @@ impl<'a> MessageArrays<'a> {
             let rewritten =
                 name == keys::CONTENT && self.config.output.chat_api && self.config.dialect.rewrites_parts();
             match child {
+                Some(child) if is_text(child.data_type()) && self.says_parts(name, data_type) => {
+                    text_parts(&child, data_type)
+                }
                 Some(child) if rewritten => typed(name, &sent(&child)?, data_type),
                 Some(child) => typed(name, &child, data_type),
                 None => Ok(new_null_array(data_type, values.len())),
@@ -408,20 +447,10 @@ impl<'a> MessageArrays<'a> {
         };
         self.expansions.iter().map(child).collect()
     }
-}
 
-/// An array of what messages have under a key, as the messages' type has it.
-pub(super) fn typed(name: &str, array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-    widened(array, data_type)
-        .map_err(|e| Error::render(Code::NoArrowType, format!("{name:?} of a message: {}", e.message())))
-}
-
-/// Values of several arrays in this order: array and place; None where they pass what one array can hold.
-pub(super) fn woven(arrays: &[ArrayRef], indices: &[(usize, usize)]) -> Result<Option<ArrayRef>> {
-    let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
-    match arrow_select::interleave::interleave(&arrays, indices) {
-        Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
-        woven => woven.map(Some).map_err(|e| Error::render(Code::InternalError, e.to_string())),
+    /// Whether a text under this key is a list of one part, since others are lists of parts.
+    fn says_parts(&self, name: &str, data_type: &DataType) -> bool {
+        self.config.output.chat_api && name == keys::CONTENT && matches!(data_type, DataType::List(_))
     }
 }
 

@@ -119,7 +119,11 @@ impl MessageType {
                                     let sent = field.name() == keys::CONTENT
                                         && config.output.chat_api
                                         && config.dialect.rewrites_parts();
-                                    let own = field.data_type();
+                                    let own = match field.data_type() {
+                                        // Nobody says anything, as texts.
+                                        DataType::Null if holds_parts(config, field.name()) => &string_type(layout),
+                                        own => own,
+                                    };
                                     let own = if sent { &sent_type(own) } else { own };
                                     add(field.name(), unify(&DataType::Null, own, layout).unwrap_or(DataType::Null))?;
                                 }

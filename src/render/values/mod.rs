@@ -9,5 +9,5 @@ mod said_column;
 
 pub use arrow::{build, string_type, structs, type_of, unify, widened};
 pub use cells::{distinct, keys_of, value_at};
-pub use said::{said_length, said_under};
+pub use said::{said_length, said_text, said_under};
 pub use said_column::SaidColumn;

@@ -1,5 +1,7 @@
 //! Which of a request's values are what it says: what is measured of messages, beside who speaks and how.
 
+use std::sync::Arc;
+
 use crate::template::keys;
 use crate::value::Value;
 
@@ -40,6 +42,21 @@ pub fn said_length(value: &Value) -> (usize, usize) {
     }
 }
 
+/// What a part of a message says: a text's own, else the first text that it has.
+pub fn said_text(part: &Value) -> Option<&Arc<str>> {
+    let own = part.get("text").filter(|_| part.get(keys::TYPE).and_then(Value::as_str) == Some(keys::TEXT));
+    match part {
+        Value::Str(text) => Some(text),
+        Value::Dict(items) => own.and_then(Value::as_text).or_else(|| {
+            items.iter().find_map(|(key, value)| match (said_under(key.as_str()?)?, value) {
+                (Said::Within(inner), Value::Dict(_)) => value.get(inner)?.as_text(),
+                _ => value.as_text(),
+            })
+        }),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +73,25 @@ mod tests {
         ]);
         let message = dict(&[("role", "user".into()), ("content", parts)]);
         assert_eq!(said_length(&Value::List(vec![message, "ab".into()])), (9, 8));
+    }
+
+    #[test]
+    fn a_part_says_one_text() {
+        let dict = |items: &[(&str, Value)]| {
+            Value::Dict(items.iter().map(|(key, value)| (Value::from(*key), value.clone())).collect())
+        };
+        let url = dict(&[("url", "u".into())]);
+        let said = |part: &Value| said_text(part).map(ToString::to_string);
+        assert_eq!(
+            said(&dict(&[("image_url", url.clone()), ("type", "text".into()), ("text", "t".into())])),
+            Some("t".into())
+        );
+        assert_eq!(
+            said(&dict(&[("type", "image_url".into()), ("text", Value::None), ("image_url", url)])),
+            Some("u".into())
+        );
+        assert_eq!(said(&dict(&[("type", "image".into()), ("image_url", "v".into())])), Some("v".into()));
+        assert_eq!(said(&"bare".into()), Some("bare".into()));
+        assert_eq!(said(&dict(&[("type", "x".into())])), None);
     }
 }

@@ -88,12 +88,22 @@ def _add_options(parser: ArgumentParser) -> None:
 
 def _json_object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_without_twins)
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r} is no JSON object: {error}") from None
     if not isinstance(value, dict):
         raise ArgumentTypeError(f"{text!r} is no JSON object, such as '{{\"temperature\": 0}}'")
     return value
+
+
+def _without_twins(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(members)
+    if len(out) < len(members):
+        names = [name for name, _ in members]
+        twin = next(name for name in names if names.count(name) > 1)
+        message = f"it has {twin!r} twice"
+        raise ValueError(message)
+    return out
 
 
 def pairs(text: str) -> dict[str, str]:
@@ -107,11 +117,13 @@ def pairs(text: str) -> dict[str, str]:
         {'max_tokens': 'length', 'seed': 'id'}
 
     """
-    out = {}
+    out: dict[str, str] = {}
     for pair in text.split(","):
         name, equals, column = pair.partition("=")
         if not (name and equals and column):
             raise ArgumentTypeError(f"{pair!r} is no pair, such as max_tokens=answer_length")
+        if name in out:
+            raise ArgumentTypeError(f"{text!r}: {name!r} is there twice")
         out[name] = column
     return out
 

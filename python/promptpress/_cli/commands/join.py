@@ -33,7 +33,12 @@ Whatever goes wrong, --out is either complete or untouched.
 
 
 def _add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("results", metavar="RESULTS", nargs="+", help="files of results, JSON lines")
+    parser.add_argument(
+        "results",
+        metavar="RESULTS",
+        nargs="+",
+        help="files of results, JSON lines; .gz and the like, patterns, folders and - too",
+    )
     what = "rendered rows, or the samples; with --data, the configuration"
     parser.add_argument("--table", metavar="FILE", required=True, help=what)
     parser.add_argument(

@@ -6,9 +6,12 @@ from collections.abc import Callable, Sequence
 
 from nicegui import ui
 
+from promptpress._view.visible import one_line
 from promptpress._viewer.catalogue import Catalogue, Choice
 
 _AS_CONFIGURED = "as configured"
+SELECT = "dense outlined options-dense"
+"""How each field looks."""
 
 
 class ChoiceFields:
@@ -37,9 +40,10 @@ class ChoiceFields:
     def _field(
         self, field: str, label: str, names: Sequence[str], *, wide: bool = False, default: str = _AS_CONFIGURED
     ) -> None:
-        options = {name: name for name in names} if field == "prompts" else {"": default, **{n: n for n in names}}
+        options = {} if field == "prompts" else {"": default}
+        options |= {name: one_line(name) for name in names}
         select = ui.select(options, value=getattr(self._choice, field) or "", label=label)
-        select.props("dense outlined options-dense").classes(f"pp-select pp-{field}" + (" pp-wide" if wide else ""))
+        select.props(SELECT).classes(f"pp-select pp-{field}" + (" pp-wide" if wide else ""))
         select.on_value_change(lambda event: self._change(field, event.value))
 
     def _change(self, field: str, value: str) -> object:

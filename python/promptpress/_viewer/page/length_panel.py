@@ -130,7 +130,12 @@ def _histogram(figures: Statistics) -> None:
     options = {
         "grid": {"left": 8, "right": 12, "top": 12, "bottom": 8, "containLabel": True},
         "xAxis": {"type": "category", "data": names, **_AXIS},
-        "yAxis": {"type": "value", "splitLine": {"lineStyle": {"color": _INK, "opacity": 0.25}}, **_AXIS},
+        "yAxis": {
+            "type": "value",
+            "minInterval": 1,
+            "splitLine": {"lineStyle": {"color": _INK, "opacity": 0.25}},
+            **_AXIS,
+        },
         "series": [
             {
                 "type": "bar",
@@ -161,7 +166,7 @@ def _origins(shares: list[Share]) -> None:
         "yAxis": {
             "type": "category",
             "data": [share.name for share in shares],
-            "axisLabel": {"color": _INK, "width": 190, "overflow": "truncate"},
+            "axisLabel": {"color": _INK, "width": 290, "overflow": "truncate"},
             "axisTick": {"show": False},
             "axisLine": {"show": False},
         },
@@ -181,4 +186,7 @@ def _origins(shares: list[Share]) -> None:
             }
         ],
     }
+    # Where there is little room, names go over two lines: their ends are what tells them apart.
+    narrow = {"yAxis": {"axisLabel": {"width": 150, "overflow": "break", "fontSize": 10, "lineHeight": 11}}}
+    options["media"] = [{"query": {"maxWidth": 480}, "option": narrow}]
     _chart(options, height=f"{max(80, 26 * len(shares) + 16)}px")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from promptpress._view.visible import one_line
 from promptpress._viewer.comparing import Comparing
 from promptpress._viewer.row_finder import RowFinder
 from promptpress._viewer.search import Search
@@ -12,7 +13,7 @@ from promptpress._viewer.view import View
 _GRID = {
     "columnDefs": [
         {"field": "row", "headerName": "Row", "width": 92, "cellClass": "pp-number", "headerClass": "pp-right"},
-        {"field": "size", "headerName": "Bytes", "width": 82, "cellClass": "pp-number", "headerClass": "pp-right"},
+        {"field": "size", "headerName": "Bytes", "width": 98, "cellClass": "pp-number", "headerClass": "pp-right"},
         {"field": "text", "headerName": "Prompt", "flex": 1, "cellClass": "pp-line"},
     ],
     "defaultColDef": {"sortable": False, "resizable": True, "suppressMovable": True, "suppressHeaderMenuButton": True},
@@ -138,7 +139,7 @@ class ListPanel:
         self._bar.set_value(finder.seen / total if total else 0)
         self._bar.set_visibility(not finder.done)
         self._stop.set_visibility(not finder.done)
-        self._says.set_text(finder.error or _said(finder))
+        self._says.set_text(one_line(finder.error or _said(finder)))
 
 
 def _said(finder: RowFinder) -> str:

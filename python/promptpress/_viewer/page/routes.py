@@ -48,10 +48,8 @@ def add_routes(views: dict[str, View]) -> None:
 
 def _lines_of(view: View, start: int, stop: int) -> dict[str, Any]:
     lines = view.lines(start, stop)
-    return {
-        "lines": [{**line, "text": one_line(line["text"].replace("\n", "↵"))} for line in lines],
-        "total": view.count(),
-    }
+    shown = [{**line, "size": f"{line['size']:,}", "text": one_line(line["text"].replace("\n", "↵"))} for line in lines]
+    return {"lines": shown, "total": view.count()}
 
 
 def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare: bool) -> dict[str, Any]:
@@ -77,9 +75,11 @@ def _answer(views: dict[str, View], name: str, make: Callable[[View], dict[str, 
     try:
         return _json(make(view))
     except IndexError:
+        if view.finder is not None and not view.finder.found:
+            return _json({"html": "", "legend": ""})  # the list says how many were found, and that is what is shown
         return _json({"error": "there is no such row"})
     except Exception as error:
-        return _json({"error": reason(error)})
+        return _json({"error": one_line(reason(error))})
 
 
 def _json(value: dict[str, Any], status: int = 200) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import threading
 import webbrowser
 from collections.abc import Callable
 
@@ -12,9 +13,11 @@ from fastapi import FastAPI
 from nicegui import app, ui
 
 from promptpress._file_errors import UsageError, reason
+from promptpress._view.visible import one_line
 from promptpress._viewer.guard import Guard
 
 _HOST = "127.0.0.1"
+_LAST_PORT = 65535
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#2257c4"/>'
     '<path d="M3 5h10M3 8h7M3 11h9" stroke="#fff" stroke-width="1.6"/></svg>'
@@ -34,6 +37,8 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
         UsageError: when the port can't be had.
 
     """
+    if port > _LAST_PORT:
+        raise UsageError(f"--port {port}: ports go up to {_LAST_PORT}; without --port any free one is taken")
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -46,7 +51,7 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
         ui.run_with(
             root,
             mount_path=f"/{token}",
-            title=title,
+            title=one_line(title),
             favicon=_ICON,
             dark=None,
             tailwind=False,
@@ -60,7 +65,10 @@ def serve(title: str, port: int, announce: Callable[[str], None], *, open_browse
         def started() -> None:
             announce(address)
             if open_browser:
-                webbrowser.open(address)
+                # The browser's command line can be read by every user of the machine: it isn't told the token.
+                once = f"http://{_HOST}:{port}/{guarded.ticket()}"
+                # Some browsers don't return before they are closed.
+                threading.Thread(target=webbrowser.open, args=(once,), daemon=True).start()
 
         app.on_startup(started)
         listening.listen()  # so that a browser that is quicker than the server waits

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from nicegui import run, ui
 
+from promptpress._view.visible import one_line, visible
 from promptpress._viewer.catalogue import Catalogue, Choice
 from promptpress._viewer.comparing import Comparing
-from promptpress._viewer.page.choice_fields import ChoiceFields
+from promptpress._viewer.page.choice_fields import SELECT, ChoiceFields
 from promptpress._viewer.page.help_dialog import help_dialog
 from promptpress._viewer.page.length_panel import LengthPanel
 from promptpress._viewer.page.list_panel import ListPanel
@@ -74,6 +75,7 @@ class _Page:
         self._shown = shown
         self._view = view
         self._name = name
+        self._latest: Choice | None = None
         self._dark = ui.dark_mode(None)
 
     def build(self) -> None:
@@ -87,7 +89,9 @@ class _Page:
             self._errors.set_visibility(False)
             with ui.element("div").classes("pp-controls") as controls:
                 self._fields = self._choice_fields("Show", self._view.choice, self._choose)
-                self._label = ui.select({"": "all"}, value="", label="Label").classes("pp-select pp-label")
+                self._label = (
+                    ui.select({"": "all"}, value="", label="Label").classes("pp-select pp-label").props(SELECT)
+                )
                 self._label.on_value_change(lambda event: self._set_label(event.value))
                 self._label.set_visibility(False)
             controls.set_visibility(not self._view.sources.is_rendered)
@@ -113,15 +117,17 @@ class _Page:
     def _header(self) -> None:
         with ui.element("header").classes("pp-header"):
             ui.label("promptpress").classes("pp-brand")
-            ui.label(self._shown.title).classes("pp-file")
+            ui.label(one_line(self._shown.title)).classes("pp-file")
             self._status = ui.label().classes("pp-status").props("role=status")
             tabs = {name: _TABS[name] for name in (_RENDERED_TABS if self._view.sources.is_rendered else _TABS)}
             self._tabs = ui.tabs(value="prompts", on_change=lambda event: self._tab(event.value))
             with self._tabs.props("dense no-caps inline-label").classes("pp-tabs"):
                 for name, text in tabs.items():
                     ui.tab(name, text)
-            theme = ui.button(icon="contrast", on_click=self._turn).props(
-                "flat dense round size=sm aria-label='Dark or light'"
+            theme = ui.button(icon="contrast").props("flat dense round size=sm aria-label='Dark or light'")
+            # It turns at once in the browser, and here as well: what is drawn anew later looks at what stands here.
+            theme.on(
+                "click", lambda event: self._dark.set_value(event.args), js_handler="() => emit(promptpress.turn())"
             )
             theme.classes("pp-theme").tooltip("Dark or light (d)")
             dialog = help_dialog()
@@ -129,9 +135,6 @@ class _Page:
                 "flat dense round size=sm aria-label=Keys"
             )
             questions.classes("pp-help").tooltip("Keys (?)")
-
-    def _turn(self) -> None:
-        ui.run_javascript("promptpress.turn()")
 
     async def _tab(self, name: str) -> None:
         is_plot = name in ("lengths", "duplicates")
@@ -150,21 +153,28 @@ class _Page:
         await self._lengths.show(name if is_plot else None)
 
     async def _first(self) -> None:
-        await self._choose(self._view.choice)
+        """Offer the labels of what is shown first, which takes all rows where they are a column's values."""
+        labels = await self._try(self._view.choice)
+        if labels is not None and self._latest is None:
+            self._offer(labels)
 
     async def _choose(self, choice: Choice) -> None:
         """Show another choice, or say why not; what was found is looked for again."""
+        self._latest = choice
         labels = await self._try(choice)
-        if labels is None:
+        if labels is None or self._latest is not choice:  # chosen anew meanwhile
             return
         self._view.choice = choice
-        options = {"": "all labels", **{label: label for label in labels}}
+        self._offer(labels)
+        self._list.again()
+        await self._lengths.again()
+
+    def _offer(self, labels: list[str]) -> None:
+        options = {"": "all labels", **{label: one_line(label) for label in labels}}
         if self._view.label not in labels:
             self._view.label = None
         self._label.set_options(options, value=self._view.label or "")
         self._label.set_visibility(bool(labels))
-        self._list.again()
-        await self._lengths.again()
 
     async def _compare(self, choice: Choice) -> None:
         if await self._try(choice) is not None:
@@ -173,7 +183,7 @@ class _Page:
 
     async def _try(self, choice: Choice) -> list[str] | None:
         labels, why = await run.io_bound(self._labels_of, choice)
-        self._errors.set_text(why)
+        self._errors.set_text(visible(why))
         self._errors.set_visibility(bool(why))
         return None if why else labels
 
@@ -195,7 +205,7 @@ class _Page:
         """Say how far the samples are read; what the list shows is for the list to say."""
         store = self._shown.store
         if store.error is not None:
-            self._errors.set_text(store.error)
+            self._errors.set_text(visible(store.error))
             self._errors.set_visibility(True)
         total = store.num_rows
         of = f" of {total:,}" if total is not None else ""

@@ -40,6 +40,10 @@ globalThis.promptpress = (() => {
 
   function ready(api) {
     state.api = api;
+    const narrow = matchMedia("(max-width: 800px)"); // the size stands above the prompt as well
+    const fit = () => api.setColumnsVisible(["size"], !narrow.matches);
+    narrow.addEventListener("change", fit);
+    fit();
     show(0);
   }
 
@@ -128,12 +132,15 @@ globalThis.promptpress = (() => {
     if (!globalThis.Highlight) return;
     CSS.highlights.delete("pp-found");
     if (!wanted) return;
-    const walk = document.createTreeWalker(byId("pp-place"), NodeFilter.SHOW_TEXT);
     const nodes = [];
     let text = "";
-    while (walk.nextNode()) {
-      nodes.push([text.length, walk.currentNode]);
-      text += walk.currentNode.data;
+    for (const one of byId("pp-place").querySelectorAll(".pp-role, .pp-text")) {
+      const walk = document.createTreeWalker(one, NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) {
+        nodes.push([text.length, walk.currentNode]);
+        text += walk.currentNode.data;
+      }
+      text += "\0"; // which no text that is shown has: a match doesn't go from one to the next
     }
     const at = (place) => {
       let low = 0;
@@ -144,8 +151,10 @@ globalThis.promptpress = (() => {
       }
       return [nodes[low][1], place - nodes[low][0]];
     };
-    const within = ignoreCase ? text.toLowerCase() : text;
-    const sought = ignoreCase ? wanted.toLowerCase() : wanted;
+    // Each character in its place: the dotted capital I alone would become two.
+    const lower = (said) => said.replaceAll("\u0130", "\ufdd0").toLowerCase();
+    const within = ignoreCase ? lower(text) : text;
+    const sought = ignoreCase ? lower(wanted) : wanted;
     const ranges = [];
     for (let place = within.indexOf(sought); place >= 0 && ranges.length < 1000; place = within.indexOf(sought, place + sought.length)) {
       const range = document.createRange();
@@ -174,6 +183,7 @@ globalThis.promptpress = (() => {
   function turn() {
     const dark = !document.body.classList.contains("body--dark");
     Quasar.Dark.set(dark);
+    return dark;
   }
 
   function spaces() {
@@ -194,7 +204,7 @@ globalThis.promptpress = (() => {
     g: () => focusOn(".pp-goto input"),
     "/": () => focusOn(".pp-search input"),
     "?": () => click(".pp-help"),
-    d: turn,
+    d: () => click(".pp-theme"),
     w: spaces,
     Escape: () => click(".pp-all"),
   };
