@@ -61,6 +61,16 @@ def test_what_is_looked_at(command: list[str], code: int, shown: str, capsys: py
     assert shown in capsys.readouterr().out
 
 
+def test_a_leak_is_told_where_it_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    command = words("promptpress show ", "--row 17")
+    assert main(command) == 0
+    said = "row 17: braces in the text of 'question' were filled in, as harnesses do; --substitution single_pass"
+    assert said in capsys.readouterr().err
+    for quiet in (["--quiet"], ["--substitution", "single_pass"], ["--row", "16"]):
+        assert main([*command, *quiet]) == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_a_batch_with_three_examples_there_and_back() -> None:
     assert main(words("promptpress export ", "--shots")) == 0
     requests = [json.loads(line) for line in Path("requests.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -79,6 +79,13 @@ def test_a_small_run_has_no_rate(capsys: pytest.CaptureFixture[str]) -> None:
         assert "/s" not in said
 
 
+def test_one_request_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--template", TEMPLATE, "--data", "my.csv", "--model-name", "m", "--out", "out.jsonl"]
+    for limit, said in (("1", "promptpress: 1 request, "), ("2", "promptpress: 2 requests, ")):
+        assert main(["export", "openai-batch", *words, "--limit", limit]) == 0
+        assert capsys.readouterr().err.startswith(said)
+
+
 def test_a_page_of_rows_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["view", "--template", TEMPLATE, "--data", "my.csv", "--html", "rows.html"]
     assert main(words) == 0

@@ -123,7 +123,7 @@ def test_a_rendered_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         assert "its configuration does" in shown(capsys, out, "--row", "7", "--origins")
     assert "holds prompts, so --data has nothing to add" in shown(capsys, out, "--data", "data.parquet", code=2)
     assert "--model has nothing to add" in shown(capsys, out, "--model", "x.py", code=2)
-    assert "--prompt-column names it" in shown(capsys, "data.parquet", code=4)
+    assert "--prompt-column names it; samples come with --data" in shown(capsys, "data.parquet", code=4)
     assert "1+1=?" in shown(capsys, "data.parquet", "--prompt-column", "question")
 
 

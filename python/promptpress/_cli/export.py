@@ -249,7 +249,7 @@ def _written(job: _Job, source: LinesOf, what: str, max_lines: int | None = None
     done = write_batches(job.batches, job.arguments.out, source, max_lines, max_bytes)
     files = done.paths[0] if len(done.paths) == 1 else f"{len(done.paths)} files, {done.paths[0]} to {done.paths[-1]},"
     size = f"{done.bytes / 1e6:,.1f} MB" if done.bytes >= 1e6 else f"{done.bytes / 1e3:,.1f} kB"
-    return f"{done.requests:,} {what}, {size}, in {files}"
+    return f"{done.requests:,} {what.removesuffix('s') if done.requests == 1 else what}, {size}, in {files}"
 
 
 def _datasets(job: _Job) -> str:

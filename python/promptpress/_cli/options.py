@@ -44,7 +44,7 @@ def add_template(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("instead of CONFIG").add_argument
     add("--template", metavar="TEXT", help="the prompt, with columns in braces: 'Q: {question}'")
     add("--system", metavar="TEXT", help="what the system says before it: prompts are messages then")
-    add("--output-column", metavar="COL", help="the column of the answers, which is left out of the last prompt")
+    add("--output-column", metavar="COL", help="the column of the answers: examples show it, the question itself never")
     add("--shots", type=positive, metavar="N", help="the first N rows of --examples stand before it, answers and all")
 
 

@@ -117,5 +117,5 @@ def _rendered(arguments: Namespace) -> PromptSource:
     try:
         return RenderedSource(rows, names)
     except promptpress.RenderError as error:
-        hint = "" if arguments.prompt_column else "; --prompt-column names it"
+        hint = "" if arguments.prompt_column else "; --prompt-column names it; samples come with --data"
         raise DataError(f"{path}: {error}{hint}") from error

@@ -14,9 +14,13 @@ from promptpress._outputs.output_file import standard_output
 from promptpress._view.layout import Layout
 from promptpress._view.prompt import Prompt
 from promptpress._view.prompt_source import PromptSource
+from promptpress._view.renderer_source import RendererSource
 from promptpress._view.search import RequestFilter, extremes, match_marks, matching, sampled_rows
 
 Count = Callable[[Prompt], int]
+
+_MAX_LOOKED_INTO = 100
+"""Of how many rows it is said that a value was taken for a template."""
 
 
 def show(arguments: Namespace) -> None:
@@ -50,6 +54,18 @@ def show(arguments: Namespace) -> None:
         if terminal.is_colored:
             legend = list(layout.legend(shown))
             terminal.write([[], *legend] if legend else [])
+    if not arguments.quiet and isinstance(source, RendererSource):
+        _tell_taken(source, [prompt.sample for prompt in shown])
+
+
+def _tell_taken(source: RendererSource, rows: Sequence[int]) -> None:
+    """Say where a value was filled in: in the prompt it looks as if the data had it."""
+    for row in list(dict.fromkeys(rows))[:_MAX_LOOKED_INTO]:
+        columns = source.taken_for_templates(row)
+        if columns:
+            names = ", ".join(map(repr, columns))
+            said = f"row {row}: braces in the text of {names} were filled in, as harnesses do"
+            print(f"promptpress: note: {said}; --substitution single_pass leaves them alone", file=sys.stderr)
 
 
 def _origins(prompt: Prompt, terminal: Terminal, layout: Layout, source: PromptSource) -> None:

@@ -94,6 +94,28 @@ class RendererSource:
         except RenderError as error:
             raise of_row(error, row) from None
 
+    def taken_for_templates(self, row: int) -> list[str]:
+        """Name the columns whose values were looked into for placeholders, with another prompt for it.
+
+        Args:
+            row: The sample's number.
+
+        Returns:
+            The columns, as `Renderer.divergence` has them; none where values aren't looked into.
+
+        >>> from promptpress._view.sample_rows import TableRows
+        >>> rows = TableRows(pa.table({"q": ["1+1", "{a}?"], "a": ["2", "4"]}))
+        >>> source = RendererSource(Renderer("Q: {q}"), rows)
+        >>> source.taken_for_templates(0), source.taken_for_templates(1)
+        ([], ['q'])
+
+        """
+        if self.renderer._configuration.settings["substitution"] != "harness":
+            return []
+        table, lower = for_core(self._row(row))
+        found = self._one._core.divergence(table, self.labels, lower).to_pylist()
+        return [name for one in found for name in one["columns"]]
+
     def _prompts(self, table: pa.Table, row: int, label: Any, turn: int | None) -> list[Prompt]:
         core_table, lower = for_core(table)
         labels = self.labels
