@@ -228,7 +228,18 @@ def test_columns_of_texts_and_of_parts(one_first: bool) -> None:
     assert clean(renderer.render(samples)["prompt"].to_pylist()) == clean([[want[name] for name in names]])
 
 
-@pytest.mark.parametrize("more", [[], [{"role": "user", "content": "{q}"}], SHOWN])
+WORDS = [{"role": "user", "content": ["a", "b"]}]
+
+
+def test_a_column_of_silent_messages_and_one_of_empty_lists_of_parts() -> None:
+    samples = pa.table({"a": [[{"role": "user", "content": None}]], "b": [[{"role": "user", "content": []}]]})
+    for names in (["a", "b"], ["b", "a"]):
+        renderer = pp.Renderer([{"expand_column": name} for name in names], output="openai")
+        said = {message["content"] is None for message in renderer.render(samples)["prompt"][0].as_py()}
+        assert said == {True, False}
+
+
+@pytest.mark.parametrize("more", [[], [{"role": "user", "content": "{q}"}], SHOWN, WORDS])
 def test_a_column_whose_messages_all_say_nothing(more: list[Any]) -> None:
     calls = [{"id": "1", "function": {"name": "f", "arguments": "{}"}}]
     message = {"role": "assistant", "content": None, "tool_calls": calls}

@@ -428,6 +428,7 @@ impl<'a> MessageArrays<'a> {
 
     /// What the elements of each list column have under a key.
     pub(super) fn brought(&self, name: &str, data_type: &DataType) -> Result<Vec<ArrayRef>> {
+        let says = |child: &ArrayRef| is_text(child.data_type()) && !child.data_type().is_null();
         let child = |expansion: &Expansion| {
             let values = expansion.lists.values();
             let child = match values.as_struct_opt() {
@@ -437,9 +438,7 @@ impl<'a> MessageArrays<'a> {
             let rewritten =
                 name == keys::CONTENT && self.config.output.chat_api && self.config.dialect.rewrites_parts();
             match child {
-                Some(child) if is_text(child.data_type()) && self.says_parts(name, data_type) => {
-                    text_parts(&child, data_type)
-                }
+                Some(child) if says(&child) && self.says_parts(name, data_type) => text_parts(&child, data_type),
                 Some(child) if rewritten => typed(name, &sent(&child)?, data_type),
                 Some(child) => typed(name, &child, data_type),
                 None => Ok(new_null_array(data_type, values.len())),

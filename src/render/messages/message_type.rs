@@ -112,18 +112,14 @@ impl MessageType {
                         match element(column) {
                             Some(DataType::Struct(fields)) => {
                                 for field in &fields {
-                                    let said = field.name() == keys::CONTENT && is_text(field.data_type());
+                                    let own = field.data_type();
+                                    let said = field.name() == keys::CONTENT && is_text(own) && !own.is_null();
                                     if said && config.output.chat_api {
                                         text(&keys::CONTENT.into());
                                     }
                                     let sent = field.name() == keys::CONTENT
                                         && config.output.chat_api
                                         && config.dialect.rewrites_parts();
-                                    let own = match field.data_type() {
-                                        // Nobody says anything, as texts.
-                                        DataType::Null if holds_parts(config, field.name()) => &string_type(layout),
-                                        own => own,
-                                    };
                                     let own = if sent { &sent_type(own) } else { own };
                                     add(field.name(), unify(&DataType::Null, own, layout).unwrap_or(DataType::Null))?;
                                 }
@@ -146,6 +142,10 @@ impl MessageType {
                     add(name, constant(value, name)?)?;
                 }
             }
+        }
+        // Where nobody says anything, what isn't said is texts.
+        if let Some((_, own)) = out.fields.iter_mut().find(|(name, own)| holds_parts(config, name) && own.is_null()) {
+            *own = string_type(layout);
         }
         if config.output.chat_api {
             out.fields.sort_by_key(|(name, _)| {
