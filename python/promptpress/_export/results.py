@@ -144,7 +144,7 @@ class _Reader:
             what = "a request" if "body" in value else "no result"
             raise render_error("invalid_result", f"{place}: it is {what}: it has neither a response nor an error")
         response = _dict(value.get("response"))
-        body = response.get("body")
+        body: Any = response.get("body")
         if hasattr(body, "model_dump"):
             body = body.model_dump()  # an object of the openai or litellm package
         body = _dict(_parsed(body) if isinstance(body, str) else body)
