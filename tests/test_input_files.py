@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from promptpress._cli import main
 from promptpress._file_errors import DataError
-from promptpress._inputs import csv_input, json_array
+from promptpress._inputs import csv_input, json_array, jsonl_input
 from promptpress._inputs.found_files import found_files, natural
 from promptpress._inputs.samples import Samples
 
@@ -246,6 +246,23 @@ class TestJsonRows:
             [f'{{"a": {{"c": [[null, {value}], null]}}}}', '{"a": null}'],
         ):
             assert found(*lines) == [json.loads(line) for line in lines]
+
+    def test_types_that_pieces_cannot_agree_on(
+        self, found: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines = ['{"a": [[]], "b": null}'] * 9 + [
+            '{"a": [[{"t": "2020-01-01", "n": null}], null], "b": [[null, true]]}'
+        ] * 2
+        for chunk, block in ((1 << 24, 100), (30, 1 << 20)):
+            monkeypatch.setattr(jsonl_input, "_CHUNK_BYTES", chunk)
+            monkeypatch.setattr(json_array, "_CHUNK_BYTES", chunk)
+            monkeypatch.setattr(jsonl_input, "_BLOCK_BYTES", block)
+            assert found(*lines) == [json.loads(line) for line in lines]
+
+    def test_numbers_beside_those_that_would_be_rounded(self, found: Callable[..., Any]) -> None:
+        line = json.dumps({"a": {"n": 2**53 + 1, "f": [1e300, 0.5]}})
+        assert found(line) == [json.loads(line)]
+        assert "9007199254740993 would be rounded" in found(line, '{"a": {"n": 0.5}}')
 
     @pytest.mark.parametrize("before", ["", '{"a": 1}', '{"a": {"b": "} null"}}'])
     def test_null_is_no_row(self, found: Callable[..., Any], before: str) -> None:

@@ -1,10 +1,12 @@
-"""Lines of JSON that Arrow's reader would crash on, or take for rows: they are found before it sees them."""
+"""Lines of JSON that Arrow's reader would crash on, take for rows, or not take for what they are."""
 
 from __future__ import annotations
 
 import json
 import re
 from itertools import accumulate
+
+import pyarrow as pa
 
 MAX_DEPTH = 128
 """How deep a row's values may be nested, as in every table of samples."""
@@ -63,6 +65,35 @@ def has_null_row(chunk: bytes) -> bool:
     if _NULL_FIRST.match(chunk) or _NULL_LINE.search(chunk):
         return True
     return any(not _is_json(_line_at(chunk, found.start())) for found in _NULL_BEHIND.finditer(chunk))
+
+
+def read_by_python(chunk: bytes, schema: pa.Schema | None) -> pa.Table:
+    """Read rows that Arrow's reader can't, though nothing is wrong with them.
+
+    It loses nulls before it knows a type, and can't join pieces of which one has only empty lists and another objects.
+
+    Args:
+        chunk: the lines.
+        schema: what they have to fit; None where their types are to be found.
+
+    Returns:
+        The rows.
+
+    Raises:
+        ValueError: when they don't fit.
+
+    Example:
+        >>> read_by_python(b'{"q": [null, 1]}', None).to_pylist()
+        [{'q': [None, 1]}]
+
+    """
+    rows = pa.array([json.loads(line) for line in chunk.split(b"\n") if line.strip()])
+    if schema is not None:
+        known = pa.schema(list(rows.type))
+        if pa.unify_schemas([schema, known], promote_options="permissive") != schema:
+            raise ValueError("other fields than at first")
+        rows = pa.array(rows.to_pylist(), pa.struct(list(schema)))
+    return pa.Table.from_struct_array(rows)
 
 
 def _depth(text: bytes) -> int:

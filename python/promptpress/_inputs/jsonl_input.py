@@ -13,7 +13,7 @@ import pyarrow.json as pj
 from promptpress import _compute as pc
 from promptpress._file_errors import DataError, reason
 from promptpress._inputs.json_array import array_chunks
-from promptpress._inputs.json_crashes import MAX_DEPTH, has_null_row, too_deep
+from promptpress._inputs.json_crashes import MAX_DEPTH, has_null_row, read_by_python, too_deep
 from promptpress._inputs.sources import Source
 
 _CHUNK_BYTES = 1 << 24
@@ -147,10 +147,15 @@ class JsonLines:
             table = _read(chunk, schema)
             if schema is None and not _is_valid(table):
                 table = _read(chunk, table.schema)
+            if not _is_valid(table):
+                table = read_by_python(chunk, schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
             self._locate(line, chunk, schema)
-            raise DataError(f"{self._from(line)}: {reason(error)}") from None
-        rounded = {name for name in table.column_names if _may_be_rounded(table[name])}
+            try:
+                table = read_by_python(chunk, schema)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError):
+                raise DataError(f"{self._from(line)}: {reason(error)}") from None
+        rounded = {place for name in table.column_names for place in _may_be_rounded(table[name], name)}
         if rounded:
             self._locate(line, chunk, None, rounded)
         return table
@@ -177,7 +182,7 @@ class JsonLines:
                 raise DataError(f"{self._at(number)}: {_kind(row)}, not an object{hint}")
             self._check(number, row, kinds, "")
             for name, value in row:
-                if name in rounded and (lost := _first_rounded(value)) is not None:
+                if (lost := _first_rounded(value, name, rounded)) is not None:
                     detail = f"{lost} would be rounded beside numbers with a fraction"
                     raise DataError(f"{self._at(number)}: the field {name!r}: {detail}; write it as a string")
 
@@ -286,22 +291,26 @@ def _encodes(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def _first_rounded(value: object) -> int | None:
+def _first_rounded(value: object, place: str, rounded: Set[str]) -> int | None:
     if isinstance(value, _Pairs):
-        return next((n for _, v in value if (n := _first_rounded(v)) is not None), None)
+        found = (_first_rounded(v, f"{place}.{name}", rounded) for name, v in value)
+        return next((n for n in found if n is not None), None)
     if isinstance(value, list):
-        return next((n for v in value if (n := _first_rounded(v)) is not None), None)
-    return value if isinstance(value, int) and abs(value) >= _MAX_EXACT_FLOAT and int(float(value)) != value else None
+        return next((n for v in value if (n := _first_rounded(v, f"{place}[]", rounded)) is not None), None)
+    if place not in rounded or not isinstance(value, int):
+        return None
+    return value if abs(value) >= _MAX_EXACT_FLOAT and int(float(value)) != value else None
 
 
-def _may_be_rounded(column: pa.ChunkedArray | pa.Array) -> bool:
-    """Say whether a number may have lost digits: whole numbers become fractions where a column mixes both."""
+def _may_be_rounded(column: pa.ChunkedArray | pa.Array, place: str) -> Iterator[str]:
+    """Say where a number may have lost digits: whole numbers become fractions where a field mixes both."""
     kind = column.type
     if pa.types.is_floating(kind):
         largest = pc.max(pc.abs(column)).as_py()
-        return largest is not None and largest >= _MAX_EXACT_FLOAT
-    if pa.types.is_list(kind):
-        return _may_be_rounded(pc.list_flatten(column))
-    if pa.types.is_struct(kind):
-        return any(_may_be_rounded(pc.struct_field(column, i)) for i in range(kind.num_fields))
-    return False
+        if largest is not None and largest >= _MAX_EXACT_FLOAT:
+            yield place
+    elif pa.types.is_list(kind):
+        yield from _may_be_rounded(pc.list_flatten(column), f"{place}[]")
+    elif pa.types.is_struct(kind):
+        for at, field in enumerate(kind):
+            yield from _may_be_rounded(pc.struct_field(column, at), f"{place}.{field.name}")
