@@ -75,11 +75,13 @@ def test_one_wheel_is_for_all_versions(wheel: Path) -> None:
 
 def test_what_the_wheel_holds(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    sources = [path for path in (PROJECT / "python" / "promptpress").rglob("*.py*") if "__pycache__" not in path.parts]
+    package = PROJECT / "python" / "promptpress"
+    sources = [path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    sources = [path for path in sources if path.suffix not in (".so", ".pyd")]
     modules = {path.relative_to(PROJECT / "python").as_posix() for path in sources}
     there = {name for name in names if name.startswith("promptpress/")}
     assert modules <= there
-    assert [name for name in there - modules if not re.search(r"/py\.typed$|/_core\.[\w.-]*(so|pyd)$", name)] == []
+    assert [name for name in there - modules if not re.search(r"/_core\.[\w.-]*(so|pyd)$", name)] == []
     around = {name.split("/", 1)[1] for name in names if not name.startswith("promptpress/")}
     assert {"METADATA", "entry_points.txt", "licenses/LICENSE", "purelib/promptpress_backend.pth"} <= around
 
