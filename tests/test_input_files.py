@@ -24,7 +24,7 @@ from promptpress._cli import main
 from promptpress._file_errors import DataError
 from promptpress._inputs import csv_input, json_array, jsonl_input
 from promptpress._inputs.found_files import found_files, natural
-from promptpress._inputs.samples import Samples
+from promptpress._inputs.samples import Samples, reading
 
 ROWS = [
     {"question": 'He said "7, 8"\nand left', "answer": "007"},
@@ -515,3 +515,13 @@ class TestOut:
         for out in ("o.csv", "o.csv.gz", "o.jsonl.zst"):
             assert self.render(out) == 4
         assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_memory_that_a_damaged_file_asks_for_is_a_fault_of_the_file() -> None:
+    said = (
+        r"^a\.arrow: out of memory \(malloc of size 2147483648 failed\); it is damaged, or one of its batches is larger"
+    )
+    with pytest.raises(DataError, match=said), reading("a.arrow"):
+        raise pa.ArrowMemoryError("malloc of size 2147483648 failed")
+    with pytest.raises(MemoryError), reading("a.jsonl"):
+        raise MemoryError

@@ -201,6 +201,9 @@ def reading(path: str) -> Iterator[None]:
     """
     try:
         yield
+    except pa.ArrowMemoryError as error:  # before MemoryError, which it is too: a damaged file asks for any amount
+        found = f"{path}: out of memory ({reason(error)})"
+        raise DataError(f"{found}; it is damaged, or one of its batches is larger than memory") from error
     except (DataError, MemoryError):
         raise
     except Exception as error:
