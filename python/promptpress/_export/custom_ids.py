@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import operator
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
+from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._errors import render_error, template_error
 from promptpress._model_classes import did_you_mean
@@ -88,12 +88,12 @@ class CustomIds:
     def _check_lengths(self, ids: pa.LargeBinaryArray) -> None:
         if not len(ids):
             return
-        ends = memoryview(ids.buffers()[1]).cast("q").tolist()
-        lengths = list(map(operator.sub, ends[1:], ends))
-        if not min(lengths):
-            row = self._rows + lengths.index(0)
+        lengths = pc.binary_length(ids)
+        shortest, longest = pc.min_max(lengths).as_py().values()
+        if not shortest:
+            row = self._rows + pc.index(lengths, 0).as_py()
             raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
-        if self._longest is None or max(lengths) <= self._longest:  # no text has more characters than bytes
+        if self._longest is None or longest <= self._longest:  # no text has more characters than bytes
             return
         for at, text in enumerate(as_texts([ids])):
             if len(text) <= self._longest:
