@@ -196,7 +196,7 @@ def test_tokens_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     out = shown(capsys, "text.json", "--data", "data.parquet", "--row", "5", "--tokenizer", "tokenizer.json")
     assert " · 6 tokens" in out
     err = shown(capsys, "text.json", "--data", "data.parquet", "--tokenizer", "elsewhere.json", code=2)
-    assert "--tokenizer elsewhere.json" in err
+    assert "--tokenizer elsewhere.json: no such file or folder" in err  # named once
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -71,23 +71,6 @@ class One:
         return self.dataset if self.model is None else f"{self.dataset} {self.model}"
 
 
-def takes_many(arguments: Namespace) -> bool:
-    """Say whether each dataset or model is to be rendered into a file of its own.
-
-    Args:
-        arguments: as `promptpress._cli.arguments.parse` gives them.
-
-    Returns:
-        Whether `all` is said of either.
-
-    Example:
-        >>> takes_many(Namespace(dataset=None, model_abbr="all"))
-        True
-
-    """
-    return ALL in (arguments.dataset, arguments.model_abbr)
-
-
 def render_all(arguments: Namespace) -> ExitCode:
     """Do what the command line says.
 

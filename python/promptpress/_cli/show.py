@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from promptpress._cli.prompt_sources import prompt_source
 from promptpress._cli.terminal import Terminal
 from promptpress._cli.threads import set_threads
-from promptpress._file_errors import UsageError
 from promptpress._outputs.output_file import standard_output
 from promptpress._view.layout import Layout
 from promptpress._view.prompt import Prompt
@@ -113,12 +112,9 @@ def token_count(name: str) -> Count:
         UsageError: when there is no such tokenizer, or the package isn't installed.
 
     """
-    from promptpress._tokenizer import LOAD_ERRORS, load_tokenizer  # noqa: PLC0415 - an extra
+    from promptpress._cli.token_counter import token_counter  # noqa: PLC0415 - an extra
 
-    try:
-        counter = load_tokenizer(name)
-    except LOAD_ERRORS as error:
-        raise UsageError(f"--tokenizer {name}: {error}") from error
+    counter = token_counter(name)
 
     def count(prompt: Prompt) -> int:
         texts = ["".join(piece.text for piece in pieces) for _, _, pieces in prompt.texts()]

@@ -12,12 +12,13 @@ from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.progress import Progress
 from promptpress._cli.prompt_sources import is_rendered, refuse_prompts, refuse_rendering
 from promptpress._cli.threads import set_threads
+from promptpress._cli.token_counter import token_counter
 from promptpress._file_errors import DataError, UsageError
 from promptpress._inputs.samples import Samples
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.output_file import standard_output
 from promptpress._statistics.text_report import BLOCKS, text_report
-from promptpress._tokenizer import LOAD_ERRORS, TokenCounter, load_tokenizer
+from promptpress._tokenizer import TokenCounter
 
 
 def stats(arguments: Namespace) -> None:
@@ -33,7 +34,7 @@ def stats(arguments: Namespace) -> None:
 
     """
     set_threads(arguments.threads)
-    counter = _counter(arguments.tokenizer)
+    counter = None if arguments.tokenizer is None else token_counter(arguments.tokenizer)
     if arguments.config is not None and is_rendered(arguments.config):
         refuse_rendering(arguments)
         samples = _samples(arguments, [arguments.config])
@@ -49,15 +50,6 @@ def stats(arguments: Namespace) -> None:
         encoding = stream.encoding or "utf-8"
         text = text_report(own, shutil.get_terminal_size().columns, is_ascii=not _encodes(BLOCKS, encoding))
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
-
-
-def _counter(name: str | None) -> TokenCounter | None:
-    if name is None:
-        return None
-    try:
-        return load_tokenizer(name)
-    except LOAD_ERRORS as error:
-        raise UsageError(f"--tokenizer {error}") from error
 
 
 def _samples(arguments: Namespace, paths: list[str]) -> Samples:

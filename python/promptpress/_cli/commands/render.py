@@ -69,10 +69,11 @@ def _add_options(parser: ArgumentParser) -> None:
 
 
 def _run(arguments: Namespace) -> ExitCode:
+    from promptpress._cli.jobs import takes_all  # noqa: PLC0415
     from promptpress._cli.render import render  # noqa: PLC0415 - --help needn't wait for Arrow
-    from promptpress._cli.render_all import render_all, takes_many  # noqa: PLC0415
+    from promptpress._cli.render_all import render_all  # noqa: PLC0415
 
-    if takes_many(arguments):
+    if takes_all(arguments):
         return render_all(arguments)
     render(arguments)
     return ExitCode.OK
