@@ -19,6 +19,7 @@ from promptpress._model_classes import did_you_mean
 from promptpress._outputs.output_file import standard_output
 from promptpress._statistics.text_report import BLOCKS, text_report
 from promptpress._tokenizer import TokenCounter
+from promptpress._view.visible import encodable
 
 
 def stats(arguments: Namespace) -> None:
@@ -49,7 +50,7 @@ def stats(arguments: Namespace) -> None:
             return
         encoding = stream.encoding or "utf-8"
         text = text_report(own, shutil.get_terminal_size().columns, is_ascii=not _encodes(BLOCKS, encoding))
-        print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+        print(encodable(text, encoding), file=stream)
 
 
 def _samples(arguments: Namespace, paths: list[str]) -> Samples:
