@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from promptpress import _core
 from promptpress._core import RenderError
+from promptpress._label_values import labels_of
 from promptpress._prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._renderer import Renderer
 from promptpress._statistics.statistics import LengthSummary, Statistics
@@ -189,8 +190,8 @@ def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None)
     renderer._configuration.refuse_replies()
     table = as_table(samples) if core.label_column is not None else None
     reader = as_reader(samples) if table is None else table.to_reader()
-    renderer._warn(renderer._output_schema(reader.schema, ()), reader.schema, table)
-    labels = core.labels if table is None else renderer._labels_of(table, for_core(table)[0])
+    renderer._warn(renderer._output_schemas.of(reader.schema, ()), reader.schema, table)
+    labels = core.labels if table is None else labels_of(core, table, for_core(table)[0])
     is_json = renderer._configuration.settings["output"] == "messages_json"
     collected, places = _Collected(counter, is_json=is_json), _Places(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
