@@ -40,10 +40,11 @@ class Reference:
 
     """
 
-    __slots__ = ("_compiled", "environment", "source")
+    __slots__ = ("_compiled", "_tree", "environment", "source")
 
     def __init__(self, source: str, environment_name: str = "jinja2", now: datetime | None = None) -> None:
         self.source = source
+        self._tree: nodes.Template | None = None
         self.environment: ImmutableSandboxedEnvironment = environment(environment_name, now)
         try:
             self._compiled: Template = self.environment.from_string(source)
@@ -51,8 +52,10 @@ class Reference:
             raise _uncompilable(error) from error
 
     def ast(self) -> nodes.Template:
-        """Return the tree that Jinja2 parses the template to; a new one at each call."""
-        return self.environment.parse(self.source)
+        """Return the tree that Jinja2 parses the template to; the same one at each call."""
+        if self._tree is None:
+            self._tree = self.environment.parse(self.source)
+        return self._tree
 
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row.
