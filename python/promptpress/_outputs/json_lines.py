@@ -18,7 +18,7 @@ from promptpress._input_checks import checked
 from promptpress._tables import unlike
 from promptpress._to_pylist import to_pylist
 
-__all__ = ["LineWriter", "Piece", "json_text", "object_pieces", "text_of", "write_slices"]
+__all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "text_of", "write_slices"]
 
 Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
 
@@ -62,12 +62,29 @@ def object_pieces(members: Sequence[tuple[str, Piece]]) -> list[Piece]:
     return [*out, Piece("literal", "}\n" if members else "{}\n")]
 
 
+@dataclass(frozen=True)
+class FoundIds:
+    """What has been found of the ids in some lines.
+
+    Args:
+        shortest: the bytes of the shortest one.
+        longest: the bytes of the longest one.
+        repeated: the first row whose id has been there, and the row that had it.
+
+    """
+
+    shortest: int
+    longest: int
+    repeated: tuple[int, int] | None
+
+
 class LineWriter:
     """Writes the rows of record batches of one schema as lines.
 
     Args:
         schema: of the batches.
         pieces: what a line is made of.
+        ids: which of the pieces are the row's id, of which `lines_and_ids` tells.
 
     Raises:
         RenderError: when two columns have one name, or a type is nested too deep.
@@ -82,7 +99,7 @@ class LineWriter:
 
     """
 
-    def __init__(self, schema: pa.Schema, pieces: Sequence[Piece]) -> None:
+    def __init__(self, schema: pa.Schema, pieces: Sequence[Piece], ids: range = range(0)) -> None:
         foreign, nested = unlike(schema)
         self._columns: list[tuple[str, _Foreign | None]] = []
         segments: list[tuple[str, str, int]] = []
@@ -97,7 +114,8 @@ class LineWriter:
                 self._columns.append((piece.column, makes))
             segments.append((kind.kind, kind.text, at))
         self._nested = {name for name, makes in self._columns if makes is None and name in nested}
-        self._layout = _core.LineLayout(segments)
+        self._layout = _core.LineLayout(segments, (ids.start, ids.stop))
+        self._seen = _core.SeenIds()
 
     def lines(self, batch: pa.RecordBatch, first_row: int = 0) -> list[pa.LargeBinaryArray]:
         """Write the rows of a batch.
@@ -113,10 +131,29 @@ class LineWriter:
             RenderError: when a value has no Python form, such as a date after the year 9999.
 
         """
+        return list(self._layout.lines(self._for_core(batch, first_row), first_row))
+
+    def lines_and_ids(self, batch: pa.RecordBatch, first_row: int) -> tuple[list[pa.LargeBinaryArray], FoundIds]:
+        """Write the rows of a batch, and tell of their ids.
+
+        Args:
+            batch: as `lines` has it; the batches come in order.
+            first_row: likewise.
+
+        Returns:
+            The lines, and what has been found of the ids in them; rows are counted from the first that ever came.
+
+        Raises:
+            RenderError: as `lines`.
+
+        """
+        lines, *found = self._seen.lines(self._layout, self._for_core(batch, first_row), first_row)
+        return lines, FoundIds(*found)
+
+    def _for_core(self, batch: pa.RecordBatch, first_row: int) -> pa.Table:
         if not self._columns:
             # A table that shares no column still has its rows.
-            columns = pa.table({"": pa.nulls(batch.num_rows)})
-            return list(self._layout.lines(columns, first_row))
+            return pa.table({"": pa.nulls(batch.num_rows)})
         table = checked(pa.Table.from_batches([batch]).select(sorted({name for name, _ in self._columns})))
         table = _text.lower(table, [name for name in table.column_names if name in self._nested])
         arrays, fields = [], []
@@ -125,7 +162,7 @@ class LineWriter:
             array = column if makes is None else makes(column, name, first_row)
             arrays.append(array)
             fields.append(pa.field(name, array.type))
-        return list(self._layout.lines(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), first_row))
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 _Foreign = Callable[[pa.ChunkedArray, str, int], pa.Array]
