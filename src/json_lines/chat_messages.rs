@@ -1,17 +1,11 @@
 //! Whether messages are what every chat API takes.
 
-use std::ops::Range;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericListArray, OffsetSizeTrait};
 use arrow_schema::DataType;
 
 use crate::error::Result;
 use crate::pytext::JsonColumn;
-use crate::threads;
-
-/// So many messages are one piece of work.
-const MESSAGES_AT_ONCE: usize = 4096;
 
 /// Whether each row has messages, and each of them a `role` among `roles` and a `content`. Where it can't be told cheaply
 /// it isn't so.
@@ -41,13 +35,10 @@ fn plain<O: OffsetSizeTrait>(lists: &GenericListArray<O>, roles: &[String], cont
         return Ok(false);
     }
     let column = JsonColumn::new(role)?;
-    let has_roles = |items: Range<usize>| {
-        let mut text = Vec::new();
-        items.into_iter().all(|item| {
-            text.clear();
-            let written = !column.is_null(item) && column.write_text(item, &mut text).is_ok();
-            written && roles.iter().any(|role| role.as_bytes() == text)
-        })
-    };
-    Ok(threads::all(threads::chunks(items, MESSAGES_AT_ONCE), has_roles))
+    let mut text = Vec::new();
+    Ok(items.into_iter().all(|item| {
+        text.clear();
+        let written = !column.is_null(item) && column.write_text(item, &mut text).is_ok();
+        written && roles.iter().any(|role| role.as_bytes() == text)
+    }))
 }

@@ -22,7 +22,7 @@ impl PyLineLayout {
     /// Read the pieces of a line: what kind each is, its text, and its column, as far as it has them; and from where to
     /// where they are the row's id.
     #[new]
-    fn new(segments: Vec<(String, String, usize)>, id: (usize, usize)) -> PyResult<Self> {
+    fn new(segments: Vec<(String, String, usize)>, ids: (usize, usize)) -> PyResult<Self> {
         let segments = segments.into_iter().map(|(kind, text, column)| {
             Ok(match &*kind {
                 "literal" => Segment::Literal(text),
@@ -37,7 +37,7 @@ impl PyLineLayout {
                 _ => return Err(PyValueError::new_err(format!("a line has no {kind}"))),
             })
         });
-        Ok(Self(LineLayout { segments: segments.collect::<PyResult<_>>()?, id: id.0..id.1 }))
+        Ok(Self(LineLayout { segments: segments.collect::<PyResult<_>>()?, id: ids.0..ids.1 }))
     }
 
     /// Write the rows of a table as lines, in arrays of large binary; `first_row` is the number of the first.
@@ -115,11 +115,10 @@ pub(super) fn are_plain_chats(
     roles: Vec<String>,
     content: &str,
 ) -> PyResult<bool> {
-    for batch in batches(table) {
-        let work = || json_lines::are_plain_chats(batch.column(0), &roles, content);
-        if !plain(py, detached_rows(py, None, batch.num_rows(), work)?)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    let work = || {
+        let mut all = batches(table).into_iter();
+        all.try_fold(true, |plain, batch| Ok(plain && json_lines::are_plain_chats(batch.column(0), &roles, content)?))
+    };
+    // As if there were few rows: on the pool they would wait for longer than they take.
+    plain(py, detached_rows(py, None, 0, work)?)
 }

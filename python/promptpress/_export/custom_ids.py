@@ -105,8 +105,8 @@ class CustomIds:
                 raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
             if self._longest is not None and len(text) > self._longest:
                 message = (
-                    f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed; make"
-                    " it of shorter columns, such as {sample}, or give custom_id_length="
+                    f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed;"
+                    " make it of shorter columns, such as {sample}, or give custom_id_length="
                 )
                 raise render_error("invalid_custom_id", message, row)
 

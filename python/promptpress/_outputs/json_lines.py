@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from json.encoder import encode_basestring
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from promptpress._input_checks import checked
 from promptpress._tables import unlike
 from promptpress._to_pylist import to_pylist
 
-__all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "text_of", "write_slices"]
+__all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "slices", "text_of"]
 
 Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
 
@@ -147,8 +146,9 @@ class LineWriter:
             RenderError: as `lines`.
 
         """
-        lines, *found = self._seen.lines(self._layout, self._for_core(batch, first_row), first_row)
-        return lines, FoundIds(*found)
+        table = self._for_core(batch, first_row)
+        lines, shortest, longest, repeated = self._seen.lines(self._layout, table, first_row)
+        return lines, FoundIds(shortest, longest, repeated)
 
     def _for_core(self, batch: pa.RecordBatch, first_row: int) -> pa.Table:
         if not self._columns:
@@ -247,48 +247,24 @@ SLICE_BYTES = 4 << 20
 """About so much of a batch is lines in memory at a time: a table may be one batch."""
 
 
-def write_slices(
-    batch: pa.RecordBatch,
-    make: Callable[[pa.RecordBatch, int], Sequence[pa.LargeBinaryArray]],
-    write: Callable[[pa.LargeBinaryArray], object],
-) -> None:
-    """Write a batch some rows at a time, each while the lines of the next are made.
+def slices(batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Cut a batch so that the lines of a slice fit into memory, and are written while those of the next are made.
 
     The system takes about as long to take the bytes as making them takes, and needs another core for it.
 
     Args:
         batch: the rows.
-        make: makes the lines of a slice, whose first row's number within the batch it is told.
-        write: writes lines; it is called in their order, and never twice at a time.
 
-    >>> write_slices(
-    ...     pa.record_batch({"q": ["a", "b"]}),
-    ...     lambda rows, first: [rows.column(0).cast(pa.large_binary())],
-    ...     lambda lines: print(lines.to_pylist()),
-    ... )
-    [b'a', b'b']
+    Yields:
+        Some rows, and the first one's number within the batch.
+
+    >>> [(rows.num_rows, first) for rows, first in slices(pa.record_batch({"q": ["a", "b"]}))]
+    [(2, 0)]
 
     """
-    rows = batch.num_rows
-    size = max(1, int(rows * SLICE_BYTES / max(batch.nbytes, 1)))
-    if size >= rows:
-        for lines in make(batch, 0):
-            write(lines)
-        return
-
-    def write_all(several: Sequence[pa.LargeBinaryArray]) -> None:
-        for lines in several:
-            write(lines)
-
-    with ThreadPoolExecutor(1, "promptpress-lines") as thread:
-        before: Future[None] | None = None
-        for start in range(0, rows, size):
-            several = make(batch.slice(start, size), start)
-            if before is not None:
-                before.result()
-            before = thread.submit(write_all, several)
-        if before is not None:
-            before.result()
+    size = max(1, int(batch.num_rows * SLICE_BYTES / max(batch.nbytes, 1)))
+    for first in range(0, batch.num_rows, size):
+        yield batch.slice(first, size), first
 
 
 def text_of(lines: pa.LargeBinaryArray) -> memoryview:
