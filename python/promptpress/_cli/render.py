@@ -163,7 +163,7 @@ def write_prompts(
         packed = CompressedFile(file, out.codec) if out.codec is not None else None
         writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression)
         try:
-            with background_writer(writer) as write:
+            with background_writer(writer.write_batch) as write:
                 for batch in batches:
                     done.rows += batch.num_rows
                     done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
