@@ -276,6 +276,7 @@ def extreme(of: Callable[..., Any]) -> Callable[..., Any]:
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "text": str,
+    "repr": repr,
     "concat": concat,
     "item": item,
     "slice": slice_of,

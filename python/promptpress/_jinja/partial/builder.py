@@ -64,6 +64,7 @@ _CERTAIN: dict[str, tuple[tuple[str, ...], ...]] = {
     "is": (("none", "bool", "int", "float", "str", "list", "dict", "other"),) * 2,
     "text": (("none", "bool", "int", "float", "str"),),
     "json_string": (("str",),),
+    "repr": (("none", "bool", "int", "float", "str"),),
 }
 """Kinds of operands with which an operation always has a value; others may bail, and then the row has to."""
 

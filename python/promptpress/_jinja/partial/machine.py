@@ -9,6 +9,7 @@ from jinja2.runtime import LoopContext
 from markupsafe import Markup
 
 from promptpress._jinja.partial.builder import Builder
+from promptpress._jinja.partial.texts import holds_opaque, plain_text
 from promptpress._jinja.partial.values import (
     MISSING,
     BailError,
@@ -152,6 +153,8 @@ class Machine:
         """What `str()` gives."""
         if type(value) is Sym:
             return value if value.kind.only("str") else self.operate("text", value)
+        if type(value) in (list, tuple, dict) and holds_opaque(value):
+            return plain_text(self, value)
         return self.real(str, value)
 
     def length(self, value: Sym) -> int:
@@ -342,6 +345,8 @@ class Machine:
             self._write_text(value)
         elif type(value) is Markup:
             self._write_text(str(value))
+        elif type(value) in (list, tuple, dict) and holds_opaque(value):
+            self.write(plain_text(self, value))
         else:
             self._write_text(self.real(str, value))
 

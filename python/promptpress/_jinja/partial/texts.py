@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from promptpress._jinja.partial.machine import Machine
 from promptpress._jinja.partial.values import Choice, Sym, is_opaque
 
-__all__ = ["holds_opaque", "json_text"]
+if TYPE_CHECKING:
+    from promptpress._jinja.partial.machine import Machine
+
+__all__ = ["holds_opaque", "json_text", "plain_text"]
 
 _MAX_DEPTH = 50
 
@@ -34,6 +36,49 @@ def holds_opaque(value: Any, depth: int = 0) -> bool:
     if type(value) is dict:
         return any(holds_opaque(item, depth + 1) for pair in value.items() for item in pair)
     return False
+
+
+def plain_text(machine: Machine, value: Any) -> Any:
+    """What `str` gives for a list, tuple or dict.
+
+    Args:
+        machine: Where the evaluation stands.
+        value: With values of the row in it.
+
+    Returns:
+        A text of the row.
+
+    """
+    parts: list[Any] = []
+
+    def several(opening: str, closing: str, items: Any, depth: int) -> None:
+        parts.append(opening)
+        for number, item in enumerate(items):
+            if number:
+                parts.append(", ")
+            write(item, depth + 1)
+        parts.append(closing)
+
+    def write(one: Any, depth: int) -> None:
+        if depth > _MAX_DEPTH:
+            raise machine.unsupported("a list that is nested very deep")
+        if type(one) is Sym:
+            parts.append(machine.operate("repr", one))
+        elif type(one) is dict:
+            parts.append("{")
+            for number, (key, item) in enumerate(one.items()):
+                parts.append(f"{', ' if number else ''}{machine.real(repr, key)}: ")
+                write(item, depth + 1)
+            parts.append("}")
+        elif type(one) is list:
+            several("[", "]", one, depth)
+        elif type(one) is tuple:
+            several("(", ",)" if len(one) == 1 else ")", one, depth)
+        else:
+            parts.append(machine.real(repr, one))
+
+    write(value, 0)
+    return machine.concat(parts)
 
 
 def json_text(
