@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from jinja2 import nodes
 from jinja2.runtime import LoopContext
 from markupsafe import Markup
 
@@ -25,7 +26,7 @@ from promptpress._jinja.partial.values import (
     is_opaque,
 )
 
-__all__ = ["Keys", "Machine", "Once"]
+__all__ = ["Bail", "Keys", "Machine", "Once"]
 
 MAX_STEPS = 200_000
 """Nodes of the template's tree that are visited: what takes longer isn't worth compiling, or never ends."""
@@ -39,16 +40,24 @@ Piece = Any
 """A literal (`str`), a node (`int`), or `(condition, pieces, pieces)`."""
 
 
+class Bail(NamedTuple):
+    """Where rows go to Jinja2: the line, the node of the template's tree, and why."""
+
+    line: int
+    node: str
+    reason: str
+
+
 class Machine:
     """Where a template's evaluation stands.
 
     Args:
         builder: Takes the expressions.
-        keys: The values of expressions that the program is made for.
+        keys: The values of expressions that the program is made for; None: it is made for none.
 
     """
 
-    def __init__(self, builder: Builder, keys: Keys) -> None:
+    def __init__(self, builder: Builder, keys: Keys | None) -> None:
         self.builder = builder
         self.keys = keys
         self.state: dict[Any, Any] = {}
@@ -59,13 +68,20 @@ class Machine:
         self.forks = 0
         self.steps = 0
         self.lineno = 0
-        self.bails: list[tuple[int, str]] = []
+        self.at = "Template"
+        self.visited: dict[tuple[int, str], None] = {}
+        self.bails: list[Bail] = []
+        self.assumed_key: int | None = None
+        """What a key is taken for that isn't given: to see what would be compiled if there were rows."""
 
     # What happens
 
-    def step(self) -> None:
-        """Count a step."""
+    def step(self, node: nodes.Node) -> None:
+        """Count a step: a node of the template's tree is visited."""
         self.steps += 1
+        self.lineno = node.lineno or self.lineno
+        self.at = type(node).__name__
+        self.visited[self.lineno, self.at] = None
         if self.steps > MAX_STEPS:
             raise self.unsupported(f"it takes more than {MAX_STEPS:,} steps to evaluate")
 
@@ -120,6 +136,8 @@ class Machine:
 
         """
         if type(value) is Sym:
+            if value.node < 0:
+                raise self.unsupported("what a loop over the characters of a text does with them")
             return value.node
         if type(value) in _SCALARS:
             if type(value) is int and not -_INT64 <= value < _INT64:
@@ -164,11 +182,24 @@ class Machine:
             NeedsKeyError: If it isn't made for one yet.
 
         """
-        key = self.builder.expression(self.operate("length", value).node)
+        return self.number(self.operate("length", value))
+
+    def number(self, value: Sym) -> int:
+        """A number, which the program is made for.
+
+        Raises:
+            NeedsKeyError: If it isn't made for one yet.
+
+        """
+        if self.keys is None:
+            raise self.unsupported("how often a loop runs is decided by a value of the row")
+        key = self.builder.expression(value.node)
+        if self.assumed_key is not None:
+            return self.assumed_key
         if key not in self.keys:
             raise NeedsKeyError(key)
         if self.keys[key] < 0:
-            raise BailError("a value has no length", self.lineno)
+            raise BailError("a number that is none, or below 0", self.lineno)
         return self.keys[key]
 
     def condition(self, value: Any) -> bool | int:
@@ -182,7 +213,7 @@ class Machine:
 
         """
         if type(value) is Choice:
-            value = self.lift(lambda one: self.truth(one), value)
+            value = self.lift(self.truth, value)
         if type(value) is MarkedSafe:
             value = value.value
         if type(value) is not Sym:
@@ -299,7 +330,7 @@ class Machine:
     def bail(self, bail: BailError, block: list[Statement]) -> None:
         """Hand the row over to Jinja2 from here on."""
         lineno = bail.lineno or self.lineno
-        self.bails.append((lineno, bail.reason))
+        self.bails.append(Bail(lineno, self.at, bail.reason))
         block.append(("bail", self.builder.reason(f"line {lineno}: {bail.reason}")))
 
     def _merged(self, condition: int, then: Any, otherwise: Any) -> Any:
@@ -340,7 +371,7 @@ class Machine:
         elif type(value) is MarkedSafe:
             self.write(value.value)
         elif type(value) is Sym:
-            self._write_node(value.node)
+            self._write_node(self.node(value))
         elif type(value) is str:
             self._write_text(value)
         elif type(value) is Markup:
@@ -449,7 +480,8 @@ class Machine:
 def _taken(values: Any, machine: Machine) -> list[Any]:
     out = []
     for value in values:
-        machine.step()
+        if len(out) >= MAX_STEPS:
+            raise machine.unsupported(f"a generator of more than {MAX_STEPS:,} values")
         out.append(value)
     return out
 
