@@ -15,8 +15,10 @@ from jinja2.runtime import new_context
 from promptpress._jinja.partial import filters, tests
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.expressions import Expressions
+from promptpress._jinja.partial.forks import Bail
 from promptpress._jinja.partial.kinds import kind_of
-from promptpress._jinja.partial.machine import Bail, Keys, Machine
+from promptpress._jinja.partial.machine import Machine
+from promptpress._jinja.partial.operands import Keys
 from promptpress._jinja.partial.scope import Scope
 from promptpress._jinja.partial.statements import Statements
 from promptpress._jinja.partial.values import UNKNOWN, BailError, LoopControl, is_opaque

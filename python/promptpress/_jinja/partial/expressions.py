@@ -244,13 +244,9 @@ class Expressions:
         if type(left) is dict and type(right) is dict:
             if not all(type(key) is str for key in (*left, *right)):
                 raise self.machine.unsupported("dicts with values of the row and other keys than texts are compared")
-            if set(left) != set(right):
-                return False
-            pairs = [(left[key], right[key]) for key in left]
+            pairs = [(left[key], right[key]) for key in left] if set(left) == set(right) else [(True, False)]
         elif type(left) is type(right) and type(left) in (list, tuple):
-            if len(left) != len(right):
-                return False
-            pairs = list(zip(left, right, strict=True))
+            pairs = list(zip(left, right, strict=True)) if len(left) == len(right) else [(True, False)]
         elif holds_opaque([left, right]) and (type(left) in _CONTAINERS or type(right) in _CONTAINERS):
             return self.machine.real(lambda: False) if _are_plain(left, right) else self._not_compared()
         else:
