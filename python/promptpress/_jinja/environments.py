@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jinja2.parser import Parser
     from jinja2.runtime import Macro, Undefined
 
-__all__ = ["ENVIRONMENTS", "environment"]
+__all__ = ["ENVIRONMENTS", "environment", "plain_json"]
 
 
 _Named = TypeVar("_Named", bound="Callable[..., Any]")
@@ -155,7 +155,7 @@ def _transformers(now: datetime) -> BoundedEnvironment:
         return now.strftime(format)
 
     made = BoundedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-    made.filters["tojson"] = _plain_json
+    made.filters["tojson"] = plain_json
     made.globals.update(
         raise_exception=_raise_exception, strftime_now=strftime_now, dict=_DictMaker(), namespace=_GuardedNamespace
     )
@@ -180,7 +180,7 @@ def _raise_exception(message: Any) -> None:
 
 
 @_named("tojson")
-def _plain_json(
+def plain_json(
     x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
     return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)

@@ -41,10 +41,11 @@ class Reference:
 
     """
 
-    __slots__ = ("_compiled", "environment", "source")
+    __slots__ = ("_compiled", "_tree", "environment", "source")
 
     def __init__(self, source: str, environment_name: str = "jinja2", now: datetime | None = None) -> None:
         self.source = source
+        self._tree: nodes.Template | None = None
         self.environment: BoundedEnvironment = environment(environment_name, now)
         BUDGET.start(steps=COMPILE_STEPS)
         try:
@@ -54,8 +55,10 @@ class Reference:
             raise _uncompilable(said) from said
 
     def ast(self) -> nodes.Template:
-        """Return the tree that Jinja2 parses the template to; a new one at each call."""
-        return self.environment.parse(self.source)
+        """Return the tree that Jinja2 parses the template to; the same one at each call."""
+        if self._tree is None:
+            self._tree = self.environment.parse(self.source)
+        return self._tree
 
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row.
