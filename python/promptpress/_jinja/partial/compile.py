@@ -12,6 +12,7 @@ from jinja2.compiler import Frame
 from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 
+from promptpress._jinja.bounds import BUDGET
 from promptpress._jinja.partial import filters, tests
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.expressions import Expressions
@@ -119,6 +120,7 @@ def compile_names(
     """
     machine = Machine(builder, keys)
     machine.assumed_key = assumed_key
+    BUDGET.start()
     with _LOCK:
         try:
             if "self" in names:

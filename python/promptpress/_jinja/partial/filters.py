@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -223,7 +224,7 @@ def _reverse(expressions: Expressions, value: Any) -> Any:
 def _tojson(expressions: Expressions, value: Any, *arguments: Any, **named: Any) -> Any:
     machine = expressions.machine
     names = ("ensure_ascii", "indent", "separators", "sort_keys")
-    if getattr(expressions.environment.filters["tojson"], "__wrapped__", None) is not plain_json:
+    if inspect.unwrap(expressions.environment.filters["tojson"]) is not plain_json:
         raise machine.unsupported("`tojson` with escapes for HTML on a value of the row")
     options = {"ensure_ascii": False, "indent": None, "separators": None, "sort_keys": False}
     if len(arguments) > len(names) or set(named) - set(names):
