@@ -28,7 +28,7 @@ mod explain;
 mod findings;
 mod fragment_traces;
 mod fragments;
-mod input;
+pub(crate) mod input;
 mod labels;
 mod media;
 mod memory;
