@@ -12,7 +12,7 @@ use super::places::Place;
 use super::reading::Reading;
 use crate::error::Result;
 use crate::pytext::{TextColumn, float_text};
-use crate::render::input::{cast, is_list, is_text, large_lists, lists_in_bounds, sound};
+use crate::render::{cast, is_list, is_text, large_lists, lists_in_bounds, sound};
 
 /// Values of one type, opened to be read one by one.
 pub enum Values {

@@ -17,7 +17,7 @@ use super::reading::Reading;
 use super::shapes::{NO_SHAPE, Shapes};
 use crate::error::{Code, Error, Result};
 use crate::pytext::TextColumn;
-use crate::render::input::{element_type, is_list, is_text};
+use crate::render::{element_type, is_list, is_text};
 use crate::threads;
 
 /// So many rows are read by one thread at a time.
