@@ -54,7 +54,7 @@ def _of_jinja(name: str) -> _Any:
     try:
         found = getattr(importlib.import_module(_OF_JINJA[name]), name)
     except ModuleNotFoundError as error:
-        if error.name not in ("jinja2", "markupsafe"):
+        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe"):
             raise
         message = f"promptpress.{name} needs Jinja2: pip install 'promptpress[jinja]'"
         raise ImportError(message) from error

@@ -80,9 +80,11 @@ class ShapePrograms:
 
         """
         with self._lock:
-            new = [number for number, rows in counts if self._wants_program(number, rows)]
-            for number in new:
-                self._programs[number] = self.compile(self.shapes.skeleton(number))
+            new = []
+            for number, rows in counts:
+                if self._wants_program(number, rows):
+                    self._programs[number] = self.compile(self.shapes.skeleton(number))
+                    new.append(number)
             programs = [self._programs.get(number, _LATER) for number, _ in counts]
         if sum(rows for _, rows in counts) == len(ids) and len(counts) == 1:
             return programs, None, new
