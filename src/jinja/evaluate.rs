@@ -265,6 +265,7 @@ impl<'r> Evaluation<'r> {
                 Value::Str(_) => Ok(value),
                 other => scratch.text(|out| print::text(other, out, scratch)).map(Value::Str),
             },
+            O::Repr => scratch.text(|out| print::repr(value, out, scratch)).map(Value::Str),
             O::ToJson => {
                 let mut arguments = Vec::with_capacity(4);
                 for at in 1..node.count {

@@ -33,6 +33,7 @@ macro_rules! operations {
 
 operations! {
     Text = "text" 1 1;
+    Repr = "repr" 1 1;
     Concat = "concat" 0 ANY;
     Item = "item" 2 2;
     Slice = "slice" 4 4;

@@ -20,7 +20,7 @@ pub(super) fn text(value: Value, out: &mut Vec<u8>, scratch: &Scratch) -> Valued
 }
 
 /// Append `repr` of a value.
-fn repr(value: Value, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
+pub(super) fn repr(value: Value, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
     let start = out.len();
     match value {
         Value::None => out.extend_from_slice(pytext::NONE),

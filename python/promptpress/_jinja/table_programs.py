@@ -22,6 +22,8 @@ MAX_KEYS = 64
 """Lengths that one template may ask for; lists in lists have one each."""
 
 Keys = tuple[int, ...]
+_OTHERS: Keys = (-2,)
+"""Stands for all combinations without a program."""
 
 
 def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
@@ -103,10 +105,12 @@ class TablePrograms:
         self._key_program = (_core.JinjaProgram(list(builder.columns), builder.nodes, [], []), nodes)
 
     def _number(self, keys: Keys) -> int:
+        if len(self._compiled) >= MAX_PROGRAMS or len(self._expressions) > MAX_KEYS:
+            keys = keys if keys in self._numbers else _OTHERS
         known = self._numbers.get(keys)
         if known is None:
             program = None
-            if len(self._compiled) < MAX_PROGRAMS and len(self._expressions) <= MAX_KEYS:
+            if keys != _OTHERS:
                 given = dict(zip(self._expressions, keys, strict=True))
                 compiled = compile_columns(self._reference, self._schema, tuple(self._schema.names), given)
                 self._compiled[keys] = compiled

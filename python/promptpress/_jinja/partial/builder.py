@@ -114,7 +114,12 @@ class Builder:
 
         """
         name, *operands = self.nodes[node]
-        if name in ("column", "const"):
+        if name == "const":
+            value = operands[0]
+            # With their types: True and 1 are equal.
+            types = tuple(type(item).__name__ for item in value) if type(value) is list else type(value).__name__
+            return (name, tuple(value) if type(value) is list else value, types)
+        if name == "column":
             return self.nodes[node]
         return (name, *(self.expression(operand) for operand in operands))
 
@@ -130,7 +135,7 @@ class Builder:
         """
         name, *operands = expression
         if name == "const":
-            return self.constant(operands[0])
+            return self.constant(list(operands[0]) if type(operands[0]) is tuple else operands[0])
         if name == "column":
             return self.column(operands[0], UNKNOWN).node
         return self.operation(name, *(self.of_expression(operand) for operand in operands)).node

@@ -125,15 +125,23 @@ def _called(expressions: Expressions, function: Any, positional: list[Any], name
     if type(function) is Macro:
         # The macro's own code binds the arguments; it is a function here that evaluates the body.
         return machine.real(expressions.environment.call, expressions.context, function, *positional, **named)
-    if getattr(function, "__self__", None) is not None and modifies_known_mutable(owner, function.__name__):
+    if owner is not None and modifies_known_mutable(owner, function.__name__):
         raise machine.unsupported(f"`{function.__name__}` changes a list or dict")
+    if function is expressions.environment.globals.get("lipsum"):
+        raise machine.unsupported("`lipsum` is made of chance")
+    if function is expressions.environment.globals.get("range"):
+        # How often a loop runs is what a program is made for.
+        positional = [machine.number(one) if type(one) is Sym else one for one in positional]
     return machine.real(expressions.environment.call, expressions.context, function, *positional, **named)
 
 
 def _method(expressions: Expressions, receiver: Any, name: str, positional: list[Any], named: dict[str, Any]) -> Any:
     machine = expressions.machine
     symbolic = type(receiver) is Sym
-    if not symbolic and not (type(receiver) is str and any(map(is_opaque, (*positional, *named.values())))):
+    opaque = any(map(is_opaque, (*positional, *named.values())))
+    if type(receiver) in (list, tuple) and name in ("index", "count") and (opaque or any(map(is_opaque, receiver))):
+        return _METHODS[name](expressions, list(receiver), positional, named)
+    if not symbolic and not (type(receiver) is str and opaque):
         if name == "join" and type(receiver) is str and len(positional) == 1 and not named:
             return _joined(expressions, receiver, positional[0])
         function = expressions.attribute(receiver, name)
@@ -275,7 +283,7 @@ def expanded(expressions: Expressions, value: Any) -> Any:
     made = machine.builder.nodes[value.node]
     if made[0] == "list":
         return [Sym(item, machine.builder.kinds[item]) for item in made[1:]]
-    if not value.kind.only("list", "none"):
+    if not value.kind.only("list", "none") and machine.assumed_key is None:
         raise machine.unsupported("a loop over a value of the row that may be no list")
     return [machine.operate("item", value, place) for place in range(machine.length(value))]
 

@@ -12,18 +12,21 @@ from jinja2.compiler import Frame
 from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 
+from promptpress._jinja.bounds import BUDGET
 from promptpress._jinja.partial import filters, tests
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.expressions import Expressions
+from promptpress._jinja.partial.forks import Bail
 from promptpress._jinja.partial.kinds import kind_of
-from promptpress._jinja.partial.machine import Keys, Machine
+from promptpress._jinja.partial.machine import Machine
+from promptpress._jinja.partial.operands import Keys
 from promptpress._jinja.partial.scope import Scope
 from promptpress._jinja.partial.statements import Statements
 from promptpress._jinja.partial.values import UNKNOWN, BailError, LoopControl, is_opaque
 from promptpress._jinja.program import Program
 from promptpress._jinja.reference import Reference
 
-__all__ = ["Compiled", "compile_columns", "compile_names"]
+__all__ = ["Compiled", "compile_columns", "compile_names", "outlook"]
 
 _LOCK = threading.RLock()
 
@@ -33,14 +36,16 @@ class Compiled:
 
     Args:
         program: The program.
-        bails: Where rows go to Jinja2: line and reason of each.
+        bails: Where rows go to Jinja2.
+        visited: The nodes of the template's tree that were evaluated: line and type.
         keys: The values of expressions the program is made for.
 
     """
 
-    def __init__(self, program: Program, bails: list[tuple[int, str]], keys: Keys) -> None:
+    def __init__(self, program: Program, bails: list[Bail], visited: list[tuple[int, str]], keys: Keys | None) -> None:
         self.program = program
         self.bails = bails
+        self.visited = visited
         self.keys = keys
 
     @property
@@ -71,12 +76,30 @@ def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tup
     return compile_names(reference, builder, names, keys)
 
 
+def outlook(reference: Reference, columns: tuple[str, ...]) -> Compiled:
+    """What would be compiled of a template, whatever the types of the columns and the lengths of lists.
+
+    Args:
+        reference: The template.
+        columns: The names of the columns.
+
+    Returns:
+        A program that isn't run, with where its rows would go to Jinja2.
+
+    """
+    builder = Builder(columns)
+    names = {name: builder.column(number, UNKNOWN) for number, name in enumerate(columns)}
+    return compile_names(reference, builder, names, {}, assumed_key=2)
+
+
 def compile_names(
     reference: Reference,
     builder: Builder,
     names: Mapping[str, Any],
-    keys: Keys,
+    keys: Keys | None,
+    *,
     after: Callable[[Machine, Any], Any] | None = None,
+    assumed_key: int | None = None,
 ) -> Compiled:
     """Compile a template.
 
@@ -84,8 +107,9 @@ def compile_names(
         reference: The template.
         builder: Has made the values of the row among `names`.
         names: What the template is rendered with.
-        keys: Values of expressions.
+        keys: Values of expressions; None: the program is to depend on none.
         after: What becomes of the text, where it isn't written as it is.
+        assumed_key: What a key is taken for that isn't given: to see what would be compiled if there were rows.
 
     Returns:
         The program.
@@ -95,6 +119,8 @@ def compile_names(
 
     """
     machine = Machine(builder, keys)
+    machine.assumed_key = assumed_key
+    BUDGET.start()
     with _LOCK:
         try:
             if "self" in names:
@@ -103,7 +129,7 @@ def compile_names(
         except (BailError, RecursionError) as error:
             bail = error if isinstance(error, BailError) else BailError("it is nested too deep")
             machine.bail(bail, machine.block)
-    return Compiled(builder.program(machine.block), machine.bails, keys)
+    return Compiled(builder.program(machine.block), machine.bails, list(machine.visited), keys)
 
 
 def _evaluate(
@@ -135,6 +161,16 @@ def _evaluate(
 def _guarded(own: Any) -> Any:
     """An environment like that one, whose filters and tests know values of the row."""
     engine = own.overlay()
+
+    def part(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def found(value: Any, key: Any) -> Any:
+            if is_opaque(value) or is_opaque(key):
+                return getattr(engine.promptpress_expressions, name)(value, key)
+            return real(value, key)
+
+        return found
+
+    engine.getitem, engine.getattr = part("item", engine.getitem), part("attribute", engine.getattr)
     engine.filters = {name: _guard(engine, filters.apply, name, function) for name, function in own.filters.items()}
     engine.tests = {name: _guard(engine, tests.apply, name, function) for name, function in own.tests.items()}
     return engine

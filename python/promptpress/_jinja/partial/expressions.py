@@ -12,11 +12,12 @@ from jinja2.runtime import Undefined
 from promptpress._jinja.partial import calls, filters, tests
 from promptpress._jinja.partial.machine import Machine
 from promptpress._jinja.partial.scope import Scope
+from promptpress._jinja.partial.texts import holds_opaque
 from promptpress._jinja.partial.values import MISSING, MarkedSafe, Sym, is_opaque
 
 __all__ = ["Expressions"]
 
-_BINARY = {
+_BINARY: dict[type[nodes.Node], str] = {
     nodes.Add: "+",
     nodes.Sub: "-",
     nodes.Mul: "*",
@@ -76,14 +77,12 @@ class Expressions:
             Its value.
 
         """
-        self.machine.step()
-        if node.lineno:
-            self.machine.lineno = node.lineno
+        self.machine.step(node)
         visit = getattr(self, f"_{type(node).__name__.lower()}", None)
         if visit is not None:
             return visit(node, frame)
-        if type(node) in _BINARY:
-            operator = _BINARY[type(node)]
+        operator = _BINARY.get(type(node))
+        if operator is not None:
             left, right = self.evaluate(node.left, frame), self.evaluate(node.right, frame)  # type: ignore[attr-defined]
             return self.machine.lift(lambda a, b: self._binary(operator, a, b), left, right)
         raise self.machine.unsupported(f"{type(node).__name__} isn't compiled")
@@ -212,6 +211,9 @@ class Expressions:
         """
         machine = self.machine
         if not is_opaque(left) and not is_opaque(right):
+            if operator in ("eq", "ne") and holds_opaque([left, right]):
+                found = self._equal(left, right)
+                return found if operator == "eq" else machine.negated(found)
             return machine.real(_REAL[operator], left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is compared")
@@ -228,10 +230,43 @@ class Expressions:
                     return name == "ne"
         return self.machine.operate(name, left, right)
 
+    def _equal(self, left: Any, right: Any) -> Any:
+        """`left == right`, of values that may hold values of the row."""
+        if is_opaque(left) or is_opaque(right):
+            if (
+                type(left) is Sym
+                and type(right) is Sym
+                and left.node == right.node
+                and left.kind.never("float", "list")
+            ):
+                return True
+            return self.machine.lift(lambda a, b: self.compare("eq", a, b), left, right)
+        if type(left) is dict and type(right) is dict:
+            if not all(type(key) is str for key in (*left, *right)):
+                raise self.machine.unsupported("dicts with values of the row and other keys than texts are compared")
+            pairs = [(left[key], right[key]) for key in left] if set(left) == set(right) else [(True, False)]
+        elif type(left) is type(right) and type(left) in (list, tuple):
+            pairs = list(zip(left, right, strict=True)) if len(left) == len(right) else [(True, False)]
+        elif holds_opaque([left, right]) and (type(left) in _CONTAINERS or type(right) in _CONTAINERS):
+            return self.machine.real(lambda: False) if _are_plain(left, right) else self._not_compared()
+        else:
+            return self.machine.real(_REAL["eq"], left, right)
+        return self._all_equal(pairs)
+
+    def _not_compared(self) -> Any:
+        raise self.machine.unsupported("a list or dict with values of the row is compared with an object")
+
+    def _all_equal(self, pairs: list[tuple[Any, Any]]) -> Any:
+        if not pairs:
+            return True
+        (left, right), *rest = pairs
+        found = self.machine.condition(self._equal(left, right))
+        return self.machine.branch(found, lambda: self._all_equal(rest), lambda: False)
+
     def _contained(self, value: Any, container: Any) -> Any:
         machine = self.machine
         if type(container) is dict:
-            if not (type(value) is Sym and value.kind.only("str")):
+            if not (type(value) is Sym and value.kind.never("list", "dict", "other")):
                 raise machine.unsupported("a value of the row is looked for among a dict's keys")
             return machine.operate("contains", [key for key in container if type(key) is str], value)
         if type(container) in (list, tuple):
@@ -295,7 +330,8 @@ class Expressions:
 
     def _chosen(self, value: dict[Any, Any], key: Sym) -> Any:
         """A dict's value by a key of the row."""
-        if not key.kind.only("str", "bool", "int") or not all(type(one) in (str, int) for one in value):
+        # What can't be a key isn't among them either, and Jinja2 has the row.
+        if not all(type(one) in (str, int, bool) for one in value):
             raise self.machine.unsupported("a dict's value by a key of the row")
         place = self.machine.operate("index", list(value), key)
         return self.machine.operate("item", list(value.values()), place)
@@ -345,6 +381,13 @@ class Expressions:
     def call_with(self, node: nodes.Call, frame: Frame, caller: Any) -> Any:
         """A call whose block is the `caller`."""
         return calls.call(self, node, frame, caller)
+
+
+_CONTAINERS = (list, tuple, dict)
+
+
+def _are_plain(*values: Any) -> bool:
+    return all(type(value) in (list, tuple, dict, str, int, float, bool, type(None)) for value in values)
 
 
 def _is_neither_text_nor_none(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from promptpress._jinja.partial.expressions import Expressions
 
 __all__ = ["apply"]
+
+_OF_TEXTS = frozenset(["trim", "string", "upper", "lower", "capitalize", "replace"])
+"""Filters that make a text of whatever they get."""
 
 _OVER_ITEMS = frozenset(
     [
@@ -54,10 +58,16 @@ def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any],
     """
     machine = expressions.machine
     opaque = is_opaque(value) or any(map(is_opaque, (*arguments, *named.values())))
+    if not opaque and name in _OF_TEXTS and type(value) in (list, tuple, dict) and holds_opaque(value):
+        value, opaque = machine.text(value), True
+    if name == "random":
+        raise machine.unsupported("`random` is chance")
     if name == "tojson" and (opaque or holds_opaque(value)):
         return _tojson(expressions, value, *arguments, **named)
     if name == "join" and not opaque and holds_opaque_list(value):
         return _join(expressions, value, *arguments, **named)
+    if name in ("min", "max") and not opaque and type(value) in (list, tuple) and any(map(is_opaque, value)):
+        opaque = True
     if not opaque:
         return _real(expressions, name, value, arguments, named)
     if name not in expressions.environment.filters:
@@ -173,6 +183,28 @@ def _abs(expressions: Expressions, value: Any) -> Any:
     return expressions.machine.operate("abs", value)
 
 
+def _round(expressions: Expressions, value: Any, precision: Any = 0, method: Any = "common") -> Any:
+    machine = expressions.machine
+    if method != "common":
+        raise machine.unsupported("`round` up or down")
+    return machine.operate("round", value, precision)
+
+
+def _extreme(operation: str) -> Callable[..., Any]:
+    def apply(expressions: Expressions, value: Any) -> Any:
+        machine = expressions.machine
+        items = value if type(value) is Sym else list(value)
+        if type(items) is list and not all(type(one) is int or _is_number(one) for one in items):
+            raise machine.unsupported(f"`{operation}` of values of the row that may be no numbers")
+        return machine.operate(operation, items)
+
+    return apply
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is Sym and value.kind.only("int", "bool")
+
+
 def _list(expressions: Expressions, value: Any) -> Any:
     machine = expressions.machine
     if value.kind.only("list"):
@@ -192,7 +224,7 @@ def _reverse(expressions: Expressions, value: Any) -> Any:
 def _tojson(expressions: Expressions, value: Any, *arguments: Any, **named: Any) -> Any:
     machine = expressions.machine
     names = ("ensure_ascii", "indent", "separators", "sort_keys")
-    if getattr(expressions.environment.filters["tojson"], "__wrapped__", None) is not plain_json:
+    if inspect.unwrap(expressions.environment.filters["tojson"]) is not plain_json:
         raise machine.unsupported("`tojson` with escapes for HTML on a value of the row")
     options = {"ensure_ascii": False, "indent": None, "separators": None, "sort_keys": False}
     if len(arguments) > len(names) or set(named) - set(names):
@@ -230,6 +262,9 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "int": _int,
     "float": _float,
     "abs": _abs,
+    "round": _round,
+    "min": _extreme("min"),
+    "max": _extreme("max"),
     "list": _list,
     "reverse": _reverse,
     "items": _items,

@@ -18,8 +18,9 @@ class Namespace(Opaque):
     """What `namespace()` gives. Its attributes are part of the state, since a fork may change them."""
 
     __slots__ = ()
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
+    # It is a key of the state; whoever else asks either is told nothing of its values.
+    __hash__ = object.__hash__  # type: ignore[assignment]
+    __eq__ = object.__eq__  # type: ignore[assignment]
 
 
 class Activation:

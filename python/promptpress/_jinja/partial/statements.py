@@ -14,7 +14,7 @@ from promptpress._jinja.partial.calls import expanded
 from promptpress._jinja.partial.expressions import Expressions
 from promptpress._jinja.partial.machine import Machine
 from promptpress._jinja.partial.scope import Activation, Scope
-from promptpress._jinja.partial.values import MISSING, LoopControl, Sym, is_opaque
+from promptpress._jinja.partial.values import MISSING, TEXT, LoopControl, Sym, is_opaque
 
 __all__ = ["Statements"]
 
@@ -44,15 +44,28 @@ class Statements:
         self.scope.enter(frame)
         self.body(node.body, frame)
 
-    def body(self, body: Iterable[nodes.Node], frame: Frame) -> None:
-        """Execute statements one after the other."""
-        for node in body:
-            self.machine.step()
-            self.machine.lineno = node.lineno
+    def body(self, body: Iterable[nodes.Node], frame: Frame, rest: Callable[[], None] | None = None) -> None:
+        """Execute statements one after the other.
+
+        Args:
+            body: The statements.
+            frame: Jinja's.
+            rest: What comes behind them up to the end of a loop's body. It belongs to the ways of a condition, some of
+                which leave it out by `continue`.
+
+        """
+        following = list(body)
+        for place, node in enumerate(following):
+            self.machine.step(node)
+            if isinstance(node, nodes.If) and _continues(node):
+                self._if(node, frame, lambda: self.body(following[place + 1 :], frame, rest))  # noqa: B023 - called at once
+                return
             visit = getattr(self, f"_{type(node).__name__.lower()}", None)
             if visit is None:
                 raise self.machine.unsupported(f"{type(node).__name__} isn't compiled")
             visit(node, frame)
+        if rest is not None:
+            rest()
 
     def _output(self, node: nodes.Output, frame: Frame) -> None:
         for child in node.nodes:
@@ -61,26 +74,36 @@ class Statements:
             else:
                 self.machine.write(self.expressions.evaluate(child, frame))
 
-    def _if(self, node: nodes.If, frame: Frame) -> None:
+    def _if(self, node: nodes.If, frame: Frame, rest: Callable[[], None] | None = None) -> None:
         soft = frame.soft()
-        self._either([(node.test, node.body), *((one.test, one.body) for one in node.elif_)], node.else_, soft)
+        ways = [(node.test, node.body), *((one.test, one.body) for one in node.elif_)]
+        self._either(ways, node.else_, soft, rest)
 
     def _either(
-        self, ways: list[tuple[nodes.Expr, list[nodes.Node]]], otherwise: list[nodes.Node], frame: Frame
+        self,
+        ways: list[tuple[Any, list[nodes.Node]]],
+        otherwise: list[nodes.Node],
+        frame: Frame,
+        rest: Callable[[], None] | None,
     ) -> None:
-        (test, body), *rest = ways
+        (test, body), *more = ways
         found = self.machine.condition(self.expressions.evaluate(test, frame))
 
-        def then() -> None:
-            self.body(body, frame)
+        def way(body: list[nodes.Node]) -> None:
+            try:
+                self.body(body, frame, rest)
+            except LoopControl as control:
+                # With the rest of the loop's body within this way, going on with the next item is its end.
+                if rest is None or str(control) != "continue" or type(found) is bool:
+                    raise
 
         def other() -> None:
-            if rest:
-                self._either(rest, otherwise, frame)
+            if more:
+                self._either(more, otherwise, frame, rest)
             else:
-                self.body(otherwise, frame)
+                way(otherwise)
 
-        self.machine.branch(found, then, other)
+        self.machine.branch(found, lambda: way(body), other)
 
     # Assignments
 
@@ -166,6 +189,9 @@ class Statements:
         inner.symbols.analyze_node(node, for_branch="body")
         if node.else_:
             else_frame.symbols.analyze_node(node, for_branch="else")
+        if type(value) is Sym and value.kind.only("str"):
+            self._characters(node, frame)
+            return
         if is_opaque(value):
             value = expanded(self.expressions, value)
         items: Iterable[Any] = value
@@ -185,7 +211,7 @@ class Statements:
                 break
             if step is _END:
                 break
-            self.machine.step()
+            self.machine.step(node)
             ran = True
             item = step[0] if loop is not None else step
             self._store(node.target, item, inner)
@@ -204,6 +230,33 @@ class Statements:
             self.scope.enter(else_frame)
             self.body(node.else_, else_frame)
             self.scope.leave(else_frame)
+
+    def _characters(self, node: nodes.For, frame: Frame) -> None:
+        """A loop over the characters of a text of the row: if nothing comes of any character, of none either.
+
+        Templates that go over the parts of a content meet texts in it, whose characters are no parts.
+        """
+        if node.else_ or node.test is not None or not isinstance(node.target, nodes.Name):
+            raise self.machine.unsupported("a loop over the characters of a value of the row")
+        inner = frame.inner()
+        inner.loop_frame = True
+        if "loop" in find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",)):
+            raise self.machine.unsupported("a loop over the characters of a value of the row")
+        inner.symbols.analyze_node(node, for_branch="body")
+        machine = self.machine
+        before, block, known = dict(machine.state), list(machine.block), machine.known
+        self._store(node.target, Sym(-1, TEXT), inner)
+        self.scope.enter(inner)
+        own = (self.scope.activation, inner.symbols.ref(node.target.name))
+        try:
+            written = machine.captured(lambda: self.body(node.body, inner))
+        except LoopControl as control:
+            raise machine.unsupported("a loop over the characters of a value of the row") from control
+        self.scope.leave(inner)
+        same = all(machine.state[key] is before.get(key, MISSING) for key in machine.state if key != own)
+        if written != "" or not same or machine.block != block:
+            raise machine.unsupported("a loop over the characters of a value of the row")
+        machine.known = known
 
     def _filtered(self, node: nodes.For, items: Iterable[Any], inner: Frame, test_frame: Frame) -> Iterator[Any]:
         """The items that a loop's condition lets through, each tested when it is asked for."""
@@ -258,7 +311,7 @@ class Statements:
             self.environment,
             body,
             getattr(node, "name", None),  # type: ignore[arg-type]
-            tuple(argument.name for argument in node.args),  # type: ignore[arg-type] - as compiled code has it
+            tuple(argument.name for argument in node.args),  # type: ignore[arg-type]  # as compiled code has it
             accesses["kwargs"],
             accesses["varargs"],
             accesses["caller"],
@@ -292,6 +345,14 @@ class Statements:
 
 
 _END = object()
+
+
+def _continues(node: nodes.Node) -> bool:
+    """Whether a `continue` stands in it, of the loop that it stands in."""
+    for child in node.iter_child_nodes():
+        if isinstance(child, nodes.Continue) or (not isinstance(child, nodes.For) and _continues(child)):
+            return True
+    return False
 
 
 def _next(steps: Iterator[Any]) -> Any:

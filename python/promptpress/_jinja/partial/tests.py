@@ -97,7 +97,7 @@ def of_kind(expressions: Expressions, value: Sym, *kinds: str) -> Any:
     if value.kind.never(*kinds, "other"):
         return False
     found = machine.operate("kind", value)
-    if not value.kind.never("other") and kinds != ("none",) and kinds != ("str",):
+    if not value.kind.never("other") and kinds not in {("none",), ("str",)}:
 
         def end() -> Any:
             raise BailError("a value of a type that isn't compiled", machine.lineno)
