@@ -19,8 +19,10 @@ from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
     from promptpress import export
+    from promptpress._jinja.chat.template import ChatTemplate
 
 __all__ = [
+    "ChatTemplate",
     "Config",
     "Conversation",
     "Diff",
@@ -42,6 +44,24 @@ __all__ = [
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
+_OF_JINJA = {"ChatTemplate": "promptpress._jinja.chat.template"}
+"""What needs Jinja2, and where it is written."""
+
+
+def _of_jinja(name: str) -> _Any:
+    import importlib  # noqa: PLC0415 - at hand for everyone
+
+    try:
+        found = getattr(importlib.import_module(_OF_JINJA[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe"):
+            raise
+        message = f"promptpress.{name} needs Jinja2: pip install 'promptpress[jinja]'"
+        raise ImportError(message) from error
+    _name_publicly(__name__, {name: found})
+    globals()[name] = found
+    return found
+
 
 def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
@@ -49,5 +69,7 @@ def __getattr__(name: str) -> _Any:
         import importlib  # noqa: PLC0415 - at hand for everyone
 
         return importlib.import_module("promptpress.export")
+    if name in _OF_JINJA:
+        return _of_jinja(name)
     message = f"module 'promptpress' has no attribute {name!r}"
     raise AttributeError(message)

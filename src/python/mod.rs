@@ -7,6 +7,7 @@
 //! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
 //! | `jinja` | programs that Jinja templates were compiled to, run over tables |
 //! | `json_lines` | rows as lines of JSON |
+//! | `conversations` | columns of conversations, read for chat templates |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
 //! | `detach` | work on threads, while other Python threads go on |
@@ -15,6 +16,7 @@
 
 mod arrow;
 mod compiled_renderer;
+mod conversations;
 mod detach;
 mod errors;
 mod guard;
@@ -64,6 +66,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<jinja::JinjaProgram>()?;
     module.add_class::<json_lines::PyLineLayout>()?;
     module.add_class::<json_lines::PySeenIds>()?;
+    module.add_class::<conversations::ConversationShapes>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
