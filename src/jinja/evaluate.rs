@@ -115,7 +115,7 @@ impl<'r> Evaluation<'r> {
                 self.case(operation, node)
             }
             O::Concat => self.concat(node),
-            O::Text | O::ToJson | O::JsonString | O::Join | O::JoinTexts | O::Replace | O::Slice => {
+            O::Text | O::Repr | O::ToJson | O::JsonString | O::Join | O::JoinTexts | O::Replace | O::Slice => {
                 self.written(operation, node)
             }
             O::Length => {
