@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from promptpress._core import RenderError
 from promptpress._errors import render_error
-from promptpress._lm_eval.columns import Column, Constant, Texts
+from promptpress._input_checks import check_values
+from promptpress._jinja.reference import Reference
+from promptpress._lm_eval.columns import Column, Constant, column_of
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
 
@@ -109,18 +111,14 @@ class TableDocuments(Documents):
     def column(self, name: str) -> Column:
         if name not in self.names:
             raise self.raised(KeyError(name), 0)
-        column = self.table.column(name)
-        if pa.types.is_string(column.type) and not column.null_count:
-            return Texts(column)
-        return column.to_pylist()  # type: ignore[no-any-return]
+        column = self.table.select([name])
+        check_values(column)
+        return column_of(column.column(0))
 
     def rendered(self, source: str) -> Column:
         text = constant_text(source)
         if text is not None:
             return Constant(text, len(self))
-        return self._rendered_rows(source)
-
-    def _rendered_rows(self, source: str) -> Column:
         return _rendered(source, self.rows(), self)
 
     def resolved(self, field: str | None) -> Column:
@@ -165,17 +163,11 @@ class ListedDocuments(Documents):
 
 
 def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents) -> list[str]:
-    import jinja2
-    import jinja2.sandbox
-
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    env.filters["regex_replace"] = lambda string, pattern, repl, count=0: re.sub(pattern, repl, string, count=count)
+    template = Reference(source, "lm_eval")
     out = []
     for at, row in enumerate(rows):
         try:
-            out.append(env.from_string(source).render(**row)) if at == 0 else out.append(template.render(**row))
-            if at == 0:
-                template = env.from_string(source)
+            out.append(template.render(row))
         except Exception as error:
             raise documents.raised(error, at) from error
     return out

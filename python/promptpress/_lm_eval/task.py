@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import islice
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+
 from promptpress._errors import template_error
-from promptpress._lm_eval.columns import Column, Constant, values
+from promptpress._lm_eval.columns import Column, Constant, Texts, values
 from promptpress._lm_eval.documents import Documents, TableDocuments, raised
 from promptpress._lm_eval.draws import draw, first
 from promptpress._lm_eval.equal_rows import equal_rows
@@ -61,8 +64,8 @@ class Task:
             raise one.raised(error, 0) from error
         return bool(number)
 
-    def drawn(self, random: Random, documents: Documents) -> list[Sequence[int]]:
-        """Return the rows of the pool that stand before each document.
+    def drawn(self, random: Random, documents: Documents) -> array[int]:
+        """Return the rows of the pool that stand before each document, one document's after the other's.
 
         Raises:
             TemplateError: If the pool has too few.
@@ -76,9 +79,34 @@ class Task:
                 return first(len(pool), shots, equal, len(documents))
             if not len(pool):
                 raise AssertionError("there are no few-shot documents")
-            return [*draw(random, len(pool), shots, equal, len(documents))]
+            return draw(random, len(pool), shots, equal, len(documents))
         except (AssertionError, ValueError) as error:
             raise template_error("too_few_examples", "num_fewshot", f"{type(error).__name__}: {error}") from error
+
+    def shot_columns(self, rows: Sequence[int]) -> tuple[pa.ChunkedArray, pa.ChunkedArray] | None:
+        """Return texts and answers of few-shot documents; None where they aren't plain texts without prefix."""
+        assert self.pool is not None
+        own = self.config.shots
+        if own.gen_prefix or self.several_inputs:
+            return None
+        documents = self.pool.take(rows)
+        text = self.fields.text(self._or_own(own.doc_to_text, "doc_to_text"), documents)
+        if not isinstance(text, Texts):
+            return None
+        answer = self.fields.target(self._or_own(own.doc_to_target, "doc_to_target"), documents)
+        choices = self.fields.choices(own.doc_to_choice, documents) if own.doc_to_choice else Constant(None, 0)
+        if isinstance(answer, Texts):
+            return text.array, answer.array
+        if isinstance(answer, list) and isinstance(choices, Constant) and isinstance(choices.value, list):
+            # Numbers of choices that are the same for all.
+            if not choices.value or not set(map(type, answer)) <= {int, bool}:
+                return None
+            try:
+                picked = list(map(choices.value.__getitem__, answer))
+                return text.array, pa.chunked_array([pa.array(picked, pa.large_string())])
+            except (IndexError, TypeError, UnicodeEncodeError, pa.ArrowException):
+                return None
+        return None
 
     def shots(self, rows: Sequence[int]) -> list[list[Turn]]:
         """Return the messages of few-shot documents."""
