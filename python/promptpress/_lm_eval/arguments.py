@@ -15,7 +15,7 @@ from promptpress._errors import render_error
 from promptpress._lm_eval.columns import Column, Constant, Lists, Texts, values
 from promptpress._lm_eval.contexts import Contexts
 from promptpress._lm_eval.documents import Documents
-from promptpress._lm_eval.python_values import to_json
+from promptpress._lm_eval.python_values import from_json, to_json
 from promptpress._lm_eval.task import Task
 
 __all__ = ["Arguments", "arguments"]
@@ -37,6 +37,18 @@ class Arguments:
     json_fields: tuple[str, ...]
     rows: pa.Array
     numbers: pa.Array
+
+    def tuples(self) -> list[tuple[Any, ...]]:
+        """Return each request's arguments in Python; texts that requests share are one object."""
+        fields = []
+        for name, field in self.fields.items():
+            own = field.dictionary.to_pylist()
+            places = field.indices.to_pylist()
+            if name in self.json_fields:
+                fields.append([from_json(own[at]) for at in places])
+            else:
+                fields.append([own[at] for at in places])
+        return list(zip(*fields, strict=True))
 
     def until(self, stop: int) -> Arguments:
         """Return the requests of the documents before this one."""
@@ -111,7 +123,8 @@ def _choices(task: Task, documents: Documents, contexts: Contexts, chat: bool) -
         return _one_by_one(task, documents, contexts, choices, delimiter)
     count = len(documents)
     if isinstance(choices, Constant):
-        texts = _text_array(_each(lambda own: [f"{delimiter}{choice}" for choice in own], [choices.value], documents)[0])
+        (own,) = _each(lambda listed: [f"{delimiter}{choice}" for choice in listed], [choices.value], documents)
+        texts = _text_array(own)
         each = len(texts)
         rows = _core.repeated_rows(0, count, each)
         numbers = _counting(pa.int64(), "q", each, count)
@@ -126,9 +139,7 @@ def _choices(task: Task, documents: Documents, contexts: Contexts, chat: bool) -
     return Arguments({"context": _shared(contexts.texts, rows), "continuation": continuation}, (), rows, numbers)
 
 
-def _one_by_one(
-    task: Task, documents: Documents, contexts: Contexts, choices: Column, delimiter: str
-) -> Arguments:
+def _one_by_one(task: Task, documents: Documents, contexts: Contexts, choices: Column, delimiter: str) -> Arguments:
     """Return choices' arguments where they depend on more than the choices."""
     config = task.config
     rows, numbers, of_contexts, continuations = array("q"), array("q"), array("i"), []

@@ -13,6 +13,7 @@ import pyarrow as pa
 from promptpress._lm_eval.columns import Column, Constant, values
 from promptpress._lm_eval.documents import Documents
 from promptpress._lm_eval.plain_contexts import plain_contexts
+from promptpress._lm_eval.shots import shot_columns, shot_turns
 from promptpress._lm_eval.task import Task
 from promptpress._lm_eval.turns import Turn, conversation, joined, question_and_answer
 
@@ -40,6 +41,7 @@ def contexts(
     task: Task,
     documents: Documents,
     random: Random,
+    *,
     system_instruction: str | None = None,
     chat_template: ChatTemplate | None = None,
     as_turns: bool = False,
@@ -70,16 +72,17 @@ def contexts(
     if config.num_fewshot:
         drawn = task.drawn(random, documents)
         used = sorted(set(drawn))
+    shots = shot_columns(task, used) if used else None
     text = task.text(documents)
     task.target(documents)  # for what it raises
     if chat_template is None and not task.several_inputs:
-        made = plain_contexts(task, documents, system, (used, drawn), text, prefix)
+        made = plain_contexts(task, documents, (used, drawn, shots), system=system, text=text, prefix=prefix)
         if made is not None:
             if config.doc_to_choice and config.output_type != "multiple_choice":
                 task.choices(documents)  # likewise
             return Contexts(made)
     choices = task.choices(documents) if config.doc_to_choice else Constant(None, len(documents))
-    shots = dict(zip(used, task.shots(used), strict=True)) if used else {}
+    turns = {} if shots is None else dict(zip(used, shot_turns(task, shots), strict=True))
     maker = _Maker(task, chat_template, as_turns)
     rows = zip(values(system), values(text), values(choices), values(prefix), strict=True)
     texts: list[str] = []
@@ -87,7 +90,7 @@ def contexts(
     shots_each = config.num_fewshot
     for row, (own_system, own_text, own_choices, own_prefix) in enumerate(rows):
         try:
-            before = [turn for at in drawn[row * shots_each : (row + 1) * shots_each] for turn in shots[at]]
+            before = [turn for at in drawn[row * shots_each : (row + 1) * shots_each] for turn in turns[at]]
             own = maker.questions(own_text, own_choices, own_prefix)
             made = [maker.context(own_system, before, question, own_prefix) for question in own]
             for context in made:
@@ -127,10 +130,10 @@ class _Maker:
     def questions(self, text: Any, choices: Any, prefix: Any) -> list[list[Turn]]:
         """Return the messages of a document itself; several times, if it has several inputs."""
         if not self.task.several_inputs:
-            return [question_and_answer(text, None, None, prefix, self.task.config.target_delimiter, "")]
+            return [question_and_answer(text, None, None, prefix, (self.task.config.target_delimiter, ""))]
         if not isinstance(choices, list):
             raise AssertionError("several inputs have to be a list of choices")
-        return [question_and_answer(choice, None, None, prefix, "", "") for choice in choices]
+        return [question_and_answer(choice, None, None, prefix, ("", "")) for choice in choices]
 
     def context(self, system: Any, before: list[Turn], own: list[Turn], prefix: Any) -> str:
         """Return one context."""

@@ -12,7 +12,7 @@ from promptpress._core import RenderError
 from promptpress._errors import render_error
 from promptpress._input_checks import check_values
 from promptpress._jinja.reference import Reference
-from promptpress._lm_eval.columns import Column, Constant, column_of
+from promptpress._lm_eval.columns import Column, Constant, Texts, column_of, values
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
 
@@ -80,10 +80,10 @@ def raised(error: Exception, kind: str, number: int) -> RenderError:
 
 
 def constant_text(source: str) -> str | None:
-    """Return the text of a template that holds no Jinja, None for others.
+    r"""Return the text of a template that holds no Jinja, None for others.
 
-    >>> constant_text("one\\r\\ntwo"), constant_text("{{a}}")
-    ('one\\ntwo', None)
+    >>> constant_text("one\r\ntwo"), constant_text("{{a}}")
+    ('one\ntwo', None)
 
     """
     if "{" in source and re.search(r"\{[{%#]", source):
@@ -158,11 +158,11 @@ class ListedDocuments(Documents):
         if not any(have):
             return self.rendered(field)
         lack = [row for row, has in enumerate(have) if not has]
-        texts = dict(zip(lack, _rendered(field, self.take(lack).documents, self.take(lack)), strict=True))
+        texts = dict(zip(lack, values(self.take(lack).rendered(field)), strict=True))
         return [texts[row] if row in texts else document[field] for row, document in enumerate(self.documents)]
 
 
-def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents) -> list[str]:
+def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents) -> Column:
     template = Reference(source, "lm_eval")
     out = []
     for at, row in enumerate(rows):
@@ -170,4 +170,7 @@ def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents)
             out.append(template.render(row))
         except Exception as error:
             raise documents.raised(error, at) from error
-    return out
+    try:
+        return Texts(pa.chunked_array([pa.array(out, pa.large_string())]))
+    except UnicodeEncodeError:
+        return out

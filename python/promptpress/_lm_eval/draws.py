@@ -19,7 +19,8 @@ def draw(random: Random, pool: int, shots: int, equal: Sequence[frozenset[int]] 
     """Draw shots for each document, in order, as the harness's default sampler does.
 
     Args:
-        random: The task's generator. Its state goes on from document to document, and ends as the sampler would leave it.
+        random: The task's generator. Its state goes on from document to document, and ends as the sampler would leave
+            it.
         pool: How many documents there are to draw from.
         shots: How many are drawn for each; at least one.
         equal: For each document the rows of the pool that it must not see; None: it may see all.

@@ -6,10 +6,16 @@ import ast
 from collections.abc import Callable, Collection
 from typing import Any
 
-from promptpress._lm_eval.columns import Column, Constant, values
+from promptpress import _compute as pc
+from promptpress._lm_eval.columns import Column, Constant, Texts, values
 from promptpress._lm_eval.documents import Documents
 
 __all__ = ["Fields"]
+
+# What such a text begins with. Python knows more digits than these.
+_DIGITS = r"^[0-9]|^[^\x00-\x7F]"
+_LIST = r"^\["
+_DIGITS_OR_LIST = f"{_DIGITS}|{_LIST}"
 
 
 class Fields:
@@ -39,7 +45,10 @@ class Fields:
             raise documents.raised(TypeError(f"doc_to_text is a {type(field).__name__}"), 0)
         if field in self._columns:
             return documents.column(field)
-        return self._numbered(documents.rendered(field), documents)
+        texts = documents.rendered(field)
+        if not self._has_choices or (isinstance(texts, Texts) and not _any_match(texts, _DIGITS)):
+            return texts
+        return _read(_number_or_text, texts, documents)
 
     def target(self, field: Any, documents: Documents) -> Column:
         """Return what `doc_to_target` gives: a text, a number of a choice, a list, or what a column holds.
@@ -54,7 +63,10 @@ class Fields:
             raise documents.raised(TypeError(f"doc_to_target is a {type(field).__name__}"), 0)
         if field in self._columns:
             return documents.column(field)
-        return _mapped(self._answer, documents.rendered(field), documents)
+        texts = documents.rendered(field)
+        if isinstance(texts, Texts) and not _any_match(texts, _DIGITS_OR_LIST if self._has_choices else _LIST):
+            return texts
+        return _read(self._answer, texts, documents)
 
     def choices(self, field: Any, documents: Documents) -> Column:
         """Return what `doc_to_choice` gives: a list, as a rule.
@@ -79,12 +91,9 @@ class Fields:
             return Constant(None, len(documents))
         return documents.column(field) if field in self._columns else documents.rendered(field)
 
-    def _numbered(self, texts: Column, documents: Documents) -> Column:
-        return _mapped(_number_or_text, texts, documents) if self._has_choices else texts
-
     def _answer(self, text: str) -> Any:
         if self._has_choices and text.isdigit():
-            return ast.literal_eval(text)
+            return _number(text)
         if len(text) >= 2 and text[0] == "[" and text[-1] == "]":
             try:
                 return ast.literal_eval(text)
@@ -94,11 +103,27 @@ class Fields:
 
 
 def _number_or_text(text: str) -> Any:
-    return ast.literal_eval(text) if text.isdigit() else text
+    return _number(text) if text.isdigit() else text
+
+
+def _number(digits: str) -> Any:
+    """Read digits as Python's source, in which some are none."""
+    plain = len(digits) < 19 and digits.isascii() and (digits[0] != "0" or len(digits) == 1)
+    return int(digits) if plain else ast.literal_eval(digits)
+
+
+def _any_match(texts: Texts, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts.array, pattern)).as_py())
+
+
+def _read(function: Callable[[str], Any], texts: Column, documents: Documents) -> Column:
+    """Call a function for each text, which gives back each text that means nothing else."""
+    out = _mapped(function, texts, documents)
+    return texts if isinstance(out, list) and set(map(type, out)) <= {str} else out
 
 
 def _mapped(function: Callable[[str], Any], texts: Column, documents: Documents) -> Column:
-    """Call a function for each text; for the same text once."""
+    """Call a function for each text."""
     if isinstance(texts, Constant):
         if not texts.length:
             return texts

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress._lm_eval.columns import Column, Constant, Texts, values
+from promptpress._lm_eval.columns import Column, Constant, Texts
 from promptpress._lm_eval.documents import Documents
+from promptpress._lm_eval.shots import ShotColumns, shot_texts
 from promptpress._lm_eval.task import Task
-from promptpress._lm_eval.turns import joined
 from promptpress._renderer import Renderer
 
 __all__ = ["plain_contexts"]
@@ -24,8 +24,9 @@ _SHOTS = f"{_MARK}shots{_MARK}"
 def plain_contexts(
     task: Task,
     documents: Documents,
+    shots: tuple[list[int], array[int], ShotColumns | None],
+    *,
     system: Column,
-    shots: tuple[list[int], array[int]],
     text: Column,
     prefix: Column,
 ) -> pa.ChunkedArray | None:
@@ -34,8 +35,9 @@ def plain_contexts(
     Args:
         task: The task.
         documents: The documents.
+        shots: The rows of the pool that are used, and for each document the rows that are drawn for it;
+            the fields of those that are used.
         system: What stands before everything else.
-        shots: The rows of the pool that are used, and for each document the rows that are drawn for it.
         text: The documents' own texts.
         prefix: What their answers begin with.
 
@@ -47,11 +49,11 @@ def plain_contexts(
     before = _pieces(system)
     if own is None or before is None:
         return None
-    used, drawn = shots
+    used, drawn, columns = shots
     pieces: list[str | pa.ChunkedArray] = [before]
     examples = None
-    if used:
-        examples = _shot_texts(task, used)
+    if columns is not None:
+        examples = shot_texts(task, columns)
         if examples is None:
             return None
         if task.config.shots.sampler == "first_n" and len(used) == task.config.num_fewshot:
@@ -95,24 +97,6 @@ def _ends(piece: str | pa.ChunkedArray, count: int, at: int) -> pa.ChunkedArray:
     character = pc.utf8_slice_codeunits(piece, start, stop).combine_chunks().dictionary_encode()
     blank = pa.array([not value or value.isspace() for value in character.dictionary.to_pylist()])
     return pa.chunked_array([blank.take(character.indices)])
-
-
-def _shot_texts(task: Task, used: list[int]) -> pa.Array | None:
-    """Return the texts of few-shot documents."""
-    bulk = task.shot_columns(used)
-    if bulk is not None:
-        question, answer = bulk
-        own = task.config.shots
-        empty = pc.equal(answer, "")
-        target = pc.if_else(empty, "", own.target_delimiter).cast(pa.large_string())
-        end = pc.if_else(empty, "", own.fewshot_delimiter).cast(pa.large_string())
-        return pc.binary_join_element_wise(question, target, answer, end, pa.scalar("", pa.large_string()))
-    try:
-        return pa.array(
-            ["".join([text + behind for _, text, behind in turns]) for turns in task.shots(used)], pa.large_string()
-        )
-    except UnicodeEncodeError:
-        return None
 
 
 def _rendered(

@@ -47,7 +47,14 @@ def requests(
         random = Random(seed)
     except TypeError as error:
         raise template_error("wrong_type", "seed", f"TypeError: {error}") from error
-    made = contexts(task, documents, random, system_instruction, chat_template, fewshot_as_multiturn)
+    made = contexts(
+        task,
+        documents,
+        random,
+        system_instruction=system_instruction,
+        chat_template=chat_template,
+        as_turns=fewshot_as_multiturn,
+    )
     own = arguments(task, documents, made, chat_template is not None)
     try:
         stop = len(rows[:limit])

@@ -8,16 +8,13 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-import pyarrow as pa
-
 from promptpress._errors import template_error
-from promptpress._lm_eval.columns import Column, Constant, Texts, values
+from promptpress._lm_eval.columns import Column, values
 from promptpress._lm_eval.documents import Documents, TableDocuments, raised
 from promptpress._lm_eval.draws import draw, first
 from promptpress._lm_eval.equal_rows import equal_rows
 from promptpress._lm_eval.fields import Fields
 from promptpress._lm_eval.task_config import TaskConfig
-from promptpress._lm_eval.turns import Turn, question_and_answer
 
 __all__ = ["Task", "chosen"]
 
@@ -73,7 +70,10 @@ class Task:
         """
         shots, pool = self.config.num_fewshot, self.pool
         assert pool is not None
-        equal = equal_rows(documents, pool) if self.config.keeps_own_document_out else None
+        equal = None
+        if self.config.keeps_own_document_out:
+            same = isinstance(pool, TableDocuments) and pool.table is self.documents.table
+            equal = equal_rows(documents, pool, same)
         try:
             if self.config.shots.sampler == "first_n":
                 return first(len(pool), shots, equal, len(documents))
@@ -82,54 +82,6 @@ class Task:
             return draw(random, len(pool), shots, equal, len(documents))
         except (AssertionError, ValueError) as error:
             raise template_error("too_few_examples", "num_fewshot", f"{type(error).__name__}: {error}") from error
-
-    def shot_columns(self, rows: Sequence[int]) -> tuple[pa.ChunkedArray, pa.ChunkedArray] | None:
-        """Return texts and answers of few-shot documents; None where they aren't plain texts without prefix."""
-        assert self.pool is not None
-        own = self.config.shots
-        if own.gen_prefix or self.several_inputs:
-            return None
-        documents = self.pool.take(rows)
-        text = self.fields.text(self._or_own(own.doc_to_text, "doc_to_text"), documents)
-        if not isinstance(text, Texts):
-            return None
-        answer = self.fields.target(self._or_own(own.doc_to_target, "doc_to_target"), documents)
-        choices = self.fields.choices(own.doc_to_choice, documents) if own.doc_to_choice else Constant(None, 0)
-        if isinstance(answer, Texts):
-            return text.array, answer.array
-        if isinstance(answer, list) and isinstance(choices, Constant) and isinstance(choices.value, list):
-            # Numbers of choices that are the same for all.
-            if not choices.value or not set(map(type, answer)) <= {int, bool}:
-                return None
-            try:
-                picked = list(map(choices.value.__getitem__, answer))
-                return text.array, pa.chunked_array([pa.array(picked, pa.large_string())])
-            except (IndexError, TypeError, UnicodeEncodeError, pa.ArrowException):
-                return None
-        return None
-
-    def shots(self, rows: Sequence[int]) -> list[list[Turn]]:
-        """Return the messages of few-shot documents."""
-        assert self.pool is not None
-        documents, own = self.pool.take(rows), self.config.shots
-        texts = values(self.fields.text(self._or_own(own.doc_to_text, "doc_to_text"), documents))
-        choices = values(self.fields.choices(own.doc_to_choice, documents) if own.doc_to_choice else Constant(None, len(rows)))
-        answers = values(self.fields.target(self._or_own(own.doc_to_target, "doc_to_target"), documents))
-        prefixes = values(documents.resolved(own.gen_prefix))
-        out = []
-        for row, (text, listed, answer, prefix) in enumerate(zip(texts, choices, answers, prefixes, strict=True)):
-            try:
-                if self.several_inputs:
-                    text, listed = listed[text], None
-                out.append(
-                    question_and_answer(text, listed, answer, prefix, own.target_delimiter, own.fewshot_delimiter)
-                )
-            except Exception as error:
-                raise documents.raised(error, row) from error
-        return out
-
-    def _or_own(self, field: Any, key: str) -> Any:
-        return getattr(self.config, key) if field is None else field
 
     def text(self, documents: Documents) -> Column:
         """Return the documents' texts."""
