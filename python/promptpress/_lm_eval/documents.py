@@ -11,7 +11,6 @@ import pyarrow as pa
 from promptpress._core import RenderError
 from promptpress._errors import render_error
 from promptpress._input_checks import check_values
-from promptpress._jinja.reference import Reference
 from promptpress._lm_eval.columns import Column, Constant, Texts, column_of, values
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
@@ -103,7 +102,7 @@ class TableDocuments(Documents):
         numbers = self.numbers
         if isinstance(rows, range) and rows.step == 1:
             return TableDocuments(self.table.slice(rows.start, len(rows)), self.kind, numbers[rows.start : rows.stop])
-        return TableDocuments(self.table.take(list(rows)), self.kind, [numbers[row] for row in rows])
+        return TableDocuments(self.table.take(pa.array(rows, pa.int64())), self.kind, [numbers[row] for row in rows])
 
     def rows(self) -> list[dict[str, Any]]:
         return self.table.to_pylist()  # type: ignore[no-any-return]
@@ -163,6 +162,8 @@ class ListedDocuments(Documents):
 
 
 def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents) -> Column:
+    from promptpress._jinja.reference import Reference  # noqa: PLC0415 - needs Jinja2, which templates alone need
+
     template = Reference(source, "lm_eval")
     out = []
     for at, row in enumerate(rows):

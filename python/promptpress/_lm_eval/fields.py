@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Collection
 from typing import Any
 
 from promptpress import _compute as pc
 from promptpress._lm_eval.columns import Column, Constant, Texts, values
 from promptpress._lm_eval.documents import Documents
+from promptpress._lm_eval.literals import literal, number
 
 __all__ = ["Fields"]
 
@@ -78,7 +78,7 @@ class Fields:
         if isinstance(field, str):
             if field in self._columns:
                 return documents.column(field)
-            return _mapped(ast.literal_eval, documents.rendered(field), documents)
+            return _mapped(literal, documents.rendered(field), documents)
         if isinstance(field, list):
             return Constant(field, len(documents))
         if isinstance(field, dict):
@@ -93,23 +93,17 @@ class Fields:
 
     def _answer(self, text: str) -> Any:
         if self._has_choices and text.isdigit():
-            return _number(text)
+            return number(text)
         if len(text) >= 2 and text[0] == "[" and text[-1] == "]":
             try:
-                return ast.literal_eval(text)
+                return literal(text)
             except (SyntaxError, ValueError):
                 return text
         return text
 
 
 def _number_or_text(text: str) -> Any:
-    return _number(text) if text.isdigit() else text
-
-
-def _number(digits: str) -> Any:
-    """Read digits as Python's source, in which some are none."""
-    plain = len(digits) < 19 and digits.isascii() and (digits[0] != "0" or len(digits) == 1)
-    return int(digits) if plain else ast.literal_eval(digits)
+    return number(text) if text.isdigit() else text
 
 
 def _any_match(texts: Texts, pattern: str) -> bool:

@@ -92,10 +92,10 @@ def _own(text: Column, prefix: Column, delimiter: str, count: int) -> list[str |
 def _ends(piece: str | pa.ChunkedArray, count: int, at: int) -> pa.ChunkedArray:
     """Say of each text whether there is white space at one of its ends, or nothing at all."""
     if isinstance(piece, str):
-        return pa.chunked_array([pa.array([not piece or piece[at].isspace()] * count)])
+        return pa.chunked_array([pa.array([not piece or piece[at].isspace()] * count, pa.bool_())])
     start, stop = (0, 1) if at == 0 else (-1, 2**31 - 1)
     character = pc.utf8_slice_codeunits(piece, start, stop).combine_chunks().dictionary_encode()
-    blank = pa.array([not value or value.isspace() for value in character.dictionary.to_pylist()])
+    blank = pa.array([not value or value.isspace() for value in character.dictionary.to_pylist()], pa.bool_())
     return pa.chunked_array([blank.take(character.indices)])
 
 
@@ -127,7 +127,7 @@ def _rendered(
         retriever = {"type": "IndexColumn", "column": _MARK, "ice_separator": "", "ice_eos_token": ""}
         shots = pa.table({f"{_MARK}s": examples, _MARK: pa.nulls(len(examples))})
     if not columns:
-        return pa.chunked_array([pa.array([template], pa.large_string()).take(pa.array([0] * count))])
+        return pa.chunked_array([pa.array([template] * count, pa.large_string())])
     renderer = Renderer(
         {"type": "PromptTemplate", "template": template, "ice_token": None if shots is None else _SHOTS},
         ice_template={"type": "PromptTemplate", "template": f"{{{_MARK}s}}"} if shots is not None else None,
