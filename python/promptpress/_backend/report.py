@@ -266,4 +266,5 @@ class Report:
 
 _report = Report()
 start = _report.start
+count = _report.count
 end = _report.end
