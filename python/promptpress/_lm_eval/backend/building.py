@@ -9,11 +9,14 @@ from typing import Any
 
 from promptpress._backend.monkeypatches import NotCoveredError
 from promptpress._lm_eval.backend.alike import difference
+from promptpress._lm_eval.backend.collector import without_full_collections
 from promptpress._lm_eval.backend.contexts import Contexts, Parts
 from promptpress._lm_eval.backend.covered import check_task
-from promptpress._lm_eval.backend.documents import Documents, documents_of
+from promptpress._lm_eval.backend.documents import BLOCK, Documents, documents_of
 from promptpress._lm_eval.backend.instances import Instances
 from promptpress._lm_eval.backend.record import TaskRecord, record_task
+from promptpress._lm_eval.backend.templates import Asked, Known, asked_texts, known_texts
+from promptpress._lm_eval.backend.texts import TextsAhead
 
 _CONTEXT_OPTIONS = {
     "num_fewshot",
@@ -70,6 +73,10 @@ class Building:
         self._contexts: Contexts | None = None
         self._instances: Instances | None = None
         self._first: Any = None
+        self._asked: list[Asked] = []
+        self._known = Known()
+        self._ahead: TextsAhead | None = None
+        self._at = 0
         self._parts: Parts = (None, None, None)
         self._methods = {
             "doc_iterator": self._doc_iterator,
@@ -82,9 +89,12 @@ class Building:
     def in_place_of_methods(self) -> Iterator[None]:
         """Have the task's loop ask here."""
         vars(self._task).update(self._methods)
+        token = known_texts.set(self._known)
         try:
-            yield
+            with without_full_collections():
+                yield
         finally:
+            known_texts.reset(token)
             self._take_back()
 
     def _take_back(self) -> None:
@@ -97,11 +107,13 @@ class Building:
         self._take_back()
 
     def _by_harness(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """What the harness's own method gives, with all it calls its own as well."""
+        """What the harness's own method gives for the first document, with all it calls its own as well."""
         self._take_back()
+        token = asked_texts.set(self._asked)
         try:
             return getattr(self._task, method)(*arguments, **options)
         finally:
+            asked_texts.reset(token)
             vars(self._task).update(self._methods)
 
     def _doc_iterator(self, **options: Any) -> list[tuple[int, Any]]:
@@ -117,6 +129,9 @@ class Building:
     def _doc_to_prefix(self, doc: dict[str, Any]) -> Any:
         if self._instances is None:
             return self._by_harness("doc_to_prefix", doc)
+        self._at += 1
+        if self._ahead is not None and self._at % BLOCK == 0:
+            self._ahead.block(self._at)
         return type(self._task).doc_to_prefix(self._task, doc)
 
     def _fewshot_context(self, doc: dict[str, Any], **options: Any) -> Any:
@@ -163,8 +178,17 @@ class Building:
             self._leave(reason)
         else:
             self._instances = instances
+            self._know_ahead()
             self._record.rendered(len(made) if isinstance(made, list) else 1)
         return made
+
+    def _know_ahead(self) -> None:
+        assert self._documents is not None
+        assert self._contexts is not None
+        draws = len(self._documents.docs) * self._contexts.shots
+        pool = self._contexts.pool
+        self._ahead = TextsAhead(self._known, self._asked, self._documents, pool=pool, draws=draws, record=self._record)
+        self._ahead.block(0)
 
 
 def _generator(task: Any, num_fewshot: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -43,15 +43,16 @@ class Contexts:
         self._delimited = module["maybe_delimit"]
         self._single_turn = module["multiturn_to_singleturn"]
         self._task = task
-        self._count = num_fewshot
+        self.shots = num_fewshot
+        self.pool: Sequence[dict[str, Any]] = task.sampler.df if num_fewshot else []
         self._system_instruction = system_instruction
         self._as_chat = bool(apply_chat_template and chat_template)
         self._as_turns = fewshot_as_multiturn
         self._chat_template: Any = chat_template
         self._keeps_out = task.fewshot_cfg.split == task.config.test_split
         # A row's identity is its own as long as the sampler holds it, and so long is it kept here.
-        self._pool = {id(row) for row in task.sampler.df} if num_fewshot else set()
-        self._shots: dict[int, Any] = {}
+        self._rows = set(map(id, self.pool))
+        self._made: dict[int, Any] = {}
 
     def parts(self, doc: dict[str, Any], prefix: str | None) -> Parts:
         """The context of the next document, its choices and its target.
@@ -65,7 +66,7 @@ class Contexts:
         description = task.resolve_field(doc, config.description) or ""
         system = self._delimited(self._system_instruction, description, config.fewshot_delimiter)
         before = [self._message("system", system)] if system else []
-        shots = self._drawn(doc) if self._count > 0 else []
+        shots = self._drawn(doc) if self.shots > 0 else []
         text = task.doc_to_text(doc)
         choices = task.doc_to_choice(doc) if config.doc_to_choice else None
         target = task.doc_to_target(doc)
@@ -98,15 +99,15 @@ class Contexts:
 
     def _drawn(self, doc: dict[str, Any]) -> list[Any]:
         """The next draw: texts of examples, or in a chat lists of messages."""
-        rows = self._task.sampler.sample(n=self._count, eval_doc=doc if self._keeps_out else None)
+        rows = self._task.sampler.sample(n=self.shots, eval_doc=doc if self._keeps_out else None)
         shots = []
         for row in rows:
-            shot = self._shots.get(id(row))
+            shot = self._made.get(id(row))
             if shot is None:
                 turn = self._example(row)
                 shot = turn if self._as_chat else self._text(turn)
-                if id(row) in self._pool:
-                    self._shots[id(row)] = shot
+                if id(row) in self._rows:
+                    self._made[id(row)] = shot
             shots.append(shot)
         return shots
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from promptpress._backend.report import CallRecord, count
+from promptpress._backend.report import CallRecord, count, log_once
 
 
 class TaskRecord(CallRecord):
@@ -19,6 +19,14 @@ class TaskRecord(CallRecord):
     def __init__(self, task: Any) -> None:
         super().__init__()
         self._task = str(getattr(getattr(task, "config", None), "task", None) or type(task).__name__)
+
+    def noted(self, text: str) -> None:
+        """Say something that is left to Jinja2, once for each text.
+
+        Args:
+            text: What, as a sentence without its end.
+        """
+        log_once("info", self.names, text)
 
     @property
     def names(self) -> str:

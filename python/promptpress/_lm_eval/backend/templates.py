@@ -20,7 +20,7 @@ FUNCTION = "apply_template"
 _NAMES = ("env", "from_string", "render")
 """What the function looks up: it compiles in the module's environment, and renders with the document's fields."""
 _MAX_TEMPLATES = 4096
-_settings = attrgetter(
+settings_of = attrgetter(
     "block_start_string",
     "block_end_string",
     "variable_start_string",
@@ -39,14 +39,35 @@ _settings = attrgetter(
     "optimized",
     "extensions",
 )
+"""What a template's code depends on, but for filters and tests."""
 
-Known = dict[str, dict[int, str]]
-"""Texts that are known before they are asked for: by template, and by the document's identity."""
+Asked = tuple[str, int]
+"""A template, and the identity of a document."""
+
+
+class Known:
+    """Texts that are known before they are asked for: by template, and by the document's identity."""
+
+    __slots__ = ("block", "pool")
+
+    def __init__(self) -> None:
+        self.block: dict[str, dict[int, str]] = {}
+        self.pool: dict[str, dict[int, str]] = {}
+
+    def text(self, template: str, doc: int) -> str | None:
+        """A text; None where it isn't known."""
+        texts = self.block.get(template)
+        text = None if texts is None else texts.get(doc)
+        if text is None:
+            texts = self.pool.get(template)
+            text = None if texts is None else texts.get(doc)
+        return text
+
 
 known_texts: ContextVar[Known | None] = ContextVar("promptpress_lm_eval_texts", default=None)
 """The texts of the task whose requests are being built. Its documents live as long as it does."""
 
-asked_texts: ContextVar[list[tuple[str, int]] | None] = ContextVar("promptpress_lm_eval_asked", default=None)
+asked_texts: ContextVar[list[Asked] | None] = ContextVar("promptpress_lm_eval_asked", default=None)
 """Where it is noted which templates are asked for, with which documents."""
 
 
@@ -54,7 +75,8 @@ class Compiled:
     """The templates of an environment, compiled when they are first asked for.
 
     Args:
-        environment: Jinja2's environment. Once a setting, a filter or a test of it changes, all is compiled anew.
+        environment: Jinja2's environment. Once a setting, a filter, a test or a global name of it changes, all is
+            compiled anew.
 
     Example:
         >>> import jinja2
@@ -76,14 +98,17 @@ class Compiled:
         """
         environment = self.environment
         if (
-            _settings(environment) != self._settings
+            settings_of(environment) != self._settings
             or environment.filters != self._filters
             or environment.tests != self._tests
+            or environment.globals != self._globals
         ):
             self._remember()
         template = self._templates.get(source)
         if template is None:
             template = environment.from_string(source)
+            # A chain of dicts, as it comes, is gone through for each document.
+            template.globals = self._globals
             if len(self._templates) >= _MAX_TEMPLATES:
                 self._templates.clear()
             self._templates[source] = template
@@ -91,9 +116,10 @@ class Compiled:
 
     def _remember(self) -> None:
         self._templates.clear()
-        self._settings = _settings(self.environment)
+        self._settings = settings_of(self.environment)
         self._filters = dict(self.environment.filters)
         self._tests = dict(self.environment.tests)
+        self._globals = dict(self.environment.globals)
 
 
 def cached_templates(harness: Callable[..., str]) -> Callable[..., str]:
@@ -119,7 +145,7 @@ def cached_templates(harness: Callable[..., str]) -> Callable[..., str]:
             asked.append((template, id(doc)))
         known = known_texts.get()
         if known is not None:
-            text = known.get(template, {}).get(id(doc))
+            text = known.text(template, id(doc))
             if text is not None:
                 return text
         environment = harness.__globals__["env"]
