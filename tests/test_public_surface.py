@@ -37,7 +37,7 @@ PUBLIC = {
         *("Written", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "ray_rows", "sharegpt"),
         "vllm_batch",
     ),
-    "promptpress.lm_eval": ("backend", "disable", "enable"),
+    "promptpress.lm_eval": ("backend", "disable", "enable", "requests"),
     "promptpress.opencompass": (
         *TEMPLATES,
         *SWITCH,

@@ -1,1 +1,1 @@
-"""lm-evaluation-harness's tasks: their requests as a table, and under the running harness."""
+"""lm-evaluation-harness's tasks: from the configuration and the documents to all requests, in bulk."""

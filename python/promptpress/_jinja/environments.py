@@ -1,0 +1,170 @@
+"""The engines' environments by name, equal to the real ones in what they render, but sandboxed."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from jinja2 import BaseLoader, StrictUndefined, nodes, pass_eval_context
+from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.ext import Extension, loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
+from jinja2.utils import Namespace
+
+from promptpress._errors import template_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jinja2.nodes import EvalContext
+    from jinja2.parser import Parser
+    from jinja2.runtime import Macro
+
+__all__ = ["ENVIRONMENTS", "environment"]
+
+
+_Named = TypeVar("_Named", bound="Callable[..., Any]")
+
+
+def _named(name: str) -> Callable[[_Named], _Named]:
+    """Give something of transformers' the name that it has there: messages of errors say it, and so do templates."""
+
+    def rename(thing: _Named) -> _Named:
+        thing.__module__, thing.__name__ = "transformers.utils.chat_template_utils", name
+        thing.__qualname__ = f"_cached_compile_jinja_template.<locals>.{name}"
+        return thing
+
+    return rename
+
+
+class Environment(ImmutableSandboxedEnvironment):
+    """For engines that aren't sandboxed themselves: a template may change its own lists and dicts."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return SandboxedEnvironment.is_safe_attribute(self, obj, attr, value)
+
+
+def environment(name: str, now: datetime | None = None) -> ImmutableSandboxedEnvironment:
+    r"""Make the environment in which an engine compiles and renders templates.
+
+    Args:
+        name: "jinja2": `jinja2.Environment()`. "transformers": that of `apply_chat_template`. "lm_eval": that of
+            `lm_eval.utils.apply_template`.
+        now: The clock of `strftime_now`; None: the time of this call.
+
+    Returns:
+        A new environment.
+
+    Raises:
+        TemplateError: If there is no engine of that name.
+
+    >>> environment("lm_eval").from_string("{{ x|regex_replace('a+', 'b') }}\n").render(x="caat")
+    'cbt\n'
+
+    """
+    make = ENVIRONMENTS.get(name)
+    if make is None:
+        message = f"expected one of {', '.join(map(repr, ENVIRONMENTS))}, found {name!r}"
+        raise template_error("unknown_name", "environment", message)
+    return make(datetime.now() if now is None else now)
+
+
+def _jinja2(_now: datetime) -> ImmutableSandboxedEnvironment:
+    return Environment()
+
+
+def _lm_eval(_now: datetime) -> ImmutableSandboxedEnvironment:
+    made = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+    # The harness gives the class itself: what asks for another template fails, and with this message.
+    made.loader = cast("BaseLoader", BaseLoader)
+    made.filters["regex_replace"] = regex_replace
+    return made
+
+
+def _transformers(now: datetime) -> ImmutableSandboxedEnvironment:
+    @_named("strftime_now")
+    def strftime_now(format: str) -> str:  # noqa: A002 - a template may give it by name
+        return now.strftime(format)
+
+    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
+    made.filters["tojson"] = _plain_json
+    made.globals.update(
+        raise_exception=_raise_exception, strftime_now=strftime_now, dict=_DictMaker(), namespace=_GuardedNamespace
+    )
+    return made
+
+
+ENVIRONMENTS: dict[str, Callable[[datetime], ImmutableSandboxedEnvironment]] = {
+    "jinja2": _jinja2,
+    "transformers": _transformers,
+    "lm_eval": _lm_eval,
+}
+
+
+def regex_replace(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
+    return re.sub(pattern, repl, string, count=count)
+
+
+@_named("raise_exception")
+def _raise_exception(message: Any) -> None:
+    raise TemplateError(message)
+
+
+@_named("tojson")
+def _plain_json(
+    x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
+) -> str:
+    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+@_named("TemplateDict")
+class _DictMaker:
+    """Stands for the type `dict`, whose other attributes a template shall not reach."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict.fromkeys(*args, **kwargs)
+
+
+@_named("TemplateNamespace")
+class _GuardedNamespace(Namespace):
+    """A namespace without names that begin with an underscore."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, *given = args
+        attributes = dict(*given, **kwargs)
+        for name in attributes:
+            _refuse_underscore(name)
+        Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _refuse_underscore(name)
+        super().__setitem__(name, value)
+
+
+def _refuse_underscore(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        message = (
+            f"Chat templates cannot store underscore-prefixed attributes on a namespace, but got {name!r}. "
+            "Please rename the attribute."
+        )
+        raise SecurityError(message)
+
+
+class _Generation(Extension):
+    """`{% generation %}`: the text of its body; whose spans they are is no matter of the text."""
+
+    tags = {"generation"}  # noqa: RUF012 - as Extension has it
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.CallBlock(self.call_method("_text"), [], [], body).set_lineno(line)
+
+    @pass_eval_context
+    def _text(self, _context: EvalContext, caller: Macro) -> Any:
+        return caller()

@@ -1,0 +1,78 @@
+"""A template as Jinja2 itself renders it: what the programs are measured by, and what renders where there is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jinja2.exceptions import TemplateSyntaxError
+
+from promptpress._errors import template_error
+from promptpress._jinja.environments import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from jinja2 import Template, nodes
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    from promptpress._core import TemplateError
+
+__all__ = ["Reference"]
+
+
+class Reference:
+    """A template in an engine's environment: sandboxed, and bounded in time and memory.
+
+    Args:
+        source: The template.
+        environment_name: One of `ENVIRONMENTS`.
+        now: The clock of `strftime_now`; None: the time of this call.
+
+    Raises:
+        TemplateError: If there is no such environment, or Jinja2 can't compile the template.
+
+    >>> Reference("{{ x.strip() }}!", "jinja2").render({"x": " a "})
+    'a!'
+    >>> Reference("{% if %}", "jinja2")
+    Traceback (most recent call last):
+    promptpress.TemplateError: source: line 1: TemplateSyntaxError: Expected an expression, got 'end of statement block'
+
+    """
+
+    __slots__ = ("_compiled", "environment", "source")
+
+    def __init__(self, source: str, environment_name: str = "jinja2", now: datetime | None = None) -> None:
+        self.source = source
+        self.environment: ImmutableSandboxedEnvironment = environment(environment_name, now)
+        try:
+            self._compiled: Template = self.environment.from_string(source)
+        except Exception as error:
+            raise _uncompilable(error) from error
+
+    def ast(self) -> nodes.Template:
+        """Return the tree that Jinja2 parses the template to; a new one at each call."""
+        return self.environment.parse(self.source)
+
+    def render(self, names: Mapping[str, Any]) -> str:
+        """Render one row.
+
+        Args:
+            names: The variables and their values.
+
+        Returns:
+            Its text.
+
+        Raises:
+            Exception: What the engine raises.
+
+        """
+        return self._compiled.render(**names)
+
+
+def _uncompilable(error: Exception) -> TemplateError:
+    line = f"line {error.lineno}: " if isinstance(error, TemplateSyntaxError) else ""
+    said = error.message if isinstance(error, TemplateSyntaxError) else str(error)
+    out = template_error("wrong_template_form", "source", f"{line}{type(error).__name__}: {said}")
+    out.__cause__ = error
+    return out
