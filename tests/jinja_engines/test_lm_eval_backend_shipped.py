@@ -114,12 +114,13 @@ def check_evaluations(wanted: list[dict[str, Any]], manager: Any, monkeypatch: p
         said.clear()
         try:
             whole: dict[str, Any] = manager._factory._load_full_config(manager.task_index[name])
-        except (Exception, SystemExit) as error:
-            # Its functions are of a module that imports what isn't here.
-            found[f"not loaded: {type(error).__name__}"] += 1
-            continue
+        except (Exception, SystemExit):
+            # Its functions are in a module that imports what isn't here; what is recorded has none.
+            whole = tool().decode(case["config"])
+            found["without its functions"] += 1
         splits = splits_of(case, whole)
         if case.get("note"):
+            # The documents are those that its function gave.
             whole.update(process_docs=None)
             if isinstance(whole.get("fewshot_config"), dict):
                 whole["fewshot_config"].pop("process_docs", None)
