@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from promptpress._core import RenderError
 from promptpress._errors import render_error
-from promptpress._lm_eval.columns import Column, Constant, Texts
+from promptpress._input_checks import check_values
+from promptpress._lm_eval.columns import Column, Constant, Texts, column_of, values
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
 
@@ -78,10 +79,10 @@ def raised(error: Exception, kind: str, number: int) -> RenderError:
 
 
 def constant_text(source: str) -> str | None:
-    """Return the text of a template that holds no Jinja, None for others.
+    r"""Return the text of a template that holds no Jinja, None for others.
 
-    >>> constant_text("one\\r\\ntwo"), constant_text("{{a}}")
-    ('one\\ntwo', None)
+    >>> constant_text("one\r\ntwo"), constant_text("{{a}}")
+    ('one\ntwo', None)
 
     """
     if "{" in source and re.search(r"\{[{%#]", source):
@@ -101,7 +102,7 @@ class TableDocuments(Documents):
         numbers = self.numbers
         if isinstance(rows, range) and rows.step == 1:
             return TableDocuments(self.table.slice(rows.start, len(rows)), self.kind, numbers[rows.start : rows.stop])
-        return TableDocuments(self.table.take(list(rows)), self.kind, [numbers[row] for row in rows])
+        return TableDocuments(self.table.take(pa.array(rows, pa.int64())), self.kind, [numbers[row] for row in rows])
 
     def rows(self) -> list[dict[str, Any]]:
         return self.table.to_pylist()  # type: ignore[no-any-return]
@@ -109,18 +110,14 @@ class TableDocuments(Documents):
     def column(self, name: str) -> Column:
         if name not in self.names:
             raise self.raised(KeyError(name), 0)
-        column = self.table.column(name)
-        if pa.types.is_string(column.type) and not column.null_count:
-            return Texts(column)
-        return column.to_pylist()  # type: ignore[no-any-return]
+        column = self.table.select([name])
+        check_values(column)
+        return column_of(column.column(0))
 
     def rendered(self, source: str) -> Column:
         text = constant_text(source)
         if text is not None:
             return Constant(text, len(self))
-        return self._rendered_rows(source)
-
-    def _rendered_rows(self, source: str) -> Column:
         return _rendered(source, self.rows(), self)
 
     def resolved(self, field: str | None) -> Column:
@@ -160,22 +157,21 @@ class ListedDocuments(Documents):
         if not any(have):
             return self.rendered(field)
         lack = [row for row, has in enumerate(have) if not has]
-        texts = dict(zip(lack, _rendered(field, self.take(lack).documents, self.take(lack)), strict=True))
+        texts = dict(zip(lack, values(self.take(lack).rendered(field)), strict=True))
         return [texts[row] if row in texts else document[field] for row, document in enumerate(self.documents)]
 
 
-def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents) -> list[str]:
-    import jinja2
-    import jinja2.sandbox
+def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents) -> Column:
+    from promptpress._jinja.reference import Reference  # noqa: PLC0415 - needs Jinja2, which templates alone need
 
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    env.filters["regex_replace"] = lambda string, pattern, repl, count=0: re.sub(pattern, repl, string, count=count)
+    template = Reference(source, "lm_eval")
     out = []
     for at, row in enumerate(rows):
         try:
-            out.append(env.from_string(source).render(**row)) if at == 0 else out.append(template.render(**row))
-            if at == 0:
-                template = env.from_string(source)
+            out.append(template.render(row))
         except Exception as error:
             raise documents.raised(error, at) from error
-    return out
+    try:
+        return Texts(pa.chunked_array([pa.array(out, pa.large_string())]))
+    except UnicodeEncodeError:
+        return out

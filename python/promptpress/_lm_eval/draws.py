@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from math import ceil, log
+from operator import length_hint
 from random import Random
 
 __all__ = ["draw", "first"]
 
+_CHUNK = 1 << 14
+"""Words that are asked of the generator at a time."""
 
-def draw(random: Random, pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: int) -> list[list[int]]:
+
+def draw(random: Random, pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: int) -> array[int]:
     """Draw shots for each document, in order, as the harness's default sampler does.
 
     Args:
-        random: The task's generator; its state goes on from document to document.
+        random: The task's generator. Its state goes on from document to document, and ends as the sampler would leave
+            it.
         pool: How many documents there are to draw from.
         shots: How many are drawn for each; at least one.
         equal: For each document the rows of the pool that it must not see; None: it may see all.
         count: How many documents there are.
 
     Returns:
-        For each document the rows drawn.
+        The rows drawn for the first document, then those for the second, and so on.
 
     Raises:
         ValueError: If the pool is too small.
 
-    >>> draw(Random(1234), 5, 2, None, 2)
-    [[3, 0], [0, 4]]
+    >>> draw(Random(1234), 5, 2, None, 2).tolist()
+    [3, 0, 0, 4]
 
     """
-    rows = range(pool)
+    out = array("i")
     if equal is None:
-        return [random.sample(rows, shots) for _ in range(count)]
-    out = []
+        samples = _Samples(random, pool, shots)
+        for _ in range(count):
+            out.extend(next(samples))
+        samples.close()
+        return out
+    samples = _Samples(random, pool, shots + 1)
     for own in equal:
-        drawn = [row for row in random.sample(rows, shots + 1) if row not in own][:shots]
+        drawn = next(samples)
+        drawn = drawn[:shots] if own.isdisjoint(drawn) else [row for row in drawn if row not in own][:shots]
         if len(drawn) < shots:
             # More than one copy of the document was drawn.
-            drawn = random.sample([row for row in rows if row not in own], shots)
-        out.append(drawn)
+            samples.close()
+            drawn = random.sample([row for row in range(pool) if row not in own], shots)
+            samples = _Samples(random, pool, shots + 1)
+        out.extend(drawn)
+    samples.close()
     return out
 
 
-def first(pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: int) -> list[Sequence[int]]:
+def first(pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: int) -> array[int]:
     """Take the first shots of the pool for each document.
 
     Args:
@@ -51,18 +67,22 @@ def first(pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: 
         count: How many documents there are.
 
     Returns:
-        For each document the rows taken.
+        The rows taken for the first document, then those for the second, and so on.
 
     Raises:
         AssertionError: If the pool is too small.
 
-    >>> first(5, 2, [frozenset([0, 3]), frozenset()], 2)
-    [[1, 2], [0, 1]]
+    >>> first(5, 2, [frozenset([0, 3]), frozenset()], 2).tolist()
+    [1, 2, 0, 1]
 
     """
+    rows = range(pool)
     if equal is None:
-        return [_first(range(pool), shots)] * count
-    return [_first([row for row in range(min(pool, shots + len(own))) if row not in own], shots) for own in equal]
+        return array("i", _first(rows, shots) if count else []) * count
+    out = array("i")
+    for own in equal:
+        out.extend(_first([row for row in rows[: shots + len(own)] if row not in own] if own else rows, shots))
+    return out
 
 
 def _first(rows: Sequence[int], shots: int) -> Sequence[int]:
@@ -70,3 +90,93 @@ def _first(rows: Sequence[int], shots: int) -> Sequence[int]:
         message = f"{shots} shots are asked for, and there are {len(rows)}"
         raise AssertionError(message)
     return rows[:shots]
+
+
+class _Samples(Iterator[list[int]]):
+    """`random.sample(range(n), k)`, over and over, by a generator's words taken many at a time.
+
+    `random.sample` spends most of its time on asking for one word after the other. What it makes of them hasn't changed
+    since Python 3.2, and is compared with it where this is tested.
+
+    Raises:
+        ValueError: If there aren't k numbers.
+
+    """
+
+    def __init__(self, random: Random, n: int, k: int) -> None:
+        if k > n:
+            raise ValueError(f"{k} documents are to be drawn, and there are {n}")
+        self._random = random
+        self._state = random.getstate()
+        self._before = 0
+        self._words: list[int] = []
+        self._rest: Iterator[int] = iter(())
+        set_size = 21 + (4 ** ceil(log(k * 3, 4)) if k > 5 else 0)
+        self._limit = n if n > set_size else None
+        self._samples = self._by_set(k) if n > set_size else self._by_pool(n, k)
+
+    def __next__(self) -> list[int]:
+        return next(self._samples)
+
+    def close(self) -> None:
+        """Leave the generator as if each word had been asked for when it was needed."""
+        left = length_hint(self._rest)
+        used = len(self._words)
+        if self._limit is None:
+            used -= left
+        elif self._words:
+            # Of the accepted words the last one that was used is the last that was asked for.
+            accepted = [at for at, word in enumerate(self._words) if word < self._limit]
+            used = accepted[-left - 1] + 1 if left < len(accepted) else 0
+        self._random.setstate(self._state)
+        if used := used + self._before:
+            self._random.getrandbits(32 * used)
+
+    def _chunks(self, shift: int = 0) -> Iterator[list[int]]:
+        """Yield words without their last bits."""
+        size = 64
+        while True:
+            self._before += len(self._words)
+            # The first word is the least significant one.
+            words = memoryview(self._random.getrandbits(32 * size).to_bytes(4 * size, "little")).cast("I").tolist()
+            self._words = [word >> shift for word in words] if shift else words
+            yield self._words
+            size = min(4 * size, _CHUNK)
+
+    def _by_set(self, k: int) -> Iterator[list[int]]:
+        n = self._limit
+        assert n is not None
+        below = chain.from_iterable(self._accepted(n))
+        while True:
+            drawn = list(islice(below, k))
+            if len(set(drawn)) < k:
+                distinct = dict.fromkeys(drawn)
+                while len(distinct) < k:
+                    distinct[next(below)] = None
+                drawn = list(distinct)
+            yield drawn
+
+    def _accepted(self, n: int) -> Iterator[Iterator[int]]:
+        for words in self._chunks(32 - n.bit_length()):
+            self._rest = iter([word for word in words if word < n])
+            yield self._rest
+
+    def _by_pool(self, n: int, k: int) -> Iterator[list[int]]:
+        word = chain.from_iterable(self._all()).__next__
+        numbers = list(range(n))
+        steps = [(left, 32 - left.bit_length()) for left in range(n, n - k, -1)]
+        while True:
+            pool = numbers.copy()
+            drawn = []
+            for left, shift in steps:
+                at = word() >> shift
+                while at >= left:
+                    at = word() >> shift
+                drawn.append(pool[at])
+                pool[at] = pool[left - 1]
+            yield drawn
+
+    def _all(self) -> Iterator[Iterator[int]]:
+        for words in self._chunks():
+            self._rest = iter(words)
+            yield self._rest

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Collection
 from typing import Any
 
-from promptpress._lm_eval.columns import Column, Constant, values
+from promptpress import _compute as pc
+from promptpress._lm_eval.columns import Column, Constant, Texts, values
 from promptpress._lm_eval.documents import Documents
+from promptpress._lm_eval.literals import literal, number
 
 __all__ = ["Fields"]
+
+# What such a text begins with. Python knows more digits than these.
+_DIGITS = r"^[0-9]|^[^\x00-\x7F]"
+_LIST = r"^\["
+_DIGITS_OR_LIST = f"{_DIGITS}|{_LIST}"
 
 
 class Fields:
@@ -39,7 +45,10 @@ class Fields:
             raise documents.raised(TypeError(f"doc_to_text is a {type(field).__name__}"), 0)
         if field in self._columns:
             return documents.column(field)
-        return self._numbered(documents.rendered(field), documents)
+        texts = documents.rendered(field)
+        if not self._has_choices or (isinstance(texts, Texts) and not _any_match(texts, _DIGITS)):
+            return texts
+        return _read(_number_or_text, texts, documents)
 
     def target(self, field: Any, documents: Documents) -> Column:
         """Return what `doc_to_target` gives: a text, a number of a choice, a list, or what a column holds.
@@ -54,7 +63,10 @@ class Fields:
             raise documents.raised(TypeError(f"doc_to_target is a {type(field).__name__}"), 0)
         if field in self._columns:
             return documents.column(field)
-        return _mapped(self._answer, documents.rendered(field), documents)
+        texts = documents.rendered(field)
+        if isinstance(texts, Texts) and not _any_match(texts, _DIGITS_OR_LIST if self._has_choices else _LIST):
+            return texts
+        return _read(self._answer, texts, documents)
 
     def choices(self, field: Any, documents: Documents) -> Column:
         """Return what `doc_to_choice` gives: a list, as a rule.
@@ -66,7 +78,7 @@ class Fields:
         if isinstance(field, str):
             if field in self._columns:
                 return documents.column(field)
-            return _mapped(ast.literal_eval, documents.rendered(field), documents)
+            return _mapped(literal, documents.rendered(field), documents)
         if isinstance(field, list):
             return Constant(field, len(documents))
         if isinstance(field, dict):
@@ -79,26 +91,33 @@ class Fields:
             return Constant(None, len(documents))
         return documents.column(field) if field in self._columns else documents.rendered(field)
 
-    def _numbered(self, texts: Column, documents: Documents) -> Column:
-        return _mapped(_number_or_text, texts, documents) if self._has_choices else texts
-
     def _answer(self, text: str) -> Any:
         if self._has_choices and text.isdigit():
-            return ast.literal_eval(text)
+            return number(text)
         if len(text) >= 2 and text[0] == "[" and text[-1] == "]":
             try:
-                return ast.literal_eval(text)
+                return literal(text)
             except (SyntaxError, ValueError):
                 return text
         return text
 
 
 def _number_or_text(text: str) -> Any:
-    return ast.literal_eval(text) if text.isdigit() else text
+    return number(text) if text.isdigit() else text
+
+
+def _any_match(texts: Texts, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts.array, pattern)).as_py())
+
+
+def _read(function: Callable[[str], Any], texts: Column, documents: Documents) -> Column:
+    """Call a function for each text, which gives back each text that means nothing else."""
+    out = _mapped(function, texts, documents)
+    return texts if isinstance(out, list) and set(map(type, out)) <= {str} else out
 
 
 def _mapped(function: Callable[[str], Any], texts: Column, documents: Documents) -> Column:
-    """Call a function for each text; for the same text once."""
+    """Call a function for each text."""
     if isinstance(texts, Constant):
         if not texts.length:
             return texts

@@ -6,12 +6,10 @@ import base64
 import datetime
 import decimal
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 __all__ = ["from_json", "to_json"]
-
-_DATES: dict[str, Any] = {"datetime": datetime.datetime, "date": datetime.date, "time": datetime.time}
 
 
 def to_json(value: Any) -> str:
@@ -53,22 +51,28 @@ def _tagged(value: Any) -> Any:
         if all(type(key) is str for key in value) and not any(key.startswith("$") for key in value):
             return {key: _tagged(item) for key, item in value.items()}
         return {"$items": [[_tagged(key), _tagged(item)] for key, item in value.items()]}
-    if kind in (tuple, set, frozenset):
-        return {f"${kind.__name__}": [_tagged(item) for item in value]}
-    if kind is bytes:
-        return {"$bytes": base64.b64encode(value).decode()}
-    if kind is complex:
-        return {"$complex": [value.real, value.imag]}
-    if kind is type(Ellipsis):
-        return {"$ellipsis": []}
-    if kind is decimal.Decimal:
-        return {"$decimal": str(value)}
-    if kind is datetime.timedelta:
-        return {"$timedelta": [value.days, value.seconds, value.microseconds]}
-    if kind.__name__ in _DATES and kind is _DATES[kind.__name__] and getattr(value, "tzinfo", None) is None:
-        return {f"${kind.__name__}": value.isoformat()}
-    raise TypeError(f"a {kind.__name__} has no form in JSON: {value!r:.80}")
+    if kind not in _WRITERS or getattr(value, "tzinfo", None) is not None:
+        raise TypeError(f"a {kind.__name__} has no form in JSON: {value!r:.80}")
+    return {f"${kind.__name__.lower()}": _WRITERS[kind](value)}
 
+
+def _items(values: Iterable[Any]) -> list[Any]:
+    return [_tagged(item) for item in values]
+
+
+_WRITERS: dict[type, Callable[[Any], Any]] = {
+    tuple: _items,
+    set: _items,
+    frozenset: _items,
+    bytes: lambda value: base64.b64encode(value).decode(),
+    complex: lambda value: [value.real, value.imag],
+    type(Ellipsis): lambda _: [],
+    decimal.Decimal: str,
+    datetime.timedelta: lambda value: [value.days, value.seconds, value.microseconds],
+    datetime.datetime: datetime.datetime.isoformat,
+    datetime.date: datetime.date.isoformat,
+    datetime.time: datetime.time.isoformat,
+}
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     "$items": dict,
@@ -80,7 +84,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "$ellipsis": lambda _: ...,
     "$decimal": decimal.Decimal,
     "$timedelta": lambda parts: datetime.timedelta(*parts),
-    **{f"${name}": kind.fromisoformat for name, kind in _DATES.items()},
+    "$datetime": datetime.datetime.fromisoformat,
+    "$date": datetime.date.fromisoformat,
+    "$time": datetime.time.fromisoformat,
 }
 
 

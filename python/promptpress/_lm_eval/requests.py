@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._errors import render_error, template_error
-from promptpress._lm_eval.columns import values
+from promptpress._errors import template_error
+from promptpress._lm_eval.arguments import arguments
 from promptpress._lm_eval.contexts import ChatTemplate, contexts
 from promptpress._lm_eval.documents import Documents, ListedDocuments, TableDocuments
 from promptpress._lm_eval.request_table import request_table
@@ -47,12 +47,20 @@ def requests(
         random = Random(seed)
     except TypeError as error:
         raise template_error("wrong_type", "seed", f"TypeError: {error}") from error
-    made = contexts(task, documents, random, system_instruction, chat_template, fewshot_as_multiturn)
+    made = contexts(
+        task,
+        documents,
+        random,
+        system_instruction=system_instruction,
+        chat_template=chat_template,
+        as_turns=fewshot_as_multiturn,
+    )
+    own = arguments(task, documents, made, chat_template is not None)
     try:
         stop = len(rows[:limit])
     except TypeError as error:
         raise template_error("wrong_type", "limit", f"TypeError: {error}") from error
-    return request_table(task, documents, numbers, made, chat_template is not None, stop)
+    return request_table(config, pa.array(numbers, pa.int64()), own, stop)
 
 
 def _pool(config: TaskConfig, evaluated: TableDocuments, fewshot_docs: Any) -> Documents:

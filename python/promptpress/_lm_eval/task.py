@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import islice
 from random import Random
 from typing import Any
 
 from promptpress._errors import template_error
-from promptpress._lm_eval.columns import Column, Constant, values
+from promptpress._lm_eval.columns import Column, values
 from promptpress._lm_eval.documents import Documents, TableDocuments, raised
 from promptpress._lm_eval.draws import draw, first
 from promptpress._lm_eval.equal_rows import equal_rows
 from promptpress._lm_eval.fields import Fields
 from promptpress._lm_eval.task_config import TaskConfig
-from promptpress._lm_eval.turns import Turn, question_and_answer
 
 __all__ = ["Task", "chosen"]
 
@@ -61,8 +61,8 @@ class Task:
             raise one.raised(error, 0) from error
         return bool(number)
 
-    def drawn(self, random: Random, documents: Documents) -> list[Sequence[int]]:
-        """Return the rows of the pool that stand before each document.
+    def drawn(self, random: Random, documents: Documents) -> array[int]:
+        """Return the rows of the pool that stand before each document, one document's after the other's.
 
         Raises:
             TemplateError: If the pool has too few.
@@ -70,38 +70,18 @@ class Task:
         """
         shots, pool = self.config.num_fewshot, self.pool
         assert pool is not None
-        equal = equal_rows(documents, pool) if self.config.keeps_own_document_out else None
+        equal = None
+        if self.config.keeps_own_document_out:
+            same = isinstance(pool, TableDocuments) and pool.table is self.documents.table
+            equal = equal_rows(documents, pool, same)
         try:
             if self.config.shots.sampler == "first_n":
                 return first(len(pool), shots, equal, len(documents))
             if not len(pool):
                 raise AssertionError("there are no few-shot documents")
-            return [*draw(random, len(pool), shots, equal, len(documents))]
+            return draw(random, len(pool), shots, equal, len(documents))
         except (AssertionError, ValueError) as error:
             raise template_error("too_few_examples", "num_fewshot", f"{type(error).__name__}: {error}") from error
-
-    def shots(self, rows: Sequence[int]) -> list[list[Turn]]:
-        """Return the messages of few-shot documents."""
-        assert self.pool is not None
-        documents, own = self.pool.take(rows), self.config.shots
-        texts = values(self.fields.text(self._or_own(own.doc_to_text, "doc_to_text"), documents))
-        choices = values(self.fields.choices(own.doc_to_choice, documents) if own.doc_to_choice else Constant(None, len(rows)))
-        answers = values(self.fields.target(self._or_own(own.doc_to_target, "doc_to_target"), documents))
-        prefixes = values(documents.resolved(own.gen_prefix))
-        out = []
-        for row, (text, listed, answer, prefix) in enumerate(zip(texts, choices, answers, prefixes, strict=True)):
-            try:
-                if self.several_inputs:
-                    text, listed = listed[text], None
-                out.append(
-                    question_and_answer(text, listed, answer, prefix, own.target_delimiter, own.fewshot_delimiter)
-                )
-            except Exception as error:
-                raise documents.raised(error, row) from error
-        return out
-
-    def _or_own(self, field: Any, key: str) -> Any:
-        return getattr(self.config, key) if field is None else field
 
     def text(self, documents: Documents) -> Column:
         """Return the documents' texts."""

@@ -31,7 +31,8 @@ _KNOWN = _READ | {
 }
 
 _KNOWN_OF_SHOTS = frozenset(
-    {*_FIELDS, "sampler", "split", "samples", "process_docs", "fewshot_indices", "fewshot_delimiter", "target_delimiter"}
+    {*_FIELDS, "sampler", "split", "samples", "process_docs", "fewshot_indices"}
+    | {"fewshot_delimiter", "target_delimiter"}
 )
 
 
@@ -98,7 +99,7 @@ class TaskConfig:
 
     @classmethod
     def of(cls, written: Mapping[str, Any], num_fewshot: int | None = None) -> TaskConfig:
-        """Read a task's configuration.
+        r"""Read a task's configuration.
 
         Args:
             written: The task's YAML, includes merged.
@@ -111,18 +112,17 @@ class TaskConfig:
             TemplateError: If the harness would refuse it, or it holds functions, or what needs the harness itself.
 
         >>> TaskConfig.of({"test_split": "test", "doc_to_text": "{{q}}", "doc_to_target": "a"}).generation_kwargs
-        {'temperature': 0.0, 'do_sample': False, 'max_gen_toks': 256, 'until': ['\\n\\n']}
+        {'temperature': 0.0, 'do_sample': False, 'max_gen_toks': 256, 'until': ['\n\n']}
 
         """
         if not isinstance(written, Mapping):
-            raise template_error(
-                "wrong_type", "task_config", f"expected a task's dict; found {_found(written)}"
-            )
+            raise template_error("wrong_type", "task_config", f"expected a task's dict; found {_found(written)}")
         _refuse_unknown(written, _KNOWN, "")
         _refuse_functions({key: written[key] for key in _READ & written.keys()}, "")
         for key in ("use_prompt", "doc_to_image", "doc_to_audio"):
             if written.get(key) is not None:
-                raise template_error("unsupported_class", key, "only lm-evaluation-harness itself can make these requests")
+                message = "only lm-evaluation-harness itself can make such requests"
+                raise template_error("unsupported_class", key, message)
         fewshot_delimiter = _text(written, "fewshot_delimiter", "\n\n")
         target_delimiter = _text(written, "target_delimiter", " ")
         output_type = written.get("output_type", "generate_until")

@@ -10,9 +10,7 @@ Turn = tuple[str, str, str]
 """Role, content, and what follows it in plain text."""
 
 
-def question_and_answer(
-    text: Any, choices: Any, answer: Any, prefix: Any, target_delimiter: str, shot_delimiter: str
-) -> list[Turn]:
+def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delimiters: tuple[str, str]) -> list[Turn]:
     """Make the messages of a document.
 
     Args:
@@ -20,8 +18,7 @@ def question_and_answer(
         choices: What a number as answer is a number of.
         answer: The answer: a text, a number of a choice, or a list whose first item it is; None and "" for none.
         prefix: What the answer begins with.
-        target_delimiter: What stands between question and answer.
-        shot_delimiter: What stands behind the answer.
+        delimiters: What stands between question and answer, and what behind the answer.
 
     Returns:
         One message or two. A question without answer has no delimiter behind it, unless the prefix asks for one.
@@ -29,21 +26,21 @@ def question_and_answer(
     Raises:
         AssertionError: If text or answer is no string; and what indexing the choices raises.
 
-    >>> question_and_answer("1+1?", ["2", "3"], 0, None, " ", "#")
+    >>> question_and_answer("1+1?", ["2", "3"], 0, None, (" ", "#"))
     [('user', '1+1?', ' '), ('assistant', '2', '#')]
 
     """
     if not isinstance(text, str):
         raise AssertionError(f"a document's text has to be a string; found {text!r}")
+    target_delimiter, shot_delimiter = delimiters
     answered = answer is not None and answer != ""
     delimited = needs_delimiter(text, prefix) if prefix else answered
     question = ("user", text, target_delimiter if delimited else "")
     if not answered:
         return [question, ("assistant", prefix, "")] if prefix else [question]
+    own = answer[0] if isinstance(answer, list) else answer
     if choices and isinstance(answer, int):
         own = choices[answer]
-    else:
-        own = answer[0] if isinstance(answer, list) else answer
     if not isinstance(own, str):
         raise AssertionError(f"a document's answer has to be a string; found {answer!r}")
     return [question, ("assistant", joined(prefix, own, " "), shot_delimiter)]
@@ -64,9 +61,9 @@ def joined(before: Any, behind: Any, delimiter: str) -> Any:
 
 
 def needs_delimiter(before: str, behind: str) -> bool:
-    """Say whether there is no white space at the seam of two texts; never before an empty one.
+    r"""Say whether there is no white space at the seam of two texts; never before an empty one.
 
-    >>> needs_delimiter("a", "b"), needs_delimiter("a\\n", "b"), needs_delimiter("", "b")
+    >>> needs_delimiter("a", "b"), needs_delimiter("a\n", "b"), needs_delimiter("", "b")
     (True, False, False)
 
     """
@@ -93,7 +90,7 @@ def conversation(system: Any, shots: list[Turn], own: list[Turn], as_turns: bool
     out = [{"role": "system", "content": system}] if system else []
     if as_turns:
         return out + [{"role": role, "content": content} for role, content, _ in shots + own]
-    *questions, (role, content, delimiter) = own
+    *questions, (role, content, _) = own
     before = "".join([text + behind for _, text, behind in shots])
     if questions:
         ((_, question, _),) = questions
