@@ -35,7 +35,8 @@ TEXT_FILTERS = [
     "reverse", "safe", "trim('a ')", "first", "last", "list|join('.')", "int|string",
 ]  # fmt: skip
 TEXT_METHODS = [
-    "strip()", "lstrip()", "rstrip()", "strip('a')", "upper()", "lower()", "title()", "capitalize()", "replace('a', 'b')",
+    "strip()", "lstrip()", "rstrip()", "strip('a')", "upper()", "lower()", "title()", "capitalize()",
+    "replace('a', 'b')",
     "replace(q, '-', 1)", "swapcase()", "rstrip('\\n ')", "split('a', 1)[0]",
     "rsplit('a', 1)[-1]", "splitlines()|join",
 ]  # fmt: skip
