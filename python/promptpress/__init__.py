@@ -19,11 +19,13 @@ from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
     from promptpress import export
+    from promptpress._jinja.template import JinjaTemplate
 
 __all__ = [
     "Config",
     "Conversation",
     "Diff",
+    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",
@@ -49,5 +51,9 @@ def __getattr__(name: str) -> _Any:
         import importlib  # noqa: PLC0415 - at hand for everyone
 
         return importlib.import_module("promptpress.export")
+    if name == "JinjaTemplate":
+        from promptpress._jinja import public  # noqa: PLC0415 - needs Jinja2
+
+        return public(name)
     message = f"module 'promptpress' has no attribute {name!r}"
     raise AttributeError(message)

@@ -1,6 +1,6 @@
 """The compiled core."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ __all__ = [
     "SeenIds",
     "TemplateError",
     "__version__",
+    "are_plain_chats",
     "copied",
     "fill",
     "notes",
@@ -62,7 +63,7 @@ class RenderError(ValueError):
 class LineLayout:
     """What each line of an export is made of."""
 
-    def __new__(cls, segments: list[tuple[str, str, int]]) -> LineLayout: ...
+    def __new__(cls, segments: list[tuple[str, str, int]], ids: tuple[int, int]) -> LineLayout: ...
     def lines(self, table: pa.Table, first_row: int) -> list[pa.LargeBinaryArray]: ...
 
 @final
@@ -70,7 +71,9 @@ class SeenIds:
     """The ids that rows have had so far."""
 
     def __new__(cls) -> SeenIds: ...
-    def add(self, ids: pa.LargeBinaryArray) -> tuple[int, int] | None: ...
+    def lines(
+        self, layout: LineLayout, table: pa.Table, first_row: int
+    ) -> tuple[list[pa.LargeBinaryArray], int, int, tuple[int, int] | None]: ...
 
 @final
 class Position:
@@ -214,5 +217,6 @@ def notes(
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def panicking(on_pool: bool) -> None: ...
 def set_printable(bitmap: bytes) -> bool: ...
+def are_plain_chats(table: pa.Table, roles: Sequence[str], content: str) -> bool: ...
 def copied(value: Any, depth: int) -> Any: ...
 def repeated_rows(start: int, rows: int, times: int) -> pa.Array: ...

@@ -68,6 +68,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
+    module.add_function(wrap_pyfunction!(json_lines::are_plain_chats, module)?)?;
     module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
