@@ -10,6 +10,7 @@ __version__: str
 __all__ = [
     "ERROR_CODES",
     "CompiledRenderer",
+    "ConversationShapes",
     "Duplicates",
     "Lengths",
     "LineLayout",
@@ -112,6 +113,17 @@ class Note:
     def message(self) -> str: ...
     @property
     def remedy(self) -> str: ...
+
+@final
+class ConversationShapes:
+    """The shapes of conversations that were met, shared by all batches."""
+
+    def __new__(cls, limit: int, bytes: int) -> ConversationShapes: ...
+    def read(
+        self, column: pa.Array, start: int, rows: int, first_row: int
+    ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...
+    def skeleton(self, id: int) -> str: ...
+    def __len__(self) -> int: ...
 
 @final
 class CompiledRenderer:
