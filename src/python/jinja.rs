@@ -23,9 +23,6 @@ use crate::jinja::{
 use crate::plan::Layout;
 use crate::render::Host as _;
 
-/// Rows that are evaluated before any of them is written; the reference is asked for theirs in between.
-const SLICE_ROWS: usize = 1 << 17;
-
 /// A template, specialised for the rows of one kind.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct JinjaProgram(Program);
@@ -140,7 +137,7 @@ fn install_case_tables(py: Python<'_>) -> PyResult<()> {
             // The line end is among the characters; it stays what it is.
             let mut rest = &made[..];
             for c in &chars {
-                let skipped = if *c == '\n' { 1 } else { 0 };
+                let skipped = usize::from(*c == '\n');
                 let end = rest[skipped..].find('\n').map_or(rest.len(), |at| at + skipped);
                 let one = &rest[..end];
                 if *one != *c.encode_utf8(&mut [0; 4]) {
@@ -154,7 +151,7 @@ fn install_case_tables(py: Python<'_>) -> PyResult<()> {
         let made: String = PyString::new(py, &before).call_method0("title")?.extract()?;
         let mut rest = &made[..];
         for c in &chars {
-            let skipped = if *c == '\n' { 1 } else { 0 };
+            let skipped = usize::from(*c == '\n');
             let end = rest[skipped..].find('\n').map_or(rest.len(), |at| at + skipped);
             if rest[..end].ends_with('a') {
                 cased.push(*c);
@@ -220,8 +217,9 @@ pub(super) fn render_jinja<'py>(
         let fault = |error: Error| to_python(py, &error.shifted(start), host.failure());
         let rendering = detached_rows(py, Some(&host), rows, || Rendering::new(&programs, which, batch))?;
         let rendering = rendering.map_err(fault)?;
-        for first in (0..rows.max(1)).step_by(SLICE_ROWS) {
-            let slice = first..rows.min(first + SLICE_ROWS);
+        let at_once = rendering.rows_at_once();
+        for first in (0..rows.max(1)).step_by(at_once) {
+            let slice = first..rows.min(first + at_once);
             let evaluate = || rendering.evaluate(slice.clone(), &|| host.check());
             let evaluated = detached_rows(py, Some(&host), slice.len(), evaluate)?.map_err(fault)?;
             let mut bailed = Vec::new();
@@ -231,7 +229,7 @@ pub(super) fn render_jinja<'py>(
             }
             let others: Vec<String> =
                 if bailed.is_empty() { Vec::new() } else { reference.call1((bailed,))?.extract()? };
-            let write = || rendering.texts(&evaluated, &others, layout);
+            let write = || rendering.texts(evaluated, &others, layout);
             for array in detached_rows(py, Some(&host), slice.len(), write)?.map_err(fault)? {
                 out.push(export(py, array)?);
             }
@@ -264,7 +262,7 @@ pub(super) fn jinja_keys<'py>(
     for batch in batches(table) {
         let (start, rows) = (groups.len(), batch.num_rows());
         let work = || -> Result<()> {
-            let ints = Rendering::new(&programs, None, &batch)?.ints(&nodes, &|| host.check())?;
+            let ints = Rendering::of_nodes(&programs, &nodes, &batch)?.ints(&nodes, &|| host.check())?;
             let width = nodes.len();
             for row in 0..rows {
                 let key = &ints[row * width..(row + 1) * width];
