@@ -19,7 +19,7 @@ from marks import UNWARNED
 from promptpress import _core
 from promptpress._cli.command import main
 from promptpress._outputs.formats import open_writer
-from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, text_of
+from promptpress._outputs.json_lines import FoundIds, LineWriter, Piece, object_pieces, text_of
 from test_field_text import LEAVES, arrays, micro, nested, nullable, text
 
 
@@ -186,12 +186,15 @@ def test_slices_of_lines_have_their_own_bytes() -> None:
     assert [bytes(text_of(lines.slice(start, 2))) for start in range(4)] == [b"abc", b"cdef", b"def", b""]
 
 
-def test_seen_ids_tell_both_rows_over_several_arrays() -> None:
-    seen = _core.SeenIds()
-    assert seen.add(pa.array([b"a", b"b"], pa.large_binary())) is None
-    assert seen.add(pa.array([b"c", b"b"], pa.large_binary())) == (3, 1)
-    with pytest.raises(pp.RenderError, match="large_binary"):
-        seen.add(pa.array(["a"]))
+def test_ids_in_lines_are_told_of_over_several_batches() -> None:
+    pieces = [Piece("literal", "<"), Piece("text", column="a"), Piece("literal", ">\n")]
+    schema = pa.schema({"a": pa.string()})
+    writer = LineWriter(schema, pieces, range(1, 2))
+    found = [writer.lines_and_ids(pa.record_batch([part], schema), first)[1] for first, part in enumerate(IDS)]
+    assert found == [FoundIds(1, 4, None), FoundIds(1, 1, (3, 1))]
+
+
+IDS = [pa.array(["ab\n", "b"]), pa.array(["c", "b"])]
 
 
 @UNWARNED

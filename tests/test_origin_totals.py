@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from marks import UNWARNED
 from media_strategies import cases as media_cases
 from promptpress import _core
+from promptpress._label_values import labels_of
 from promptpress._tables import for_core
 from strategies import Case as Drawn
 from strategies import cases
@@ -52,7 +53,7 @@ def _payload(value: Any) -> Any:
 def totals(renderer: pp.Renderer, samples: pa.Table, sizes: tuple[int, ...] = ()) -> Counter[tuple[Any, ...]]:
     """Bytes by (source, column, example, role), over batches of these sizes and the rest."""
     table, position = samples, _core.Position()
-    labels = renderer._labels_of(table, for_core(table)[0])
+    labels = labels_of(renderer._core, table, for_core(table)[0])
     out: Counter[tuple[Any, ...]] = Counter()
     start = 0
     for size in (*sizes, len(samples)):

@@ -19,11 +19,15 @@ from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
     from promptpress import export
+    from promptpress._jinja.chat.template import ChatTemplate
+    from promptpress._jinja.template import JinjaTemplate
 
 __all__ = [
+    "ChatTemplate",
     "Config",
     "Conversation",
     "Diff",
+    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",
@@ -42,12 +46,15 @@ __all__ = [
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
-
 def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
     if name == "export":
         import importlib  # noqa: PLC0415 - at hand for everyone
 
         return importlib.import_module("promptpress.export")
+    if name in ("ChatTemplate", "JinjaTemplate"):
+        from promptpress._jinja import public  # noqa: PLC0415 - needs Jinja2
+
+        return public(name)
     message = f"module 'promptpress' has no attribute {name!r}"
     raise AttributeError(message)

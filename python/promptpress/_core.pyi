@@ -1,6 +1,6 @@
 """The compiled core."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ __version__: str
 __all__ = [
     "ERROR_CODES",
     "CompiledRenderer",
+    "ConversationShapes",
     "Duplicates",
     "Lengths",
     "LineLayout",
@@ -20,6 +21,7 @@ __all__ = [
     "SeenIds",
     "TemplateError",
     "__version__",
+    "are_plain_chats",
     "copied",
     "fill",
     "notes",
@@ -62,7 +64,7 @@ class RenderError(ValueError):
 class LineLayout:
     """What each line of an export is made of."""
 
-    def __new__(cls, segments: list[tuple[str, str, int]]) -> LineLayout: ...
+    def __new__(cls, segments: list[tuple[str, str, int]], ids: tuple[int, int]) -> LineLayout: ...
     def lines(self, table: pa.Table, first_row: int) -> list[pa.LargeBinaryArray]: ...
 
 @final
@@ -70,7 +72,9 @@ class SeenIds:
     """The ids that rows have had so far."""
 
     def __new__(cls) -> SeenIds: ...
-    def add(self, ids: pa.LargeBinaryArray) -> tuple[int, int] | None: ...
+    def lines(
+        self, layout: LineLayout, table: pa.Table, first_row: int
+    ) -> tuple[list[pa.LargeBinaryArray], int, int, tuple[int, int] | None]: ...
 
 @final
 class Position:
@@ -109,6 +113,17 @@ class Note:
     def message(self) -> str: ...
     @property
     def remedy(self) -> str: ...
+
+@final
+class ConversationShapes:
+    """The shapes of conversations that were met, shared by all batches."""
+
+    def __new__(cls, limit: int, bytes: int) -> ConversationShapes: ...
+    def read(
+        self, column: pa.Array, start: int, rows: int, first_row: int
+    ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...
+    def skeleton(self, id: int) -> str: ...
+    def __len__(self) -> int: ...
 
 @final
 class CompiledRenderer:
@@ -214,5 +229,6 @@ def notes(
 def fill(text: str, fields: dict[str, Any]) -> str | None: ...
 def panicking(on_pool: bool) -> None: ...
 def set_printable(bitmap: bytes) -> bool: ...
+def are_plain_chats(table: pa.Table, roles: Sequence[str], content: str) -> bool: ...
 def copied(value: Any, depth: int) -> Any: ...
 def repeated_rows(start: int, rows: int, times: int) -> pa.Array: ...

@@ -1,4 +1,4 @@
-"""Labels that are the values of a column, where only Python tells their order and their texts."""
+"""Labels of ppl; those that are the values of a column, where only Python tells their order and their texts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
-from promptpress import _text
+from promptpress import _core, _text
 from promptpress._errors import render_error
 from promptpress._settings import plain
 
-__all__ = ["are_plain", "column_labels", "label_or_text"]
+__all__ = ["are_plain", "column_labels", "label_or_text", "labels_of"]
 
 
 class _Shown:
@@ -55,6 +55,29 @@ def are_plain(data_type: pa.DataType) -> bool:
         or types.is_null(data_type)
         or (types.is_nested(data_type) and _text.is_native(data_type))
     )
+
+
+def labels_of(core: _core.CompiledRenderer, table: pa.Table, core_table: pa.Table) -> list[Any] | None:
+    """List the labels that each sample is rendered with.
+
+    Args:
+        core: The configuration, compiled.
+        table: All samples.
+        core_table: The same as the core takes them.
+
+    Returns:
+        Those that the configuration says, or the values of the column that it names; None for gen.
+
+    Raises:
+        RenderError: If there is no such column, or its values are no labels.
+
+    """
+    name = core.label_column
+    if name is None:
+        return core.labels
+    if name not in table.column_names or are_plain(table.schema.field(name).type):
+        return core.labels_of(core_table)
+    return column_labels(table.column(name), name)
 
 
 def column_labels(column: pa.ChunkedArray, name: str) -> list[Any]:

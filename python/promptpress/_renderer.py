@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import pyarrow as pa
 
 from promptpress import _core
-from promptpress._configuration import Configuration
+from promptpress._configuration import Configuration, behind_messages
 from promptpress._conversation import Conversation
-from promptpress._core import Position
 from promptpress._errors import render_error, template_error
 from promptpress._from_config import renderer_arguments
-from promptpress._kept_columns import kept_schema, names_of, repeated
-from promptpress._label_values import are_plain, column_labels, label_or_text
+from promptpress._kept_columns import names_of
+from promptpress._label_values import labels_of
 from promptpress._model_classes import meta_template_of
 from promptpress._notes import SchemaWarnings, find_notes, table_of
+from promptpress._origin_spans import origin_spans
+from promptpress._output_schema import OutputSchemas
 from promptpress._process import warm_up
 from promptpress._remedies import known_arguments, of_examples
-from promptpress._sample_numbers import indexed_schema, sample_numbers
+from promptpress._rendering import rendered_batch, rendered_batches, rendered_table
 from promptpress._settings import plain_settings
-from promptpress._tables import as_reader, as_table, column_names, core_schema, for_core
+from promptpress._tables import as_reader, as_table, column_names, for_core
 from promptpress._view.preview import Preview
 from promptpress.typing import (
     ConfigFile,
@@ -41,6 +42,9 @@ from promptpress.typing import (
     Template,
     Tokens,
 )
+
+if TYPE_CHECKING:
+    from promptpress._jinja.chat.template import ChatTemplate
 
 __all__ = ["Renderer"]
 
@@ -83,6 +87,10 @@ class Renderer:
         refuse: Names of findings that are errors when samples are rendered; see `findings`.
         roles: For `output="openai"`, what to call roles that chat APIs don't know, and others than usual for those
             that they do: `{"CRITIC": "user", "system": "developer"}`.
+        chat_template: A `ChatTemplate` that makes texts of the messages, as OpenCompass's `HuggingFacewithChatTemplate`
+            does with a model's own: `HUMAN`, `BOT` and `SYSTEM` are its user, assistant and system. The text ends where
+            the assistant is to speak, unless the template continues the last message. The meta template is that class's
+            where none is given.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
@@ -95,11 +103,11 @@ class Renderer:
 
     """
 
-    __slots__ = ("__weakref__", "_checked_schema", "_configuration", "_output", "_schema_warnings")
+    __slots__ = ("__weakref__", "_checked_schema", "_configuration", "_output_schemas", "_schema_warnings")
 
     _checked_schema: pa.Schema | None
     _configuration: Configuration
-    _output: tuple[pa.Schema, tuple[Sequence[str], str | None], pa.Schema] | None
+    _output_schemas: OutputSchemas
     _schema_warnings: SchemaWarnings
 
     @known_arguments
@@ -122,6 +130,7 @@ class Renderer:
         names: Mapping[str, str] | None = None,
         refuse: Sequence[Finding] | None = None,
         roles: Mapping[str, str] | None = None,
+        chat_template: ChatTemplate | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -142,18 +151,24 @@ class Renderer:
             "refuse": refuse,
             "roles": roles,
         }
+        chat = None
+        if chat_template is not None:
+            chat = behind_messages(chat_template, settings)
+            settings = chat.settings(settings)
         table = None if examples is None else _examples_table(examples)
         if isinstance(tokens, Mapping):
             tokens = dict(tokens)
         elif tokens is not None and not callable(tokens):
             message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
             raise template_error("wrong_type", "tokens", message)
-        self._set(Configuration(plain_settings(settings), table, tokens))
+        self._set(Configuration(plain_settings(settings), table, tokens, chat))
         self._core  # noqa: B018 - compiles, and so checks
+        if self._core.labels is not None or self._core.label_column is not None:
+            self._configuration.refuse_chat("ppl")
 
     def _set(self, configuration: Configuration) -> None:
         object.__setattr__(self, "_configuration", configuration)
-        object.__setattr__(self, "_output", None)
+        object.__setattr__(self, "_output_schemas", OutputSchemas(configuration))
         object.__setattr__(self, "_schema_warnings", SchemaWarnings())
         object.__setattr__(self, "_checked_schema", None)
 
@@ -255,38 +270,10 @@ class Renderer:
         """
         table = as_table(samples)
         keep = names_of(keep)
-        schema = self._output_schema(table.schema, keep, index)
+        schema = self._output_schemas.of(table.schema, keep, index)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
-        core_table, lower = for_core(table)
-        labels = self._labels_of(table, core_table)
-        parts = self._core.render(core_table, labels, Position(), False, lower)
-        times = 1 if labels is None else len(labels)
-        columns: list[Any] = []
-        if index is not None:
-            columns.append(pa.chunked_array([sample_numbers(part, times) for part in parts], pa.int64()))
-        for column in map(table.column, keep):
-            if times != 1 or parts[0].samples is not None:
-                chunks = [
-                    chunk
-                    for part in parts
-                    for chunk in repeated(column.slice(part.start, part.rows), part.start, times, part.samples)
-                ]
-                column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
-            columns.append(column)
-        for own in zip(*((part.labels, part.turns, part.prompts) for part in parts), strict=True):
-            if own[0] is not None:
-                columns.append(pa.chunked_array(list(own), schema.field(len(columns)).type))
-        return pa.Table.from_arrays(columns, schema=schema)
-
-    def _labels_of(self, table: pa.Table, core_table: pa.Table) -> list[Any] | None:
-        """Return the labels of ppl for these samples; None for gen."""
-        name = self._core.label_column
-        if name is None:
-            return self._core.labels
-        if name not in table.column_names or are_plain(table.schema.field(name).type):
-            return self._core.labels_of(core_table)
-        return column_labels(table.column(name), name)
+        return rendered_table(self._configuration, table, schema, keep, numbered=index is not None)
 
     def stream(
         self, batches: StreamLike, keep: Sequence[str] = (), *, index: str | None = None
@@ -317,66 +304,10 @@ class Renderer:
         self._configuration.refuse_replies()
         reader = as_reader(batches)
         keep = names_of(keep)
-        schema = self._output_schema(reader.schema, keep, index)
+        schema = self._output_schemas.of(reader.schema, keep, index)
         self._warn(schema, reader.schema, None)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep, index is not None))
-
-    def _batches(
-        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str], numbered: bool
-    ) -> Iterator[pa.RecordBatch]:
-        position = Position()
-        first = 0
-        batches = iter(reader)
-        while (batch := next(batches, None)) is not None:
-            rendered = self._batch(batch, schema, keep, position, first, single_chunk=False, numbered=numbered)
-            first += batch.num_rows
-            # What was read is let go before more is: a batch may be most of the memory there is.
-            del batch
-            yield from rendered
-            del rendered
-
-    def _batch(
-        self,
-        batch: pa.RecordBatch,
-        schema: pa.Schema,
-        keep: list[str],
-        position: Position,
-        first: int,
-        *,
-        single_chunk: bool,
-        numbered: bool = False,
-    ) -> Iterator[pa.RecordBatch]:
-        core_table, lower = for_core(pa.Table.from_batches([batch]), first)
-        labels = self._core.labels
-        times = 1 if labels is None else len(labels)
-        kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
-        kept_rows = batch.num_rows
-        outcomes = self._core.render(core_table, labels, position, single_chunk, lower)
-        del batch, core_table, lower
-        outcomes.reverse()
-        while outcomes:
-            part = outcomes.pop()
-            start, rows = part.start, part.rows
-            parts = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
-            columns = [repeated(column, start, times, part.samples) for column in parts]
-            if numbered:
-                columns.insert(0, [sample_numbers(part, times)])
-            own = [column for column in (part.labels, part.turns, part.prompts) if column is not None]
-            if all(len(chunks) == 1 for chunks in columns):
-                yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
-                continue
-            if single_chunk:
-                name = next(name for name, chunks in zip(keep, columns, strict=True) if len(chunks) > 1)
-                message = (
-                    "kept for every request it passes what one array of "
-                    f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets"
-                )
-                raise render_error("offset_overflow", message, column=name)
-            arrays = [
-                *(pa.chunked_array(chunks, schema.field(n).type) for n, chunks in enumerate(columns)),
-                *(pa.chunked_array([column]) for column in own),
-            ]
-            yield from pa.Table.from_arrays(arrays, schema=schema).to_batches()
+        batches = rendered_batches(self._configuration, reader, schema, keep, numbered=index is not None)
+        return pa.RecordBatchReader.from_batches(schema, batches)
 
     @overload
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
@@ -406,13 +337,12 @@ class Renderer:
         self._configuration.refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch)
-            schema = self._output_schema(table.schema, column_names(table.schema))
+            schema = self._output_schemas.of(table.schema, column_names(table.schema))
             self._warn(schema, table.schema, table)  # from here, so that it is the caller's line that a warning shows
             return self.render(table, table.column_names)
-        schema = self._output_schema(batch.schema, column_names(batch.schema))
+        schema = self._output_schemas.of(batch.schema, column_names(batch.schema))
         self._warn(schema, batch.schema, batch)
-        (out,) = self._batch(batch, schema, batch.schema.names, Position(), 0, single_chunk=True)
-        return out
+        return rendered_batch(self._configuration, batch, schema)
 
     def converse(self, samples: TableLike) -> Conversation:
         """Begin conversations in which the model's own replies are part of the later requests.
@@ -437,6 +367,7 @@ class Renderer:
         ['Hi.']
 
         """
+        self._configuration.refuse_chat("converse")
         if not self._core.wants_replies:
             message = (
                 'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
@@ -444,7 +375,7 @@ class Renderer:
             )
             raise template_error("unsupported_mode", "inferencer.infer_mode", message)
         table = as_table(samples)
-        schema = self._output_schema(table.schema, ())
+        schema = self._output_schemas.of(table.schema, ())
         self._warn(schema, table.schema, table)
         return Conversation(self._core, table, schema)
 
@@ -500,20 +431,7 @@ class Renderer:
         prompt: large_string
 
         """
-        return self._output_schema(schema, names_of(keep), index)
-
-    def _output_schema(self, schema: pa.Schema, keep: Sequence[str], index: str | None = None) -> pa.Schema:
-        """Return the schema of what is rendered; the last one is kept, for batch after batch has the same."""
-        known = self._output
-        asked = (keep, index)
-        if known is None or known[1] != asked or not known[0].equals(schema, check_metadata=True):
-            known = (schema, asked, self._new_output_schema(schema, keep, index))
-            object.__setattr__(self, "_output", known)
-        return known[2]
-
-    def _new_output_schema(self, schema: pa.Schema, keep: Sequence[str], index: str | None) -> pa.Schema:
-        kept = kept_schema(schema, keep, list(self._core.output_fields(core_schema(schema))))
-        return kept if index is None else indexed_schema(kept, index, keep)
+        return self._output_schemas.of(schema, names_of(keep), index)
 
     @property
     def required_columns(self) -> list[str]:
@@ -555,19 +473,11 @@ class Renderer:
         {'start': 3, 'end': 8, 'source': 'field', 'column': 'question'}
 
         """
+        self._configuration.refuse_chat("explain")
         table = as_table(samples)
         row = operator.index(row)
         turn = None if turn is None else operator.index(turn)
-        if turn is not None and turn < 0:
-            message = "turn: turns count from 0"
-            raise render_error("turn_out_of_range", message, row=row)
-        if not 0 <= row < len(table):
-            message = f"there is no such row: rows count from 0, and the table has {len(table)}"
-            raise render_error("row_out_of_range", message, row=row)
-        core_table, lower = for_core(table)
-        labels = self._labels_of(table, core_table)
-        batch = self._core.explain(core_table, row, labels, label_or_text(label), turn, lower)
-        spans = pa.Table.from_batches([batch])
+        spans = origin_spans(self._configuration, table, row, label, turn)
         if "IPython" in sys.modules:
             from promptpress._view.explained import show_in_notebook  # noqa: PLC0415 - seldom needed
 
@@ -630,7 +540,7 @@ class Renderer:
         """
         table = as_table(samples)
         core_table, lower = for_core(table)
-        labels = self._labels_of(table, core_table)
+        labels = labels_of(self._core, table, core_table)
         return pa.Table.from_batches([self._core.divergence(core_table, labels, lower)])
 
     def findings(self, samples: TableLike) -> pa.Table:

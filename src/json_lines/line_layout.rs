@@ -1,5 +1,7 @@
 //! What a line is made of.
 
+use std::ops::Range;
+
 /// A piece of each line. Columns are counted as the table has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
@@ -28,4 +30,6 @@ pub enum Segment {
 pub struct LineLayout {
     /// They name columns that are there.
     pub segments: Vec<Segment>,
+    /// Which of them are the row's id.
+    pub id: Range<usize>,
 }

@@ -7,6 +7,7 @@ use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 
 use super::line_layout::{LineLayout, Segment};
 use super::requests::Requests;
+use super::seen_ids::{Ids, Keys};
 use crate::error::{Code, Error, Result};
 use crate::json_text;
 use crate::pytext::JsonColumn;
@@ -64,19 +65,21 @@ impl Bound<'_> {
     }
 }
 
-/// The lines of a batch, in arrays of at most 512: the same for any number of threads.
+/// The lines of a batch, in arrays of at most 512: the same for any number of threads; and the ids in them, if there are
+/// `keys` to hash them with.
 ///
 /// `first_row` is the number of the batch's first row, from which [`Segment::Row`] and errors count.
 ///
 /// # Errors
 ///
 /// `RenderError` for a value that Python couldn't have, and for arrays that contradict their types; what `host` says.
-pub fn write(
+pub fn write<'a>(
     batch: &RecordBatch,
     layout: &LineLayout,
     first_row: usize,
+    keys: Option<&'a Keys>,
     host: &(dyn Host + Sync),
-) -> Result<Vec<LargeBinaryArray>> {
+) -> Result<(Vec<LargeBinaryArray>, Vec<Ids<'a>>)> {
     let schema = batch.schema();
     let mut bound = Vec::with_capacity(layout.segments.len());
     for segment in &layout.segments {
@@ -102,13 +105,18 @@ pub fn write(
         };
         bound.push((place, segment));
     }
-    let piece = |rows: Range<usize>| -> Result<LargeBinaryArray> {
+    let piece = |rows: Range<usize>| -> Result<(LargeBinaryArray, Option<Ids>)> {
         host.check()?;
         let (mut out, mut text) = (Vec::new(), Vec::new());
+        let mut ids = keys.map(|keys| Ids::new(keys, rows.len()));
         let mut offsets = Vec::with_capacity(rows.len() + 1);
         offsets.push(0);
         for row in rows.clone() {
-            for (place, segment) in &bound {
+            let mut id = 0;
+            for (at, (place, segment)) in bound.iter().enumerate() {
+                if at == layout.id.start {
+                    id = out.len();
+                }
                 segment.write(row, first_row, &mut out, &mut text).map_err(|error| {
                     let error = error.at_row(first_row + row);
                     match place {
@@ -116,6 +124,11 @@ pub fn write(
                         None => error,
                     }
                 })?;
+                if let Some(ids) = &mut ids
+                    && at + 1 == layout.id.end
+                {
+                    ids.push(&out[id..]);
+                }
             }
             offsets.push(out.len() as i64);
             if row == rows.start {
@@ -124,10 +137,13 @@ pub fn write(
             }
         }
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        LargeBinaryArray::try_new(offsets, Buffer::from_vec(out), None)
-            .map_err(|error| Error::render(Code::InternalError, error.to_string()))
+        let lines = LargeBinaryArray::try_new(offsets, Buffer::from_vec(out), None)
+            .map_err(|error| Error::render(Code::InternalError, error.to_string()))?;
+        Ok((lines, ids))
     };
-    threads::try_map(threads::chunks(0..batch.num_rows(), ROWS_AT_ONCE), piece)
+    let done = threads::try_map(threads::chunks(0..batch.num_rows(), ROWS_AT_ONCE), piece)?;
+    let (lines, ids): (_, Vec<_>) = done.into_iter().unzip();
+    Ok((lines, ids.into_iter().flatten().collect()))
 }
 
 #[cfg(test)]
@@ -137,6 +153,7 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, StringArray};
 
     use super::*;
+    use crate::json_lines::{FoundIds, SeenIds};
     use crate::render::NoHost;
 
     #[test]
@@ -156,10 +173,15 @@ mod tests {
             Segment::Member(", \"number\": ".into(), 1),
             Segment::Literal("}\n".into()),
         ];
-        let layout = LineLayout { segments };
-        let here = write(&batch, &layout, 10, &NoHost).unwrap();
+        let layout = LineLayout { segments, id: 1..4 };
+        let mut seen = SeenIds::default();
+        let keys = seen.keys();
+        let (here, ids) = write(&batch, &layout, 10, Some(&keys), &NoHost).unwrap();
+        assert_eq!(seen.add(&ids), FoundIds { shortest: 7, longest: 15, repeated: None });
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-        assert_eq!(pool.install(|| write(&batch, &layout, 10, &NoHost)).unwrap(), here);
+        let (there, ids) = pool.install(|| write(&batch, &layout, 10, Some(&keys), &NoHost)).unwrap();
+        assert_eq!(there, here);
+        assert_eq!(seen.add(&ids).repeated, Some((count, 0)));
         assert_eq!(here.len(), 4);
         assert_eq!(here[0].value(0), b"{\"id\": \"10-None\", \"text\": null}\n");
         assert_eq!(here[0].value(1), br#"{"id": "11-\"1\"\n", "text": "\"1\"\n", "number": 1}"#.iter().chain(b"\n").copied().collect::<Vec<u8>>());

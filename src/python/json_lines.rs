@@ -2,17 +2,16 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::{Array as _, LargeBinaryArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_arrow::{PyArray, PyTable};
+use pyo3_arrow::PyTable;
 
 use super::arrow::{Imported, batches, export};
+use super::compiled_renderer::plain;
 use super::detach::detached_rows;
 use super::errors::to_python;
 use super::interpreter::Interpreter;
-use crate::error::{Code, Error};
-use crate::json_lines::{LineLayout, SeenIds, Segment, write};
+use crate::json_lines::{self, Ids, Keys, LineLayout, SeenIds, Segment, write};
 
 /// What each line of an export is made of.
 #[pyclass(frozen, name = "LineLayout", module = "promptpress._core")]
@@ -20,9 +19,10 @@ pub(super) struct PyLineLayout(LineLayout);
 
 #[pymethods]
 impl PyLineLayout {
-    /// Read the pieces of a line: what kind each is, its text, and its column, as far as it has them.
+    /// Read the pieces of a line: what kind each is, its text, and its column, as far as it has them; and from where to
+    /// where they are the row's id.
     #[new]
-    fn new(segments: Vec<(String, String, usize)>) -> PyResult<Self> {
+    fn new(segments: Vec<(String, String, usize)>, ids: (usize, usize)) -> PyResult<Self> {
         let segments = segments.into_iter().map(|(kind, text, column)| {
             Ok(match &*kind {
                 "literal" => Segment::Literal(text),
@@ -37,7 +37,7 @@ impl PyLineLayout {
                 _ => return Err(PyValueError::new_err(format!("a line has no {kind}"))),
             })
         });
-        Ok(Self(LineLayout { segments: segments.collect::<PyResult<_>>()? }))
+        Ok(Self(LineLayout { segments: segments.collect::<PyResult<_>>()?, id: ids.0..ids.1 }))
     }
 
     /// Write the rows of a table as lines, in arrays of large binary; `first_row` is the number of the first.
@@ -47,25 +47,41 @@ impl PyLineLayout {
         table: Imported<PyTable>,
         first_row: usize,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let host = Interpreter::new(None, None);
-        let mut done = first_row;
-        let mut out = Vec::new();
-        for batch in batches(table) {
-            let rows = batch.num_rows();
-            let lines = detached_rows(py, Some(&host), rows, || write(&batch, &self.0, done, &host))?;
-            for lines in lines.map_err(|error| to_python(py, &error, host.failure()))? {
-                out.push(export(py, std::sync::Arc::new(lines))?);
-            }
-            done += rows;
-        }
-        Ok(out)
+        Ok(written(py, &self.0, table, first_row, None)?.0)
     }
+}
+
+/// Lines of a table, and the ids in them if there are `keys`.
+fn written<'py, 'a>(
+    py: Python<'py>,
+    layout: &LineLayout,
+    table: Imported<PyTable>,
+    first_row: usize,
+    keys: Option<&'a Keys>,
+) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<Ids<'a>>)> {
+    let host = Interpreter::new(None, None);
+    let mut done = first_row;
+    let (mut out, mut ids) = (Vec::new(), Vec::new());
+    for batch in batches(table) {
+        let rows = batch.num_rows();
+        let lines = detached_rows(py, Some(&host), rows, || write(&batch, layout, done, keys, &host))?;
+        let (lines, own) = lines.map_err(|error| to_python(py, &error, host.failure()))?;
+        for lines in lines {
+            out.push(export(py, std::sync::Arc::new(lines))?);
+        }
+        ids.extend(own);
+        done += rows;
+    }
+    Ok((out, ids))
 }
 
 /// The ids that rows have had so far.
 #[pyclass(frozen, name = "SeenIds", module = "promptpress._core")]
 #[derive(Default)]
 pub(super) struct PySeenIds(Mutex<SeenIds>);
+
+/// Lines; the bytes of the shortest and of the longest id; the row of a repeated one and the row before it.
+type LinesWithIds<'py> = (Vec<Bound<'py, PyAny>>, usize, usize, Option<(usize, usize)>);
 
 #[pymethods]
 impl PySeenIds {
@@ -74,13 +90,35 @@ impl PySeenIds {
         Self::default()
     }
 
-    /// Take the ids of the next rows, an array of large binary; the row of a repeated one and the row before it.
-    fn add(&self, py: Python<'_>, ids: Imported<PyArray>) -> PyResult<Option<(usize, usize)>> {
-        let ids = ids.0.into_inner().0;
-        let Some(ids) = ids.as_any().downcast_ref::<LargeBinaryArray>() else {
-            let message = format!("ids are large_binary, found {}", ids.data_type());
-            return Err(to_python(py, &Error::render(Code::WrongColumnType, message), None));
-        };
-        Ok(py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).add(ids)))
+    /// Write the next rows as lines, and take the ids in them; they are counted from the first row that was ever taken.
+    fn lines<'py>(
+        &self,
+        py: Python<'py>,
+        layout: &PyLineLayout,
+        table: Imported<PyTable>,
+        first_row: usize,
+    ) -> PyResult<LinesWithIds<'py>> {
+        let seen = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = seen().keys();
+        let (lines, ids) = written(py, &layout.0, table, first_row, Some(&keys))?;
+        let found = py.detach(|| seen().add(&ids));
+        Ok((lines, found.shortest, found.longest, found.repeated))
     }
+}
+
+/// Whether the messages of a table's only column are what every chat API takes: each of a role in `roles`, and each with
+/// a `content`.
+#[pyfunction]
+pub(super) fn are_plain_chats(
+    py: Python<'_>,
+    table: Imported<PyTable>,
+    roles: Vec<String>,
+    content: &str,
+) -> PyResult<bool> {
+    let work = move || {
+        let mut all = batches(table).into_iter();
+        all.try_fold(true, |plain, batch| Ok(plain && json_lines::are_plain_chats(batch.column(0), &roles, content)?))
+    };
+    // As if there were few rows: on the pool they would wait for longer than they take.
+    plain(py, detached_rows(py, None, 0, work)?)
 }

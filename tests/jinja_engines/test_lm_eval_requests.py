@@ -1,4 +1,4 @@
-"""Random tasks, documents and options: the table of requests beside what the real harness leaves in `task.instances`."""
+"""Random tasks, documents and options: the table of requests beside what the real harness makes."""
 
 import contextlib
 import copy
@@ -8,10 +8,9 @@ import math
 import os
 import random
 
+import promptpress as pp
 import pyarrow as pa
 import pytest
-
-import promptpress as pp
 
 os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 datasets = pytest.importorskip("datasets")

@@ -18,7 +18,7 @@ from promptpress._cli.arguments import parse
 from promptpress._cli.commands import COMMANDS
 from promptpress._cli.errors import ExitCode, Terminated, exit_code_of, of_command
 from promptpress._file_errors import FileError, reason
-from promptpress._view.visible import printable
+from promptpress._view.visible import encodable, printable
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -85,8 +85,7 @@ def _say(text: str) -> None:
 
 def _print_line(line: str) -> None:
     # What a message quotes may be no text of the terminal's encoding, or steer the terminal.
-    encoding = sys.stderr.encoding or "utf-8"
-    print(printable(line).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr, flush=True)
+    print(encodable(printable(line), sys.stderr.encoding), file=sys.stderr, flush=True)
 
 
 def _print_traceback() -> None:

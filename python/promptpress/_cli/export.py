@@ -24,7 +24,7 @@ from promptpress._export.chat_messages import Form
 from promptpress._export.chat_tables import datasets, ray_batches
 from promptpress._export.conversations import SHAREGPT_ROLES, Conversations
 from promptpress._export.custom_ids import SAMPLE, columns_of
-from promptpress._export.files import CUSTOM_ID_LENGTH, MAX_BYTES, MAX_REQUESTS
+from promptpress._export.limits import SERVICES
 from promptpress._export.written import LinesOf, write_batches
 from promptpress._file_errors import ConfigError, OutputError, UsageError, reason
 from promptpress._inputs.samples import Samples
@@ -33,11 +33,11 @@ from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES
 
 _OPTIONS = {
-    "model_name": ("openai-batch", "vllm-batch", "litellm-batch"),
-    "body": ("openai-batch", "vllm-batch", "litellm-batch"),
-    "body_columns": ("openai-batch", "vllm-batch", "litellm-batch"),
-    "custom_id": ("openai-batch", "vllm-batch", "litellm-batch"),
-    "max_requests": ("openai-batch", "vllm-batch", "litellm-batch"),
+    "model_name": tuple(SERVICES),
+    "body": tuple(SERVICES),
+    "body_columns": tuple(SERVICES),
+    "custom_id": tuple(SERVICES),
+    "max_requests": tuple(SERVICES),
     "url": ("openai-batch", "litellm-batch"),
     "max_bytes": ("openai-batch", "litellm-batch"),
     "answer": ("sharegpt", "messages-json", "datasets"),
@@ -47,7 +47,6 @@ _OPTIONS = {
 """What each option that isn't for all is for."""
 
 _ARGUMENTS = {"custom_id", "body", "body_columns", "url", "keep", "sampling_params", "sampling_columns", "roles"}
-_ID_LENGTHS = {"openai-batch": CUSTOM_ID_LENGTH, "litellm-batch": 64}
 
 
 @dataclass
@@ -201,21 +200,20 @@ def _as_options() -> Iterator[None]:
 
 
 def _requests(job: _Job) -> str:
-    arguments = job.arguments
+    arguments, limits = job.arguments, SERVICES[job.arguments.kind]
     source = BatchRequests(
         job.schema,
         model=arguments.model_name,
         body=arguments.body,
         body_columns=arguments.body_columns,
         custom_id=arguments.custom_id,
-        custom_id_length=_ID_LENGTHS.get(arguments.kind),
+        custom_id_length=limits.custom_id_length,
         url=arguments.url or CHAT,
         prompt=job.prompt,
         form=job.form,
     )
-    if arguments.kind == "vllm-batch":
-        return _written(job, source, "requests", arguments.max_requests, None)
-    return _written(job, source, "requests", arguments.max_requests or MAX_REQUESTS, arguments.max_bytes or MAX_BYTES)
+    max_requests, max_bytes = arguments.max_requests or limits.max_requests, arguments.max_bytes or limits.max_bytes
+    return _written(job, source, "requests", max_requests, max_bytes)
 
 
 def _sharegpt(job: _Job) -> str:
@@ -278,9 +276,7 @@ def _ray(job: _Job) -> str:
 
 
 _WRITERS: dict[str, Callable[[_Job], str]] = {
-    "openai-batch": _requests,
-    "vllm-batch": _requests,
-    "litellm-batch": _requests,
+    **dict.fromkeys(SERVICES, _requests),
     "sharegpt": _sharegpt,
     "messages-json": _messages_json,
     "datasets": _datasets,

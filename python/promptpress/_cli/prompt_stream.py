@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -105,17 +106,29 @@ def pulled(stream: pa.RecordBatchReader, samples: Samples | TableSamples) -> Ite
         promptpress.RenderError: when a row can't be rendered.
 
     """
-    while True:
+    with errors_of(samples):
         try:
-            batch = stream.read_next_batch()
-        except StopIteration:
-            return
-        except Exception as error:
-            if samples.error is not None:
-                raise samples.error from None
-            if isinstance(error, (promptpress.RenderError, promptpress.TemplateError)):
-                raise
-            if isinstance(error, (pa.ArrowException, OSError, ValueError)):
-                raise DataError(reason(error)) from error  # Arrow's C stream hands errors on as text
+            yield from stream
+        except (promptpress.RenderError, promptpress.TemplateError):
             raise
-        yield batch
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise DataError(reason(error)) from error  # Arrow's C stream hands errors on as text
+
+
+@contextmanager
+def errors_of(samples: Samples | TableSamples) -> Iterator[None]:
+    """Raise what went wrong while files were read as itself: who pulls through Arrow's C stream gets bare text.
+
+    Args:
+        samples: the files that are read within.
+
+    Raises:
+        DataError: when a file turns out to be damaged.
+
+    """
+    try:
+        yield
+    except Exception:
+        if samples.error is not None:
+            raise samples.error from None
+        raise

@@ -26,7 +26,7 @@ from promptpress._outputs.background_writer import background_writer, write_or_r
 from promptpress._outputs.formats import check_compression, open_writer
 from promptpress._outputs.out_format import CompressedFile, out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
-from promptpress._view.visible import visible
+from promptpress._view.visible import encodable, visible
 
 from .configured_renderer import make_renderer
 from .notes import held_back, tell_notes
@@ -163,7 +163,7 @@ def write_prompts(
         packed = CompressedFile(file, out.codec) if out.codec is not None else None
         writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression)
         try:
-            with background_writer(writer) as write:
+            with background_writer(writer.write_batch) as write:
                 for batch in batches:
                     done.rows += batch.num_rows
                     done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
@@ -309,11 +309,10 @@ def print_first(batch: pa.RecordBatch, *, to_stderr: bool = False) -> None:
     if not isinstance(prompt, str):
         prompt = json.dumps(_compact(prompt), ensure_ascii=False, indent=2, default=str)
     with nullcontext(sys.stderr) if to_stderr else standard_output() as stream:
-        encoding = stream.encoding or "utf-8"
         # Elsewhere than at a terminal a prompt goes out as it is, to be read by programs.
         if (sys.stderr if to_stderr else sys.stdout).isatty():
             prompt = visible(prompt)
-        print(prompt.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+        print(encodable(prompt, stream.encoding), file=stream)
 
 
 def _compact(value: Any) -> Any:

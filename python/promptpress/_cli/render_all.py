@@ -26,7 +26,7 @@ from promptpress._inputs.samples import Samples, example_rows
 from promptpress._outputs.formats import check_compression
 from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file
-from promptpress._view.visible import printable
+from promptpress._view.visible import encodable, printable
 
 from .configured_renderer import configuration, renderer_of
 from .errors import ExitCode, exit_code_of, of_command
@@ -292,5 +292,4 @@ def _entries(work: Sequence[One], folder: str) -> Iterator[dict[str, Any]]:
 
 def _say(text: str) -> None:
     # What an abbr holds may steer the terminal.
-    encoding = sys.stderr.encoding or "utf-8"
-    print(f"promptpress: {printable(text)}".encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    print(encodable(f"promptpress: {printable(text)}", sys.stderr.encoding), file=sys.stderr)

@@ -11,14 +11,17 @@ import promptpress
 from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.progress import Progress
 from promptpress._cli.prompt_sources import is_rendered, refuse_prompts, refuse_rendering
+from promptpress._cli.prompt_stream import errors_of
 from promptpress._cli.threads import set_threads
 from promptpress._cli.token_counter import token_counter
 from promptpress._file_errors import DataError, UsageError
 from promptpress._inputs.samples import Samples
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.output_file import standard_output
+from promptpress._prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._statistics.text_report import BLOCKS, text_report
 from promptpress._tokenizer import TokenCounter
+from promptpress._view.visible import encodable
 
 
 def stats(arguments: Namespace) -> None:
@@ -49,7 +52,7 @@ def stats(arguments: Namespace) -> None:
             return
         encoding = stream.encoding or "utf-8"
         text = text_report(own, shutil.get_terminal_size().columns, is_ascii=not _encodes(BLOCKS, encoding))
-        print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream)
+        print(encodable(text, encoding), file=stream)
 
 
 def _samples(arguments: Namespace, paths: list[str]) -> Samples:
@@ -57,17 +60,20 @@ def _samples(arguments: Namespace, paths: list[str]) -> Samples:
 
 
 def _prompt_column(arguments: Namespace, samples: Samples) -> str:
-    name = str(arguments.prompt_column or "prompt")
-    if name in samples.schema.names:
-        return name
-    has = ", ".join(map(repr, samples.schema.names))
-    if arguments.prompt_column is None:
-        raise DataError(
-            f"{arguments.config}: has no column 'prompt'; it has {has}; --prompt-column says which has the prompts"
-        )
-    raise UsageError(
-        f"--prompt-column {name}: the file has no such column; it has {has}{did_you_mean(name, samples.schema.names)}"
-    )
+    name = str(arguments.prompt_column or PROMPT_COLUMN)
+    try:
+        column_of_prompts(samples.schema, name)
+    except promptpress.RenderError as error:
+        if error.code != "missing_column":
+            raise
+        names = samples.schema.names
+        has = ", ".join(map(repr, names))
+        if arguments.prompt_column is None:
+            said = f"has no column {name!r}; it has {has}; --prompt-column says which has the prompts"
+            raise DataError(f"{arguments.config}: {said}") from None
+        said = f"the file has no such column; it has {has}{did_you_mean(name, names)}"
+        raise UsageError(f"--prompt-column {name}: {said}") from None
+    return name
 
 
 def _measured(
@@ -80,15 +86,11 @@ def _measured(
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with Progress(samples.num_rows, is_shown=is_shown) as progress:
         reader = samples.reader(progress.advance)
-        try:
+        with errors_of(samples):
             if renderer is None:
                 own = promptpress.stats(reader, tokenizer=counter, column=column)
             else:
                 own = promptpress.stats(renderer, reader, tokenizer=counter)
-        except Exception:
-            if samples.error is not None:  # which Arrow's stream hands on as text
-                raise samples.error from None
-            raise
     samples.close()
     return own
 

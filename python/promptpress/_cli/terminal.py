@@ -13,7 +13,7 @@ from typing import Literal, TextIO, TypeAlias
 
 from promptpress._view.layout import Line
 from promptpress._view.lines import Fragment, plain
-from promptpress._view.visible import ASCII, UNICODE, Glyphs
+from promptpress._view.visible import ASCII, UNICODE, Glyphs, encodable
 
 ColorChoice: TypeAlias = Literal["auto", "always", "never"]
 """Whether there are colours; `auto` asks where it is written, and the environment."""
@@ -88,7 +88,7 @@ class Terminal:
         """
         for line in lines:
             text = "".join(map(self._colored, line)) if self.is_colored else plain(line)
-            shown = text.encode(self._encoding, "backslashreplace").decode(self._encoding)
+            shown = encodable(text, self._encoding)
             self._stream.write(shown + "\n")
 
     def _colored(self, fragment: Fragment) -> str:

@@ -18,7 +18,7 @@ from promptpress._from_config import dialect_of, renderer_arguments
 from promptpress._inputs.samples import Samples, example_rows
 from promptpress._model_classes import last_part
 from promptpress._outputs.output_file import standard_output
-from promptpress._view.visible import printable
+from promptpress._view.visible import encodable, printable
 
 from .harness_chats import by_turn, infer_mode_of, reply
 from .harness_pipeline import HARNESSES, Harness
@@ -353,5 +353,4 @@ def _as_passed_on(request: Any) -> Any:
 def _print_line(line: str) -> None:
     # What an exception quotes may steer the terminal.
     with standard_output() as stream:
-        encoding = stream.encoding or "utf-8"
-        print(printable(line).encode(encoding, "backslashreplace").decode(encoding), file=stream)
+        print(encodable(printable(line), stream.encoding), file=stream)

@@ -84,6 +84,7 @@ class BatchRequests:
         body, columns = _mapping(body, "body"), _mapping(body_columns, "body_columns")
         _check_parameters(schema, model, body, columns, key)
         pieces = [Piece("literal", '{"custom_id": "'), *self._ids.pieces()]
+        ids = range(1, len(pieces))
         pieces.append(Piece("literal", f'", "method": "POST", "url": {_json(url, "url")}, "body": {{'))
         if model is None:
             self._model_column = columns.pop("model")
@@ -98,7 +99,7 @@ class BatchRequests:
         pieces.append(Piece("literal", "}}\n"))
         self._parameters = list(columns.values())
         self._schema = schema.set(self._prompt_at, pa.field(prompt, self._prompts.type))
-        self._writer = LineWriter(self._schema, pieces)
+        self._writer = LineWriter(self._schema, pieces, ids)
         self._rows = 0
 
     def _prompt_key(self, url: str) -> str:
@@ -134,11 +135,11 @@ class BatchRequests:
             RenderError: when an id was there before, or a row has no prompt that the API takes.
 
         """
-        self._ids.checked(batch)
         self._check_values(batch)
         prompts = self._prompts.converted(batch.column(self._prompt_at), self._rows)
         columns = [prompts if at == self._prompt_at else column for at, column in enumerate(batch.columns)]
-        out = self._writer.lines(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._rows)
+        out, found = self._writer.lines_and_ids(pa.RecordBatch.from_arrays(columns, schema=self._schema), self._rows)
+        self._ids.check(found, batch, self._rows)
         self._rows += batch.num_rows
         return out
 

@@ -10,7 +10,9 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
+from promptpress import _core
 from promptpress._errors import render_error, template_error
+from promptpress._input_checks import checked
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import json_text
 
@@ -158,15 +160,16 @@ class Prompts:
         renamed = ["content" if name == "prompt" and "content" not in fields else name for name in fields]
 
         def messages(column: pa.Array, first_row: int) -> pa.Array:
-            self._check_roles(column, first_row)
-            self._check_contents(column, first_row, "content" if "content" in fields else "prompt")
+            name = "content" if "content" in fields else "prompt"
+            # Of what isn't so only some is wrong.
+            if len(column) and not _core.are_plain_chats(checked(pa.table({self.name: column})), ROLES, name):
+                self._check_roles(column, first_row)
+                self._check_contents(column, first_row, name)
             return column if renamed == fields else _renamed(column, renamed)
 
         return messages
 
     def _check_roles(self, column: pa.Array, first_row: int) -> None:
-        if not len(column):
-            return
         roles = pc.unique(column.flatten().field("role")).to_pylist()
         wrong = [role for role in roles if role not in ROLES]
         if not wrong:
@@ -178,8 +181,6 @@ class Prompts:
 
     def _check_contents(self, column: pa.Array, first_row: int, name: str) -> None:
         """Refuse what every API refuses: no message at all, or one of anybody but the assistant that says nothing."""
-        if not len(column):
-            return
         at = pc.index(pc.equal(pc.list_value_length(column), 0), True).as_py()
         if at >= 0:
             raise render_error("incomplete_message", "it has no message", first_row + at, self.name)

@@ -9,11 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
-from promptpress import _core
 from promptpress._errors import render_error, template_error
 from promptpress._model_classes import did_you_mean
-from promptpress._outputs.json_lines import LineWriter, Piece
+from promptpress._outputs.json_lines import FoundIds, LineWriter, Piece
 
 __all__ = ["CustomIds", "columns_of"]
 
@@ -53,8 +51,8 @@ class CustomIds:
         if all(part.kind == "literal" for part in self._parts):
             message = f'{pattern!r} names no column, so all requests would have one id; "{{sample}}" numbers them'
             raise template_error("wrong_template_form", "custom_id", message)
-        self._writer = LineWriter(schema, [Piece("plain", column=p.column) if p.column else p for p in self._parts])
-        self._seen = _core.SeenIds()
+        plain = [Piece("plain", column=p.column) if p.column else p for p in self._parts]
+        self._writer = LineWriter(schema, plain, range(len(plain)))
         self._rows = 0
 
     def pieces(self) -> list[Piece]:
@@ -75,37 +73,44 @@ class CustomIds:
             RenderError: when a row's id is empty, is too long, or has been there before.
 
         """
-        out: list[pa.LargeBinaryArray] = []
-        for ids in self._writer.lines(batch, self._rows):
-            out.append(ids)
-            self._check_lengths(ids)
-            repeated = self._seen.add(ids)
-            if repeated is not None:
-                raise self._repeated(*repeated, ids)
-            self._rows += len(ids)
-        return out
+        ids, found = self._writer.lines_and_ids(batch, self._rows)
+        self.check(found, batch, self._rows)
+        self._rows += batch.num_rows
+        return ids
 
-    def _check_lengths(self, ids: pa.LargeBinaryArray) -> None:
-        if not len(ids):
-            return
-        lengths = pc.binary_length(ids)
-        shortest, longest = pc.min_max(lengths).as_py().values()
-        if not shortest:
-            row = self._rows + pc.index(lengths, 0).as_py()
-            raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
-        if self._longest is None or longest <= self._longest:  # no text has more characters than bytes
-            return
-        for at, text in enumerate(as_texts([ids])):
-            if len(text) <= self._longest:
-                continue
-            message = (
-                f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed; make"
-                " it of shorter columns, such as {sample}, or give custom_id_length="
-            )
-            raise render_error("invalid_custom_id", message, self._rows + at)
+    def check(self, found: FoundIds, batch: pa.RecordBatch, first_row: int) -> None:
+        """Check the ids that have been found in lines.
 
-    def _repeated(self, row: int, before: int, ids: pa.LargeBinaryArray) -> Exception:
-        found = ids[row - self._rows].as_py().decode()
+        Args:
+            found: of them; an id within a JSON string may be longer than it is.
+            batch: the rows.
+            first_row: the first one's number.
+
+        Raises:
+            RenderError: as `checked`.
+
+        """
+        if not found.shortest or (self._longest is not None and found.longest > self._longest):
+            self._check_lengths(self._texts(batch, first_row), first_row)
+        if found.repeated is not None:
+            row, before = found.repeated
+            raise self._repeated(row, before, *self._texts(batch.slice(row - first_row, 1), row))
+
+    def _texts(self, batch: pa.RecordBatch, first_row: int) -> list[str]:
+        return as_texts(self._writer.lines(batch, first_row))
+
+    def _check_lengths(self, ids: list[str], first_row: int) -> None:
+        for row, text in enumerate(ids, first_row):
+            if not text:
+                raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
+            if self._longest is not None and len(text) > self._longest:
+                message = (
+                    f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed;"
+                    " make it of shorter columns, such as {sample}, or give custom_id_length="
+                )
+                raise render_error("invalid_custom_id", message, row)
+
+    def _repeated(self, row: int, before: int, found: str) -> Exception:
         names = {part.column for part in self._parts}
         more = [name for name in (SAMPLE, *_BESIDE_SAMPLE) if name in self._schema.names and name not in names]
         if more:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from promptpress._errors import template_error
 from promptpress._export.batch_requests import CHAT, BatchRequests
 from promptpress._export.chat_messages import Form
 from promptpress._export.conversations import SHAREGPT_ROLES, Conversations
+from promptpress._export.limits import LITELLM, OPENAI, VLLM, Limits
 from promptpress._export.written import Path, Written, as_os_errors, write_lines
 from promptpress.typing import StreamLike
 
 __all__ = ["litellm_batch", "messages_json", "openai_batch", "sharegpt", "vllm_batch"]
-
-MAX_REQUESTS = 50_000
-MAX_BYTES = 200_000_000
-"""Of a file of requests, as OpenAI has it."""
-
-CUSTOM_ID_LENGTH = 512
-"""OpenAI says no limit; no id of this length is a slip, and some services take 64 characters."""
 
 
 def openai_batch(
@@ -33,9 +28,9 @@ def openai_batch(
     url: str = CHAT,
     prompt: str = "prompt",
     form: Form | None = None,
-    max_requests: int | None = MAX_REQUESTS,
-    max_bytes: int | None = MAX_BYTES,
-    custom_id_length: int | None = CUSTOM_ID_LENGTH,
+    max_requests: int | None = OPENAI.max_requests,
+    max_bytes: int | None = OPENAI.max_bytes,
+    custom_id_length: int | None = OPENAI.custom_id_length,
 ) -> Written:
     """Write a rendered table as the input files of OpenAI's Batch API.
 
@@ -78,28 +73,17 @@ def openai_batch(
     >>> folder.cleanup()
 
     """
-    limits = {"max_requests": max_requests, "max_bytes": max_bytes, "custom_id_length": custom_id_length}
-    for name, limit in limits.items():
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise template_error("wrong_type", name, f"expected a whole number from 1 on, or None, found {limit!r}")
-    with as_os_errors():
-        return write_lines(
-            table,
-            path,
-            lambda schema: BatchRequests(
-                schema,
-                model=model,
-                body=body,
-                body_columns=body_columns,
-                custom_id=custom_id,
-                custom_id_length=custom_id_length,
-                url=url,
-                prompt=prompt,
-                form=form,
-            ),
-            max_requests,
-            max_bytes,
-        )
+    requests = partial(
+        BatchRequests,
+        model=model,
+        body=body,
+        body_columns=body_columns,
+        custom_id=custom_id,
+        url=url,
+        prompt=prompt,
+        form=form,
+    )
+    return _written(table, path, requests, Limits(max_requests, max_bytes, custom_id_length))
 
 
 def vllm_batch(
@@ -112,7 +96,7 @@ def vllm_batch(
     custom_id: str = "{sample}",
     prompt: str = "prompt",
     form: Form | None = None,
-    max_requests: int | None = None,
+    max_requests: int | None = VLLM.max_requests,
 ) -> Written:
     """Write a rendered table as an input file of `vllm run-batch`, which takes chats in one file of any size.
 
@@ -144,19 +128,16 @@ def vllm_batch(
     >>> folder.cleanup()
 
     """
-    return openai_batch(
-        table,
-        path,
+    requests = partial(
+        BatchRequests,
         model=model,
         body=body,
         body_columns=body_columns,
         custom_id=custom_id,
         prompt=prompt,
         form=form,
-        max_requests=max_requests,
-        max_bytes=None,
-        custom_id_length=None,
     )
+    return _written(table, path, requests, replace(VLLM, max_requests=max_requests))
 
 
 def litellm_batch(
@@ -170,9 +151,9 @@ def litellm_batch(
     url: str = CHAT,
     prompt: str = "prompt",
     form: Form | None = None,
-    max_requests: int | None = MAX_REQUESTS,
-    max_bytes: int | None = MAX_BYTES,
-    custom_id_length: int | None = 64,
+    max_requests: int | None = LITELLM.max_requests,
+    max_bytes: int | None = LITELLM.max_bytes,
+    custom_id_length: int | None = LITELLM.custom_id_length,
 ) -> Written:
     """Write a rendered table as the input files of LiteLLM's batches, which pass them on to many services.
 
@@ -206,9 +187,8 @@ def litellm_batch(
     >>> folder.cleanup()
 
     """
-    return openai_batch(
-        table,
-        path,
+    requests = partial(
+        BatchRequests,
         model=model,
         body=body,
         body_columns=body_columns,
@@ -216,10 +196,21 @@ def litellm_batch(
         url=url,
         prompt=prompt,
         form=form,
-        max_requests=max_requests,
-        max_bytes=max_bytes,
-        custom_id_length=custom_id_length,
     )
+    return _written(table, path, requests, Limits(max_requests, max_bytes, custom_id_length))
+
+
+def _written(table: StreamLike, path: Path, requests: Callable[..., BatchRequests], limits: Limits) -> Written:
+    """Write requests into files of a service; `requests` makes their lines of a schema."""
+    limits.check()
+    with as_os_errors():
+        return write_lines(
+            table,
+            path,
+            lambda schema: requests(schema, custom_id_length=limits.custom_id_length),
+            limits.max_requests,
+            limits.max_bytes,
+        )
 
 
 def sharegpt(

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from promptpress._file_errors import OutputError
 from promptpress._outputs.background_writer import background_writer
-from promptpress._outputs.json_lines import write_slices
-from promptpress._outputs.shards import ShardedLines, sharded_lines
+from promptpress._outputs.json_lines import slices
+from promptpress._outputs.shards import sharded_lines
 from promptpress._tables import as_reader
 from promptpress.typing import StreamLike
 
@@ -46,30 +46,6 @@ class LinesOf(Protocol):
 
     def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch."""
-
-
-class LineFile:
-    """Writes batches as lines; what `background_writer` needs.
-
-    Args:
-        files: take the lines.
-        source: makes them.
-
-    """
-
-    def __init__(self, files: ShardedLines, source: LinesOf) -> None:
-        self._files = files
-        self._source = source
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Write a batch, some rows at a time."""
-        write_slices(batch, lambda rows, _: self._source.lines(rows), self._files.write)
-
-    def close(self) -> None:
-        """Write what ends the file: nothing."""
-
-    def abandon(self) -> None:
-        """Write nothing more."""
 
 
 def write_lines(
@@ -124,11 +100,25 @@ def write_batches(
     """
     with (
         sharded_lines(os.fspath(path), max_lines, max_bytes) as files,
-        background_writer(LineFile(files, source)) as write,
+        background_writer(files.write_all) as write,
+        background_writer(lambda batch: make_all(batch, source, write)) as make,
     ):
         for batch in batches:
-            write(batch)
+            make(batch)
     return Written(files.paths, files.lines, files.bytes)
+
+
+def make_all(batch: pa.RecordBatch, source: LinesOf, write: Callable[[list[pa.LargeBinaryArray]], None]) -> None:
+    """Make a batch's lines, some rows at a time.
+
+    Args:
+        batch: the rows.
+        source: what makes their lines.
+        write: takes them.
+
+    """
+    for rows, _ in slices(batch):
+        write(source.lines(rows))
 
 
 @contextlib.contextmanager

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from _string import formatter_field_name_split  # type: ignore[import-not-found]  # as Formatter does
 from datetime import datetime
+from functools import update_wrapper
+from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from jinja2 import BaseLoader, StrictUndefined, nodes, pass_eval_context
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.ext import Extension, loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
+from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 
 from promptpress._errors import template_error
+from promptpress._jinja.bounded import BoundedEnvironment
+from promptpress._jinja.bounds import charge_text, weigh
+from promptpress._jinja.guarded_calls import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from jinja2.nodes import EvalContext
     from jinja2.parser import Parser
-    from jinja2.runtime import Macro
+    from jinja2.runtime import Macro, Undefined
 
-__all__ = ["ENVIRONMENTS", "environment"]
+__all__ = ["ENVIRONMENTS", "environment", "plain_json"]
 
 
 _Named = TypeVar("_Named", bound="Callable[..., Any]")
@@ -39,14 +46,71 @@ def _named(name: str) -> Callable[[_Named], _Named]:
     return rename
 
 
-class Environment(ImmutableSandboxedEnvironment):
-    """For engines that aren't sandboxed themselves: a template may change its own lists and dicts."""
+class Environment(BoundedEnvironment):
+    """For engines that aren't sandboxed themselves: they refuse no more than what is unsafe.
+
+    A template may change its own lists and dicts, and `str.format` looks names up as Python does.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.globals["range"] = range
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         return SandboxedEnvironment.is_safe_attribute(self, obj, attr, value)
 
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        # The engine would give the attribute: it can't be called undefined.
+        message = f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe."
+        raise SecurityError(message)
 
-def environment(name: str, now: datetime | None = None) -> ImmutableSandboxedEnvironment:
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        if super().wrap_str_format(value) is None:
+            return None
+
+        def formatted(*args: Any, **kwargs: Any) -> str:
+            names = args[0] if value.__name__ == "format_map" and args else kwargs
+            for template in _nested_templates(value.__self__):
+                self._refuse_unsafe_fields(template, args, names)
+            out: str = value(*args, **kwargs)
+            return out
+
+        return update_wrapper(formatted, value)
+
+    def _refuse_unsafe_fields(self, template: str, args: tuple[Any, ...], names: Any) -> None:
+        numbers = itertools.count()
+        for _, field, _, _ in Formatter().parse(template):
+            if field is None:
+                continue
+            first, rest = formatter_field_name_split(field)
+            if first == "":
+                first = next(numbers)
+            try:
+                found = args[first] if isinstance(first, int) else names[first]
+                for is_attribute, name in rest:
+                    found = self._attribute(found, name) if is_attribute else found[name]
+            except (AttributeError, LookupError, TypeError):
+                return  # str.format says so itself
+
+    def _attribute(self, owner: Any, name: str) -> Any:
+        value = None if name.startswith("_") else getattr(owner, name)
+        if not self.is_safe_attribute(owner, name, value):
+            self.unsafe_undefined(owner, name)
+        return value
+
+
+def _nested_templates(template: str) -> Iterator[str]:
+    """A format and those that stand in its fields' specifications."""
+    yield template
+    try:
+        inner = [spec for _, _, spec, _ in Formatter().parse(template) if spec and "{" in spec]
+    except ValueError:
+        return  # str.format says so itself
+    for spec in inner:
+        yield from _nested_templates(spec)
+
+
+def environment(name: str, now: datetime | None = None) -> BoundedEnvironment:
     r"""Make the environment in which an engine compiles and renders templates.
 
     Args:
@@ -68,14 +132,16 @@ def environment(name: str, now: datetime | None = None) -> ImmutableSandboxedEnv
     if make is None:
         message = f"expected one of {', '.join(map(repr, ENVIRONMENTS))}, found {name!r}"
         raise template_error("unknown_name", "environment", message)
-    return make(datetime.now() if now is None else now)
+    made = make(datetime.now() if now is None else now)
+    made.guard()
+    return made
 
 
-def _jinja2(_now: datetime) -> ImmutableSandboxedEnvironment:
+def _jinja2(_now: datetime) -> BoundedEnvironment:
     return Environment()
 
 
-def _lm_eval(_now: datetime) -> ImmutableSandboxedEnvironment:
+def _lm_eval(_now: datetime) -> BoundedEnvironment:
     made = Environment(undefined=StrictUndefined, keep_trailing_newline=True)
     # The harness gives the class itself: what asks for another template fails, and with this message.
     made.loader = cast("BaseLoader", BaseLoader)
@@ -83,20 +149,20 @@ def _lm_eval(_now: datetime) -> ImmutableSandboxedEnvironment:
     return made
 
 
-def _transformers(now: datetime) -> ImmutableSandboxedEnvironment:
+def _transformers(now: datetime) -> BoundedEnvironment:
     @_named("strftime_now")
     def strftime_now(format: str) -> str:  # noqa: A002 - a template may give it by name
         return now.strftime(format)
 
-    made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
-    made.filters["tojson"] = _plain_json
+    made = BoundedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
+    made.filters["tojson"] = plain_json
     made.globals.update(
         raise_exception=_raise_exception, strftime_now=strftime_now, dict=_DictMaker(), namespace=_GuardedNamespace
     )
     return made
 
 
-ENVIRONMENTS: dict[str, Callable[[datetime], ImmutableSandboxedEnvironment]] = {
+ENVIRONMENTS: dict[str, Callable[[datetime], BoundedEnvironment]] = {
     "jinja2": _jinja2,
     "transformers": _transformers,
     "lm_eval": _lm_eval,
@@ -109,11 +175,12 @@ def regex_replace(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
 
 @_named("raise_exception")
 def _raise_exception(message: Any) -> None:
+    charge_text(weigh(message))
     raise TemplateError(message)
 
 
 @_named("tojson")
-def _plain_json(
+def plain_json(
     x: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
     return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
@@ -124,7 +191,7 @@ class _DictMaker:
     """Stands for the type `dict`, whose other attributes a template shall not reach."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
-        return dict(*args, **kwargs)
+        return dict(*read(args), **kwargs)
 
     def fromkeys(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
         return dict.fromkeys(*args, **kwargs)

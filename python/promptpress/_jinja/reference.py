@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2.exceptions import TemplateSyntaxError
 
-from promptpress._errors import template_error
+from promptpress._errors import render_error, template_error
+from promptpress._jinja.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.environments import environment
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from jinja2 import Template, nodes
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     from promptpress._core import TemplateError
+    from promptpress._jinja.bounded import BoundedEnvironment
 
 __all__ = ["Reference"]
 
@@ -40,19 +41,24 @@ class Reference:
 
     """
 
-    __slots__ = ("_compiled", "environment", "source")
+    __slots__ = ("_compiled", "_tree", "environment", "source")
 
     def __init__(self, source: str, environment_name: str = "jinja2", now: datetime | None = None) -> None:
         self.source = source
-        self.environment: ImmutableSandboxedEnvironment = environment(environment_name, now)
+        self._tree: nodes.Template | None = None
+        self.environment: BoundedEnvironment = environment(environment_name, now)
+        BUDGET.start(steps=COMPILE_STEPS)
         try:
             self._compiled: Template = self.environment.from_string(source)
         except Exception as error:
-            raise _uncompilable(error) from error
+            said = self.environment.refusal(source, error)
+            raise _uncompilable(said) from said
 
     def ast(self) -> nodes.Template:
-        """Return the tree that Jinja2 parses the template to; a new one at each call."""
-        return self.environment.parse(self.source)
+        """Return the tree that Jinja2 parses the template to; the same one at each call."""
+        if self._tree is None:
+            self._tree = self.environment.parse(self.source)
+        return self._tree
 
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row.
@@ -64,15 +70,20 @@ class Reference:
             Its text.
 
         Raises:
+            RenderError: If it takes too long, or makes something too large.
             Exception: What the engine raises.
 
         """
-        return self._compiled.render(**names)
+        BUDGET.start(names)
+        try:
+            return self._compiled.render(**names)
+        except LimitExceededError as error:
+            raise render_error("nested_too_deep", str(error)) from None
 
 
 def _uncompilable(error: Exception) -> TemplateError:
+    if isinstance(error, LimitExceededError):
+        return template_error("nested_too_deep", "source", str(error))
     line = f"line {error.lineno}: " if isinstance(error, TemplateSyntaxError) else ""
     said = error.message if isinstance(error, TemplateSyntaxError) else str(error)
-    out = template_error("wrong_template_form", "source", f"{line}{type(error).__name__}: {said}")
-    out.__cause__ = error
-    return out
+    return template_error("wrong_template_form", "source", f"{line}{type(error).__name__}: {said}")

@@ -17,9 +17,9 @@ from promptpress._lm_eval.shots import shot_columns, shot_turns
 from promptpress._lm_eval.task import Task
 from promptpress._lm_eval.turns import Turn, conversation, joined, question_and_answer
 
-__all__ = ["ChatTemplate", "Contexts", "contexts"]
+__all__ = ["ChatFunction", "Contexts", "contexts"]
 
-ChatTemplate = Callable[..., str]
+ChatFunction = Callable[..., str]
 """Called with a list of messages and `add_generation_prompt`."""
 
 
@@ -43,7 +43,7 @@ def contexts(
     random: Random,
     *,
     system_instruction: str | None = None,
-    chat_template: ChatTemplate | None = None,
+    chat_template: ChatFunction | None = None,
     as_turns: bool = False,
 ) -> Contexts:
     """Put together the contexts of documents.
@@ -124,7 +124,7 @@ class _Maker:
     """Contexts, one by one."""
 
     task: Task
-    chat_template: ChatTemplate | None
+    chat_template: ChatFunction | None
     as_turns: bool
 
     def questions(self, text: Any, choices: Any, prefix: Any) -> list[list[Turn]]:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress._core import RenderError
+from promptpress._core import RenderError, TemplateError
 from promptpress._errors import render_error
 from promptpress._input_checks import check_values
 from promptpress._lm_eval.columns import Column, Constant, Texts, column_of, values
+from promptpress._lm_eval.rendered import rendered_row, rendered_table
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
 
@@ -56,6 +57,10 @@ class Documents:
         """Make the error for what was raised at a document."""
         return raised(error, self.kind, self.numbers[row])
 
+    def refused(self, error: RenderError, row: int) -> RenderError:
+        """Make the error for one that names no document, or another's number."""
+        return _of_document(error.code, error.message, self.kind, self.numbers[row])
+
 
 def raised(error: Exception, kind: str, number: int) -> RenderError:
     """Make the error for what the harness raises at a document too.
@@ -73,9 +78,13 @@ def raised(error: Exception, kind: str, number: int) -> RenderError:
 
     """
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return _of_document("unconvertible_value", message, kind, number)
+
+
+def _of_document(code: str, message: str, kind: str, number: int) -> RenderError:
     if kind == "row":
-        return render_error("unconvertible_value", message, row=number)
-    return render_error("unconvertible_value", f"{kind} {number}: {message}")
+        return render_error(code, message, row=number)
+    return render_error(code, f"{kind} {number}: {message}")
 
 
 def constant_text(source: str) -> str | None:
@@ -118,7 +127,12 @@ class TableDocuments(Documents):
         text = constant_text(source)
         if text is not None:
             return Constant(text, len(self))
-        return _rendered(source, self.rows(), self)
+        try:
+            return Texts(rendered_table(source, self.table))
+        except RenderError as error:
+            if error.row is None:
+                raise
+            raise self.refused(error, error.row) from error
 
     def resolved(self, field: str | None) -> Column:
         if not field:
@@ -146,7 +160,17 @@ class ListedDocuments(Documents):
         return [document[name] for document in self.documents]
 
     def rendered(self, source: str) -> Column:
-        return _rendered(source, self.documents, self)
+        texts = []
+        for row, document in enumerate(self.documents):
+            try:
+                texts.append(rendered_row(source, document))
+            except TemplateError:
+                raise
+            except RenderError as error:
+                raise self.refused(error, row) from error
+            except Exception as error:
+                raise self.raised(error, row) from error
+        return texts
 
     def resolved(self, field: str | None) -> Column:
         if not field:
@@ -159,19 +183,3 @@ class ListedDocuments(Documents):
         lack = [row for row, has in enumerate(have) if not has]
         texts = dict(zip(lack, values(self.take(lack).rendered(field)), strict=True))
         return [texts[row] if row in texts else document[field] for row, document in enumerate(self.documents)]
-
-
-def _rendered(source: str, rows: Sequence[dict[str, Any]], documents: Documents) -> Column:
-    from promptpress._jinja.reference import Reference  # noqa: PLC0415 - needs Jinja2, which templates alone need
-
-    template = Reference(source, "lm_eval")
-    out = []
-    for at, row in enumerate(rows):
-        try:
-            out.append(template.render(row))
-        except Exception as error:
-            raise documents.raised(error, at) from error
-    try:
-        return Texts(pa.chunked_array([pa.array(out, pa.large_string())]))
-    except UnicodeEncodeError:
-        return out

@@ -15,7 +15,7 @@ _EACH = re.compile(_STRING)
 
 
 def literal(source: str) -> Any:
-    """Read a literal as Python does; lists of plain strings are read without Python's parser, many times faster.
+    r"""Read a literal as Python does; lists of plain strings are read without Python's parser, many times faster.
 
     Args:
         source: The text.
@@ -26,7 +26,7 @@ def literal(source: str) -> Any:
     Raises:
         Exception: What `ast.literal_eval` raises.
 
-    >>> literal("['a', \\"it's\\"]"), literal("(1, 'a' 'b')")
+    >>> literal("['a', \"it's\"]"), literal("(1, 'a' 'b')")
     (['a', "it's"], (1, 'ab'))
 
     """

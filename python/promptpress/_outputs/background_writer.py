@@ -1,58 +1,56 @@
-"""Batches are written by a thread while the next ones are rendered."""
+"""What has been made is written by a thread while the next is made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from promptpress._file_errors import OutputError, reason
-from promptpress._outputs.formats import Writer
+
+Made = TypeVar("Made")
 
 
 @contextmanager
-def background_writer(writer: Writer) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Write each batch in a thread of its own while the next one is read and rendered.
+def background_writer(write: Callable[[Made], object]) -> Iterator[Callable[[Made], None]]:
+    """Write each batch, or whatever it is, in a thread of its own while the next one is made.
 
-    At most one batch is being written, and one waits to be. Rendering stays with the thread that asks, since signals
-    reach the main one alone.
+    At most one is being written, and one waits to be. Rendering stays with the thread that asks, since signals reach
+    the main one alone.
 
     Args:
-        writer: what writes.
+        write: what writes one; it is called in their order, and never twice at a time.
 
     Yields:
-        What takes a batch; it raises what went wrong with an earlier one. When the block ends, all are written.
+        What takes one; it raises what went wrong with an earlier one. When the block ends, all are written.
 
     Raises:
-        OutputError: when Arrow can't write a batch.
+        OutputError: when Arrow can't write one.
 
     Example:
-        >>> class Print:
-        ...     def write_batch(self, batch):
-        ...         print(batch)
-        >>> with background_writer(Print()) as write:
+        >>> with background_writer(print) as write:
         ...     write("a batch")
         a batch
 
     """
     coming: Future[None] | None = None
 
-    def write(batch: pa.RecordBatch) -> None:
+    def take(made: Made) -> None:
         nonlocal coming
         if coming is not None:
             coming.result()
-        coming = thread.submit(write_or_raise, writer.write_batch, batch)
+        coming = thread.submit(write_or_raise, write, made)
 
     with ThreadPoolExecutor(1, "promptpress-writer") as thread:
-        yield write
+        yield take
         if coming is not None:
             coming.result()
 
 
-def write_or_raise(write: Callable[..., None], *arguments: Any) -> None:
+def write_or_raise(write: Callable[..., object], *arguments: Any) -> None:
     """Write; what Arrow can't write is an error of the output.
 
     Args:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+from collections.abc import Sequence
 from typing import IO, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promptpress._file_errors import OutputError, UsageError, reason
+from promptpress._outputs.background_writer import background_writer
 from promptpress._outputs.csv_writer import CsvWriter
-from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, text_of, write_slices
+from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, slices, text_of
 
 
 class Writer(Protocol):
@@ -138,18 +141,21 @@ class _JsonLinesWriter:
         self._lines = LineWriter(schema, object_pieces([*members, (prompts, Piece("request", column=prompts))]))
         self._file = file
         self._rows = 0
+        self._stack = contextlib.ExitStack()
+        self._write = self._stack.enter_context(background_writer(self._write_lines))
+
+    def _write_lines(self, several: Sequence[pa.LargeBinaryArray]) -> None:
+        for lines in several:
+            self._file.write(text_of(lines))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        first_row = self._rows
+        for rows, first in slices(batch):
+            self._write(self._lines.lines(rows, self._rows + first))
         self._rows += batch.num_rows
-        write_slices(
-            batch,
-            lambda rows, start: self._lines.lines(rows, first_row + start),
-            lambda lines: self._file.write(text_of(lines)),
-        )
 
     def close(self) -> None:
-        pass
+        self._stack.close()
 
     def abandon(self) -> None:
-        pass
+        with contextlib.suppress(Exception):  # what went wrong has been told
+            self._stack.close()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from json.encoder import encode_basestring
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from promptpress._input_checks import checked
 from promptpress._tables import unlike
 from promptpress._to_pylist import to_pylist
 
-__all__ = ["LineWriter", "Piece", "json_text", "object_pieces", "text_of", "write_slices"]
+__all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "slices", "text_of"]
 
 Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
 
@@ -62,12 +61,29 @@ def object_pieces(members: Sequence[tuple[str, Piece]]) -> list[Piece]:
     return [*out, Piece("literal", "}\n" if members else "{}\n")]
 
 
+@dataclass(frozen=True)
+class FoundIds:
+    """What has been found of the ids in some lines.
+
+    Args:
+        shortest: the bytes of the shortest one.
+        longest: the bytes of the longest one.
+        repeated: the first row whose id has been there, and the row that had it.
+
+    """
+
+    shortest: int
+    longest: int
+    repeated: tuple[int, int] | None
+
+
 class LineWriter:
     """Writes the rows of record batches of one schema as lines.
 
     Args:
         schema: of the batches.
         pieces: what a line is made of.
+        ids: which of the pieces are the row's id, of which `lines_and_ids` tells.
 
     Raises:
         RenderError: when two columns have one name, or a type is nested too deep.
@@ -82,7 +98,7 @@ class LineWriter:
 
     """
 
-    def __init__(self, schema: pa.Schema, pieces: Sequence[Piece]) -> None:
+    def __init__(self, schema: pa.Schema, pieces: Sequence[Piece], ids: range = range(0)) -> None:
         foreign, nested = unlike(schema)
         self._columns: list[tuple[str, _Foreign | None]] = []
         segments: list[tuple[str, str, int]] = []
@@ -97,7 +113,8 @@ class LineWriter:
                 self._columns.append((piece.column, makes))
             segments.append((kind.kind, kind.text, at))
         self._nested = {name for name, makes in self._columns if makes is None and name in nested}
-        self._layout = _core.LineLayout(segments)
+        self._layout = _core.LineLayout(segments, (ids.start, ids.stop))
+        self._seen = _core.SeenIds()
 
     def lines(self, batch: pa.RecordBatch, first_row: int = 0) -> list[pa.LargeBinaryArray]:
         """Write the rows of a batch.
@@ -113,10 +130,30 @@ class LineWriter:
             RenderError: when a value has no Python form, such as a date after the year 9999.
 
         """
+        return list(self._layout.lines(self._for_core(batch, first_row), first_row))
+
+    def lines_and_ids(self, batch: pa.RecordBatch, first_row: int) -> tuple[list[pa.LargeBinaryArray], FoundIds]:
+        """Write the rows of a batch, and tell of their ids.
+
+        Args:
+            batch: as `lines` has it; the batches come in order.
+            first_row: likewise.
+
+        Returns:
+            The lines, and what has been found of the ids in them; rows are counted from the first that ever came.
+
+        Raises:
+            RenderError: as `lines`.
+
+        """
+        table = self._for_core(batch, first_row)
+        lines, shortest, longest, repeated = self._seen.lines(self._layout, table, first_row)
+        return lines, FoundIds(shortest, longest, repeated)
+
+    def _for_core(self, batch: pa.RecordBatch, first_row: int) -> pa.Table:
         if not self._columns:
             # A table that shares no column still has its rows.
-            columns = pa.table({"": pa.nulls(batch.num_rows)})
-            return list(self._layout.lines(columns, first_row))
+            return pa.table({"": pa.nulls(batch.num_rows)})
         table = checked(pa.Table.from_batches([batch]).select(sorted({name for name, _ in self._columns})))
         table = _text.lower(table, [name for name in table.column_names if name in self._nested])
         arrays, fields = [], []
@@ -125,7 +162,7 @@ class LineWriter:
             array = column if makes is None else makes(column, name, first_row)
             arrays.append(array)
             fields.append(pa.field(name, array.type))
-        return list(self._layout.lines(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), first_row))
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 _Foreign = Callable[[pa.ChunkedArray, str, int], pa.Array]
@@ -210,48 +247,24 @@ SLICE_BYTES = 4 << 20
 """About so much of a batch is lines in memory at a time: a table may be one batch."""
 
 
-def write_slices(
-    batch: pa.RecordBatch,
-    make: Callable[[pa.RecordBatch, int], Sequence[pa.LargeBinaryArray]],
-    write: Callable[[pa.LargeBinaryArray], object],
-) -> None:
-    """Write a batch some rows at a time, each while the lines of the next are made.
+def slices(batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Cut a batch so that the lines of a slice fit into memory, and are written while those of the next are made.
 
     The system takes about as long to take the bytes as making them takes, and needs another core for it.
 
     Args:
         batch: the rows.
-        make: makes the lines of a slice, whose first row's number within the batch it is told.
-        write: writes lines; it is called in their order, and never twice at a time.
 
-    >>> write_slices(
-    ...     pa.record_batch({"q": ["a", "b"]}),
-    ...     lambda rows, first: [rows.column(0).cast(pa.large_binary())],
-    ...     lambda lines: print(lines.to_pylist()),
-    ... )
-    [b'a', b'b']
+    Yields:
+        Some rows, and the first one's number within the batch.
+
+    >>> [(rows.num_rows, first) for rows, first in slices(pa.record_batch({"q": ["a", "b"]}))]
+    [(2, 0)]
 
     """
-    rows = batch.num_rows
-    size = max(1, int(rows * SLICE_BYTES / max(batch.nbytes, 1)))
-    if size >= rows:
-        for lines in make(batch, 0):
-            write(lines)
-        return
-
-    def write_all(several: Sequence[pa.LargeBinaryArray]) -> None:
-        for lines in several:
-            write(lines)
-
-    with ThreadPoolExecutor(1, "promptpress-lines") as thread:
-        before: Future[None] | None = None
-        for start in range(0, rows, size):
-            several = make(batch.slice(start, size), start)
-            if before is not None:
-                before.result()
-            before = thread.submit(write_all, several)
-        if before is not None:
-            before.result()
+    size = max(1, int(batch.num_rows * SLICE_BYTES / max(batch.nbytes, 1)))
+    for first in range(0, batch.num_rows, size):
+        yield batch.slice(first, size), first
 
 
 def text_of(lines: pa.LargeBinaryArray) -> memoryview:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import IO, BinaryIO, TextIO, cast
 
 from promptpress._file_errors import OutputError, reason
+from promptpress._outputs.early_writes import EarlyWrites
 from promptpress._outputs.whole_writes import WholeWrites
 from promptpress._places import is_remote, missing
 
@@ -102,7 +103,7 @@ class PartialFile:
 
         """
         with told(self._path):
-            self._file = file = open(str(self._temporary), "xb")  # noqa: SIM115 - closed by close or discard
+            self._file = file = io.BufferedWriter(EarlyWrites(str(self._temporary)))
             with contextlib.suppress(FileNotFoundError):
                 os.chmod(file.fileno(), os.stat(self._place).st_mode & 0o777)
         return file

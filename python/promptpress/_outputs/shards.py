@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -81,6 +81,20 @@ class ShardedLines:
             self._current_lines += end - start
             self._current_bytes += size
             start = end
+
+    def write_all(self, several: Sequence[pa.LargeBinaryArray]) -> None:
+        """Write lines of several arrays, as `write` does those of one.
+
+        Args:
+            several: the lines.
+
+        Raises:
+            RenderError: as `write`.
+            OutputError: as `write`.
+
+        """
+        for lines in several:
+            self.write(lines)
 
     def _fitting(self, ends: memoryview, start: int, count: int) -> int:
         """How far the lines from `start` on fit into the file that is being written."""

@@ -10,7 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _core
-from promptpress._prompt_types import check_prompts
+from promptpress._core import RenderError
+from promptpress._label_values import labels_of
+from promptpress._prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._renderer import Renderer
 from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._tables import as_reader, as_table, for_core
@@ -25,7 +27,6 @@ PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
 _BINS = 20
 _SHOWN = 5
 _BATCH_ROWS = 65_536
-_PROMPT = "prompt"
 _ORIGINS = pa.schema(
     [
         ("source", pa.string()),
@@ -187,10 +188,11 @@ class _Places:
 def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None) -> Statistics:
     core = renderer._core
     renderer._configuration.refuse_replies()
+    renderer._configuration.refuse_chat("stats")
     table = as_table(samples) if core.label_column is not None else None
     reader = as_reader(samples) if table is None else table.to_reader()
-    renderer._warn(renderer._output_schema(reader.schema, ()), reader.schema, table)
-    labels = core.labels if table is None else renderer._labels_of(table, for_core(table)[0])
+    renderer._warn(renderer._output_schemas.of(reader.schema, ()), reader.schema, table)
+    labels = core.labels if table is None else labels_of(core, table, for_core(table)[0])
     is_json = renderer._configuration.settings["output"] == "messages_json"
     collected, places = _Collected(counter, is_json=is_json), _Places(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
@@ -208,17 +210,20 @@ def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None)
 
 
 def _of_rendered(reader: pa.RecordBatchReader, column: str | None, counter: TokenCounter | None) -> Statistics:
-    name = _PROMPT if column is None else column
-    at = reader.schema.get_all_field_indices(name)
-    if len(at) != 1:
+    name = PROMPT_COLUMN if column is None else column
+    try:
+        at = column_of_prompts(reader.schema, name)
+    except RenderError as error:
+        many = {"missing_column": "no", "duplicate_column": "more than one"}.get(error.code)
+        if many is None:
+            raise
         has = ", ".join(map(repr, reader.schema.names))
         hint = "; column= says which holds the requests" if column is None else ""
-        message = f"the table has {'no' if not at else 'more than one'} column {name!r}; it has {has}{hint}"
-        raise KeyError(message)
-    check_prompts(reader.schema, name)
+        message = f"the table has {many} column {name!r}; it has {has}{hint}"
+        raise KeyError(message) from None
     collected = _Collected(counter, is_json=False)
     for batch in _sliced(reader):
-        collected.add(batch.column(at[0]))
+        collected.add(batch.column(at))
     return collected.statistics(None, None, _Places(is_known=False))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from promptpress import _compute as pc
 from promptpress._errors import render_error
-from promptpress._prompt_types import check_prompts
+from promptpress._prompt_column import PROMPT_COLUMN, column_of_prompts
 from promptpress._to_pylist import to_pylist
 from promptpress._view.pieces import as_request, prompt_of
 from promptpress._view.prompt import Prompt
@@ -37,7 +36,7 @@ class ColumnNames:
 
     """
 
-    prompt: str = "prompt"
+    prompt: str = PROMPT_COLUMN
     label: str = "label"
     turn: str = "turn"
     sample: str = "sample"
@@ -69,12 +68,7 @@ class RenderedSource:
     def __init__(self, rows: SampleRows, names: ColumnNames | None = None) -> None:
         self.rows = rows
         self.names = names or ColumnNames()
-        schema = rows.schema
-        if self.names.prompt not in schema.names:
-            close = difflib.get_close_matches(self.names.prompt, schema.names, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(map(repr, schema.names))}"
-            raise render_error("missing_column", f"there is no column {self.names.prompt!r} of prompts{hint}")
-        check_prompts(schema, self.names.prompt)
+        column_of_prompts(rows.schema, self.names.prompt)
         self._turns = self._has(self.names.turn)
         self._samples = self._has(self.names.sample) and self._numbers is not None
 

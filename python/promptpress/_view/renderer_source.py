@@ -12,7 +12,7 @@ from promptpress import _core
 from promptpress._configuration import Configuration
 from promptpress._core import Position, RenderError
 from promptpress._errors import of_row, render_error
-from promptpress._label_values import label_or_text
+from promptpress._label_values import label_or_text, labels_of
 from promptpress._renderer import Renderer
 from promptpress._tables import for_core
 from promptpress._to_pylist import to_pylist
@@ -48,6 +48,7 @@ class RendererSource:
     has_origins = True
 
     def __init__(self, renderer: Renderer, rows: SampleRows) -> None:
+        renderer._configuration.refuse_chat("a look at prompts by their origins")
         self.renderer = renderer
         self.rows = rows
         self._chosen: Any = ()
@@ -69,7 +70,7 @@ class RendererSource:
         schema = pa.schema([field for field in self.rows.schema if field.name == name])
         batches = [batch.select(schema.names) for batch in self.rows.batches()] if len(schema) else []
         table = pa.Table.from_batches(batches, schema)
-        return self.renderer._labels_of(table, for_core(table)[0])
+        return labels_of(self.renderer._core, table, for_core(table)[0])
 
     @cached_property
     def _one(self) -> Renderer:

@@ -7,7 +7,19 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["ASCII", "UNICODE", "Glyphs", "cell", "cells", "escaped", "one_line", "printable", "runs", "visible"]
+__all__ = [
+    "ASCII",
+    "UNICODE",
+    "Glyphs",
+    "cell",
+    "cells",
+    "encodable",
+    "escaped",
+    "one_line",
+    "printable",
+    "runs",
+    "visible",
+]
 
 # Controls (C0, DEL, C1) but line feed and tab; soft hyphen; marks of direction; zero-width characters; line and
 # paragraph separators, at which some terminals and str.splitlines break; annotations; shorthand and musical controls;
@@ -144,6 +156,24 @@ def printable(text: str) -> str:
     if text.isprintable() and not _UNSEEN.search(text):
         return text
     return "".join(c if c.isprintable() else escaped(c) for c in one_line(text))
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    r"""Write what an encoding lacks as escapes, so that a stream of it takes the text.
+
+    Args:
+        text: Any text.
+        encoding: As the stream names its own; None, where it has none, is UTF-8.
+
+    Returns:
+        The text; what it is of that can't be encoded, surrogates among it, as escapes.
+
+    >>> print(encodable("é 日", "latin-1"))
+    é \u65e5
+
+    """
+    encoding = encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def visible(text: str) -> str:

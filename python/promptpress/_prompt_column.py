@@ -1,39 +1,54 @@
-"""Which Arrow types a column of rendered prompts may have."""
+"""The column of prompts in a rendered table: where it stands, and which Arrow types it may have."""
 
 from __future__ import annotations
+
+import difflib
 
 import pyarrow as pa
 from pyarrow import types
 
 from promptpress._errors import render_error
 
-__all__ = ["check_prompts"]
+__all__ = ["PROMPT_COLUMN", "column_of_prompts"]
+
+PROMPT_COLUMN = "prompt"
+"""What `Renderer` calls it, where no other name is given."""
 
 
-def check_prompts(schema: pa.Schema, name: str) -> None:
-    """Refuse a column that holds no prompts, of which nothing could be shown or measured.
+def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
+    """Find the column of prompts; refuse one that holds none, of which nothing could be shown or measured.
 
     Args:
         schema: The schema of a rendered table.
-        name: The column's name, which is in it.
+        name: The column's name.
+
+    Returns:
+        Its place.
 
     Raises:
-        RenderError: If it holds neither texts nor lists, or there are several.
+        RenderError: If there is no such column (`missing_column`), there are several (`duplicate_column`), or it holds
+            neither texts nor lists (`wrong_column_type`).
 
-    >>> check_prompts(pa.schema([("prompt", pa.string())]), "prompt")
-    >>> check_prompts(pa.schema([("prompt", pa.int64())]), "prompt")
+    >>> column_of_prompts(pa.schema([("id", pa.int64()), ("prompt", pa.string())]))
+    1
+    >>> column_of_prompts(pa.schema([("prompt", pa.int64())]))
     Traceback (most recent call last):
     ...
     promptpress.RenderError: column "prompt": it holds int64; prompts are texts or lists of messages
 
     """
     places = schema.get_all_field_indices(name)
+    if not places:
+        close = difflib.get_close_matches(name, schema.names, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(map(repr, schema.names))}"
+        raise render_error("missing_column", f"there is no column {name!r} of prompts{hint}")
     if len(places) > 1:
         raise render_error("duplicate_column", f"there are {len(places)} columns of this name", column=name)
     kind = schema.field(places[0]).type
     if not _holds_prompts(kind):
         message = f"it holds {kind}; prompts are texts or lists of messages"
         raise render_error("wrong_column_type", message, column=name)
+    return int(places[0])
 
 
 def _holds_prompts(kind: pa.DataType) -> bool:

@@ -1,0 +1,309 @@
+"""A sandboxed environment whose templates count what they do, and stop."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator, optimizeconst
+from jinja2.lexer import TokenStream
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from promptpress._jinja.bounds import (
+    MAX_INT_BITS,
+    charge,
+    charge_text,
+    refuse,
+    weigh,
+)
+from promptpress._jinja.guarded_calls import guard_call, guard_integer, printf_size
+from promptpress._jinja.guarded_filters import guard_filters, guard_tests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from jinja2.compiler import Frame
+    from jinja2.lexer import Token
+    from jinja2.runtime import Context
+
+__all__ = ["BoundedEnvironment"]
+
+MAX_SOURCE = 1 << 20
+MAX_TOKENS = 30_000
+
+_PLAIN = frozenset({str, float, bool, type(None)})
+_NUMBERS = frozenset({int, float, bool})
+_TEXTS = (str, str)
+_SHORT = 1024
+"""Characters that aren't worth counting: the turn of a loop in which they are made is counted."""
+
+_COUNTED_BLOCKS = (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)
+
+
+class _BoundedCode(CodeGenerator):
+    """Jinja2's code, with what Python does by itself passed through the environment."""
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
+        _concat(self, node, frame)
+
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802
+        searched = [operand.expr for operand in node.ops if operand.op in _SEARCHES]
+        compared = [operand.expr for operand in node.ops]
+        if all(map(_is_scalar, searched)) and (_is_scalar(node.expr) or all(map(_is_scalar, compared))):
+            super().visit_Compare(node, frame)
+        else:
+            _compare(self, node, frame)
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        if isinstance(node.arg, nodes.Slice):
+            self.write("environment.measured(")
+            super().visit_Getitem(node, frame)
+            self.write(")")
+        elif _is_scalar(node.arg):
+            super().visit_Getitem(node, frame)
+        else:
+            _getitem(self, node, frame)
+
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:  # noqa: N802
+        self.write("{")
+        for item in node.items:
+            self.weighed(item.key, frame)
+            self.write(": ")
+            self.visit(item.value, frame)
+            self.write(", ")
+        self.write("}")
+
+    def weighed(self, node: nodes.Expr, frame: Frame) -> None:
+        """Write an expression whose value is going to be compared or hashed, with all its parts."""
+        if _is_scalar(node):
+            self.visit(node, frame)
+        else:
+            self.write("environment.weighed(")
+            self.visit(node, frame)
+            self.write(")")
+
+
+def _is_scalar(node: nodes.Expr) -> bool:
+    """Whether a value is written in the template, so that comparing with it takes no long time."""
+    if isinstance(node, (nodes.List, nodes.Tuple)):
+        return all(isinstance(item, nodes.Const) for item in node.items)
+    return isinstance(node, (nodes.Const, nodes.TemplateData, nodes.Compare, nodes.Not))
+
+
+@optimizeconst
+def _concat(code: _BoundedCode, node: nodes.Concat, frame: Frame) -> None:
+    if frame.eval_ctx.volatile:
+        # As Jinja2 asks.
+        join = "markup_join if context.eval_ctx.volatile else str_join"
+    else:
+        join = "markup_join" if frame.eval_ctx.autoescape else "str_join"
+    code.write(f"environment.joined({join}, (")
+    for part in node.nodes:
+        code.visit(part, frame)
+        code.write(", ")
+    code.write("))")
+
+
+@optimizeconst
+def _compare(code: _BoundedCode, node: nodes.Compare, frame: Frame) -> None:
+    code.write("(")
+    code.weighed(node.expr, frame)
+    for operand in node.ops:
+        code.write(f" {_OPERATORS[operand.op]} ")
+        code.weighed(operand.expr, frame)
+    code.write(")")
+
+
+_SEARCHES = frozenset({"in", "notin"})
+_OPERATORS = {
+    "eq": "==", "ne": "!=", "gt": ">", "gteq": ">=", "lt": "<", "lteq": "<=", "in": "in", "notin": "not in",
+}  # fmt: skip
+
+
+@optimizeconst
+def _getitem(code: _BoundedCode, node: nodes.Getitem, frame: Frame) -> None:
+    code.write("environment.getitem(")
+    code.visit(node.node, frame)
+    code.write(", ")
+    code.weighed(node.arg, frame)
+    code.write(")")
+
+
+class BoundedEnvironment(ImmutableSandboxedEnvironment):
+    """A sandboxed environment whose templates raise `LimitExceededError` rather than run, or grow, without end.
+
+    What is within the limits is what Jinja2 gives. Who runs a template's code, begins by `BUDGET.start()`.
+    """
+
+    code_generator_class: type[CodeGenerator] = _BoundedCode
+    intercepted_binops = frozenset({"+", "-", "*", "**", "%", "//", "/"})
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs, finalize=self.printable)
+
+    def guard(self) -> None:
+        """Put guards before the filters and tests: once, when all of them are there."""
+        guard_filters(self)
+        guard_tests(self)
+
+    # What the generated code calls.
+
+    charge = staticmethod(charge)
+
+    @staticmethod
+    def printable(value: Any) -> Any:
+        if type(value) not in _PLAIN:
+            charge_text(weigh(value))
+        return value
+
+    @staticmethod
+    def weighed(value: Any) -> Any:
+        if type(value) is not str:
+            charge(len(value) >> 2 if type(value) is range else weigh(value) >> 4)
+        elif len(value) > _SHORT:
+            charge(len(value) >> 6)
+        return value
+
+    @staticmethod
+    def measured(value: Any) -> Any:
+        charge(len(value) >> 4 if isinstance(value, (str, list, tuple, bytes)) else 0)
+        return value
+
+    @staticmethod
+    def joined(join: Callable[[Any], str], parts: tuple[Any, ...]) -> str:
+        charge_text(sum(map(weigh, parts)))
+        return join(parts)
+
+    @staticmethod
+    def concat(pieces: Iterable[str]) -> str:
+        pieces = list(pieces)
+        charge_text(sum(map(len, pieces)))
+        return "".join(pieces)
+
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        args = guard_call(__obj, args, kwargs)
+        return super().call(__context, __obj, *args, **kwargs)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002
+        kinds = type(left), type(right)
+        if kinds == _TEXTS and operator == "+" and len(left) + len(right) < _SHORT:
+            return left + right
+        if kinds == (int, int):
+            _charge_integers(operator, left, right)
+        elif not _NUMBERS.issuperset(kinds):
+            _GROWTH[operator](left, right)
+        return self.binop_table[operator](left, right)
+
+    # What compiling calls.
+
+    def _tokenize(self, source: str, name: str | None, filename: str | None = None, state: str | None = None) -> Any:
+        if len(source) > MAX_SOURCE:
+            refuse(f"a source of {len(source):,} characters, and at most {MAX_SOURCE:,} are allowed")
+        return TokenStream(_few(super()._tokenize(source, name, filename, state)), name, filename)
+
+    def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
+        if self.code_generator_class is _BoundedCode:
+            _insert_charges(source)
+        return super()._generate(source, *args, **kwargs)
+
+    def refusal(self, source: str, error: Exception) -> Exception:
+        """Return what the engine says of a template that can't be compiled.
+
+        Args:
+            source: The template.
+            error: What compiling it raised here.
+
+        Returns:
+            The same error, or if Python's compiler raised it, one with the line that Jinja2's own code has.
+
+        """
+        if isinstance(error, SyntaxError):
+            plain = copy(self)
+            plain.code_generator_class = CodeGenerator
+            try:
+                plain.compile(source)
+            except SyntaxError as own:
+                return own
+        return error
+
+
+def _few(tokens: Iterable[Token]) -> Iterator[Token]:
+    for number, token in enumerate(tokens):
+        if number > MAX_TOKENS:
+            refuse(f"a source of more than {MAX_TOKENS:,} tokens")
+        yield token
+
+
+_COSTS: dict[type, int] = {nodes.Call: 10, nodes.Filter: 6, nodes.Test: 3, nodes.Macro: 10, nodes.CallBlock: 20}
+
+
+def _insert_charges(node: nodes.Node) -> int:
+    """Let each loop, macro and block of a tree count its turns; return how many nodes run once with the tree itself."""
+    cost = _COSTS.get(type(node), 1)
+    for child in node.iter_child_nodes():
+        cost += _insert_charges(child)
+    if isinstance(node, nodes.Const):
+        guard_integer(node.value)
+    if not isinstance(node, _COUNTED_BLOCKS):
+        return cost
+    count = nodes.EnvironmentAttribute(f"charge({cost})", lineno=node.lineno)
+    node.body.insert(0, nodes.ExprStmt(count, lineno=node.lineno))
+    if isinstance(node, nodes.For) and node.test is not None:
+        node.test = nodes.And(count, node.test, lineno=node.lineno)
+    return 1
+
+
+def _charge_integers(operator: str, left: int, right: int) -> None:
+    bits, other = left.bit_length(), right.bit_length()
+    if bits + other < 128 and operator != "**":
+        return
+    if operator == "**":
+        bits *= right if right > 0 and bits > 1 else 1
+    elif operator == "*":
+        bits += other
+    if bits > MAX_INT_BITS:
+        refuse(f"a number of {bits:,} bits, and at most {MAX_INT_BITS:,} are allowed")
+    charge(bits * other >> 16)
+
+
+def _grow_by_sum(left: Any, right: Any) -> None:
+    if isinstance(left, (str, bytes)):
+        charge_text(len(left) + len(right) if isinstance(right, (str, bytes)) else len(left))
+    elif isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        charge((len(left) + len(right)) >> 2)
+
+
+def _grow_by_product(left: Any, right: Any) -> None:
+    if isinstance(left, int):
+        left, right = right, left
+    if not isinstance(right, int):
+        return
+    if isinstance(left, (str, bytes)):
+        charge_text(len(left) * max(0, int(right)))
+    elif isinstance(left, (list, tuple)):
+        charge(len(left) * max(0, int(right)) >> 2)
+
+
+def _grow_by_format(left: Any, right: Any) -> None:
+    if isinstance(left, (str, bytes)):
+        charge_text(printf_size(left, right))
+
+
+def _difference(left: Any, right: Any) -> None:
+    charge((weigh(left) + weigh(right)) >> 4)
+
+
+def _no_growth(left: Any, right: Any) -> None:
+    pass
+
+
+_GROWTH: dict[str, Callable[[Any, Any], None]] = {
+    "+": _grow_by_sum,
+    "-": _difference,
+    "*": _grow_by_product,
+    "%": _grow_by_format,
+    "**": _no_growth,
+    "//": _no_growth,
+    "/": _no_growth,
+}

@@ -1,0 +1,250 @@
+"""The program in the making: each expression once, and what is known of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from promptpress._jinja.partial.values import TEXT, UNKNOWN, BailError, Kind, Sym, kind
+from promptpress._jinja.program import Program
+
+__all__ = ["Builder"]
+
+MAX_NODES = 200_000
+"""Expressions of a program: each loop is written out, so a template may ask for any number."""
+
+_BOOL, _INT, _LIST = kind("bool"), kind("int"), kind("list")
+_TEXTS = Kind(frozenset({"list"}), item=TEXT)
+_NUMBER = kind("int", "float")
+
+_RESULTS: dict[str, Kind] = {
+    **dict.fromkeys(
+        [
+            "text",
+            "repr",
+            "concat",
+            "strip",
+            "lstrip",
+            "rstrip",
+            "join",
+            "join_texts",
+            "replace",
+            "lower",
+            "upper",
+            "title",
+            "capitalize",
+            "swapcase",
+            "casefold",
+            "title_filter",
+            "tojson",
+            "json_string",
+            "kind",
+        ],
+        TEXT,
+    ),
+    **dict.fromkeys(
+        ["startswith", "endswith", "contains", "eq", "ne", "lt", "le", "gt", "ge", "is", "not", "truth"], _BOOL
+    ),
+    **dict.fromkeys(["length", "index", "find", "rfind", "count", "to_int"], _INT),
+    **dict.fromkeys(["split", "rsplit", "splitlines", "chars"], _TEXTS),
+    **dict.fromkeys(["list", "reverse", "sort", "unique"], _LIST),
+    **dict.fromkeys(["sub", "mul", "floordiv", "truediv", "mod", "neg", "abs", "round", "sum"], UNKNOWN),
+}
+
+_CERTAIN: dict[str, tuple[tuple[str, ...], ...]] = {
+    **dict.fromkeys(["strip", "lstrip", "rstrip"], (("str",), ("str", "none"))),
+    **dict.fromkeys(["startswith", "endswith"], (("str",), ("str",))),
+    **dict.fromkeys(["lower", "upper", "title", "capitalize"], (("str",),)),
+    "replace": (("str",), ("str",), ("str",), ("int",)),
+    "length": (("str", "list", "dict"),),
+    "concat": (("str",),),
+    "add": (("str",), ("str",)),
+    **dict.fromkeys(
+        ["eq", "ne", "not", "truth", "kind"], (("none", "bool", "int", "float", "str", "list", "dict"),) * 2
+    ),
+    "is": (("none", "bool", "int", "float", "str", "list", "dict", "other"),) * 2,
+    "text": (("none", "bool", "int", "float", "str"),),
+    "json_string": (("str",),),
+    "repr": (("none", "bool", "int", "float", "str"),),
+}
+"""Kinds of operands with which an operation always has a value; others may bail, and then the row has to."""
+
+
+class Builder:
+    """Makes nodes: constants and expressions, each once.
+
+    Args:
+        columns: Names of the table's columns.
+
+    """
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self.columns = columns
+        self.nodes: list[tuple[Any, ...]] = []
+        self.kinds: list[Kind] = []
+        self.certain: list[bool] = []
+        self.constants: dict[int, Any] = {}
+        self.reasons: dict[str, int] = {}
+        self._known: dict[Any, int] = {}
+
+    def column(self, number: int, kind: Kind) -> Sym:
+        """The value of a column."""
+        return self._sym(("column", number), kind, certain=True)
+
+    def hole(self, number: int) -> Sym:
+        """A text of the first column, which is a list of texts with as many as there are holes.
+
+        Args:
+            number: Its place in the list.
+
+        Returns:
+            The text.
+
+        """
+        column = self.column(0, _TEXTS).node
+        return self._sym(("item", column, self.constant(number)), TEXT, certain=True)
+
+    def expression(self, node: int) -> tuple[Any, ...]:
+        """What a node computes, whatever the numbers of nodes are.
+
+        Args:
+            node: Its number.
+
+        Returns:
+            The operation and its operands' expressions.
+
+        """
+        name, *operands = self.nodes[node]
+        if name == "const":
+            value = operands[0]
+            # With their types: True and 1 are equal.
+            types = tuple(type(item).__name__ for item in value) if type(value) is list else type(value).__name__
+            return (name, tuple(value) if type(value) is list else value, types)
+        if name == "column":
+            return self.nodes[node]
+        return (name, *(self.expression(operand) for operand in operands))
+
+    def of_expression(self, expression: tuple[Any, ...]) -> int:
+        """The node of an expression.
+
+        Args:
+            expression: As `expression` gives it.
+
+        Returns:
+            The node's number.
+
+        """
+        name, *operands = expression
+        if name == "const":
+            return self.constant(list(operands[0]) if type(operands[0]) is tuple else operands[0])
+        if name == "column":
+            return self.column(operands[0], UNKNOWN).node
+        return self.operation(name, *(self.of_expression(operand) for operand in operands)).node
+
+    def constant(self, value: Any) -> int:
+        """The node of a constant: a scalar, or a list of such.
+
+        Args:
+            value: The constant.
+
+        Returns:
+            The node's number.
+
+        """
+        node = ("const", value)
+        found = self._number(node, _kind_of(value), certain=True, key=("const", type(value), repr(value)))
+        self.constants[found] = value
+        return found
+
+    def operation(self, name: str, *operands: int | None) -> Sym:
+        """An expression.
+
+        Args:
+            name: The operation's.
+            operands: Numbers of nodes.
+
+        Returns:
+            Its value. `is_certain` says whether it always has one.
+
+        """
+        known = self.kinds
+        result = _RESULTS.get(name, UNKNOWN)
+        if name == "add":
+            result = _sum_of(*(known[operand] for operand in operands if operand is not None))
+        elif name in ("item", "slice", "first", "last"):
+            result = self._part_of(name, operands)
+        elif name == "select":
+            result = _either(known[operands[1] or 0], known[operands[2] or 0])
+        wanted = _CERTAIN.get(name)
+        certain = wanted is not None
+        for at, operand in enumerate(operands):
+            if wanted is not None and operand is not None:
+                certain &= known[operand].only(*wanted[min(at, len(wanted) - 1)])
+        if name in ("select", "list"):
+            certain = True  # as its operands are, which are checked where they are made
+        return self._sym((name, *operands), result, certain=certain)
+
+    def is_certain(self, node: int) -> bool:
+        """Whether a node always has a value, given that its operands have."""
+        return self.certain[node]
+
+    def reason(self, text: str) -> int:
+        """The number of a reason."""
+        return self.reasons.setdefault(text, len(self.reasons))
+
+    def program(self, block: list[tuple[Any, ...]]) -> Program:
+        """The program, of what was made."""
+        return Program(self.columns, tuple(self.nodes), tuple(block), tuple(self.reasons))
+
+    def _sym(self, node: tuple[Any, ...], kind: Kind, *, certain: bool) -> Sym:
+        return Sym(self._number(node, kind, certain=certain), kind)
+
+    def _number(self, node: tuple[Any, ...], kind: Kind, *, certain: bool, key: Any = None) -> int:
+        key = node if key is None else key
+        found = self._known.get(key)
+        if found is None:
+            if len(self.nodes) >= MAX_NODES:
+                raise BailError(f"the program would have more than {MAX_NODES:,} expressions")
+            found = self._known[key] = len(self.nodes)
+            self.nodes.append(node)
+            self.kinds.append(kind)
+            self.certain.append(certain)
+        return found
+
+    def _part_of(self, name: str, operands: tuple[int | None, ...]) -> Kind:
+        whole = self.kinds[operands[0] or 0]
+        if name == "slice":
+            return whole
+        if whole.only("str"):
+            return TEXT
+        if whole.only("list"):
+            return whole.item or UNKNOWN
+        if whole.only("dict") and operands[1] in self.constants:
+            return whole.of_field(self.constants[operands[1]]) or UNKNOWN
+        return UNKNOWN
+
+
+def _kind_of(value: Any) -> Kind:
+    names = {type(None): "none", bool: "bool", int: "int", float: "float", str: "str", list: "list"}
+    if type(value) is list:
+        items = {type(item) for item in value}
+        return Kind(frozenset({"list"}), item=kind(*(names[item] for item in items)) if items else UNKNOWN)
+    return kind(names[type(value)])
+
+
+def _sum_of(left: Kind, right: Kind) -> Kind:
+    if left.only("str") or right.only("str"):
+        return TEXT
+    if left.only("int", "bool") and right.only("int", "bool"):
+        return _INT
+    if left.only("list") or right.only("list"):
+        return Kind(frozenset({"list"}), item=left.item if left.item == right.item else UNKNOWN)
+    return UNKNOWN
+
+
+def _either(left: Kind, right: Kind) -> Kind:
+    if left == right:
+        return left
+    if left.names is None or right.names is None:
+        return UNKNOWN
+    same = left.item == right.item and left.fields == right.fields
+    return Kind(left.names | right.names, left.item if same else None, left.fields if same else None)

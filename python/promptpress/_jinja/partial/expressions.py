@@ -1,0 +1,384 @@
+"""Expressions of a template: what is there is computed by Jinja's own environment, the rest becomes the program's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.compiler import Frame
+from jinja2.runtime import Undefined
+
+from promptpress._jinja.partial import calls, filters, tests
+from promptpress._jinja.partial.machine import Machine
+from promptpress._jinja.partial.scope import Scope
+from promptpress._jinja.partial.texts import holds_opaque
+from promptpress._jinja.partial.values import MISSING, MarkedSafe, Sym, is_opaque
+
+__all__ = ["Expressions"]
+
+_BINARY: dict[type[nodes.Node], str] = {
+    nodes.Add: "+",
+    nodes.Sub: "-",
+    nodes.Mul: "*",
+    nodes.Div: "/",
+    nodes.FloorDiv: "//",
+    nodes.Pow: "**",
+    nodes.Mod: "%",
+}
+_OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod"}
+_REAL: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "lteq": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "gteq": lambda a, b: a >= b,
+    "in": lambda a, b: a in b,
+    "notin": lambda a, b: a not in b,
+}
+_COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "lteq": "le", "gt": "gt", "gteq": "ge"}
+
+
+class Expressions:
+    """Evaluates expressions.
+
+    Args:
+        machine: Where the evaluation stands.
+        scope: What names stand for.
+        environment: The engine's, with filters and tests that know values of the row.
+        context: Jinja's, for code that asks for it.
+
+    """
+
+    def __init__(self, machine: Machine, scope: Scope, environment: Any, context: Any) -> None:
+        self.machine = machine
+        self.scope = scope
+        self.environment = environment
+        self.context = context
+        self.make_macro: Callable[..., Any]
+
+    def evaluate(self, node: nodes.Node, frame: Frame) -> Any:
+        """Evaluate an expression.
+
+        Args:
+            node: Of the template's tree.
+            frame: Jinja's: which variable a name is.
+
+        Returns:
+            Its value.
+
+        """
+        self.machine.step(node)
+        visit = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if visit is not None:
+            return visit(node, frame)
+        operator = _BINARY.get(type(node))
+        if operator is not None:
+            left, right = self.evaluate(node.left, frame), self.evaluate(node.right, frame)  # type: ignore[attr-defined]
+            return self.machine.lift(lambda a, b: self._binary(operator, a, b), left, right)
+        raise self.machine.unsupported(f"{type(node).__name__} isn't compiled")
+
+    # Constants and names
+
+    def _const(self, node: nodes.Const, _: Frame) -> Any:
+        return node.value
+
+    def _templatedata(self, node: nodes.TemplateData, _: Frame) -> Any:
+        return node.data
+
+    def _name(self, node: nodes.Name, frame: Frame) -> Any:
+        value = self.scope.get(frame.symbols.ref(node.name))
+        undefined = self.environment.undefined
+        return self.machine.lift(lambda one: undefined(name=node.name) if one is MISSING else one, value)
+
+    def _list(self, node: nodes.List, frame: Frame) -> Any:
+        return [self.evaluate(item, frame) for item in node.items]
+
+    def _tuple(self, node: nodes.Tuple, frame: Frame) -> Any:
+        return tuple(self.evaluate(item, frame) for item in node.items)
+
+    def _dict(self, node: nodes.Dict, frame: Frame) -> Any:
+        pairs = [(self.evaluate(pair.key, frame), self.evaluate(pair.value, frame)) for pair in node.items]
+        return self.machine.real(dict, pairs)
+
+    def _environmentattribute(self, node: nodes.EnvironmentAttribute, _: Frame) -> Any:
+        return getattr(self.environment, node.name)
+
+    def _extensionattribute(self, node: nodes.ExtensionAttribute, _: Frame) -> Any:
+        return getattr(self.environment.extensions[node.identifier], node.name)
+
+    # Operators
+
+    def _binary(self, operator: str, left: Any, right: Any) -> Any:
+        machine = self.machine
+        if not is_opaque(left) and not is_opaque(right):
+            return machine.real(self.environment.call_binop, self.context, operator, left, right)
+        if MarkedSafe in (type(left), type(right)):
+            raise machine.unsupported("a safe text of the row is joined with `+`")
+        if operator not in _OPERATIONS:
+            raise machine.unsupported(f"`{operator}` on a value of the row")
+        if operator == "%" and (type(left) is str or (type(left) is Sym and not left.kind.never("str"))):
+            raise machine.unsupported("`%` on a text with a value of the row")
+        if operator == "+" and all(
+            type(one) is str or (type(one) is Sym and one.kind.only("str")) for one in (left, right)
+        ):
+            return machine.concat([left, right])
+        return machine.operate(_OPERATIONS[operator], left, right)
+
+    def _neg(self, node: nodes.Neg, frame: Frame) -> Any:
+        def negative(value: Any) -> Any:
+            return self.machine.operate("neg", value) if is_opaque(value) else self.machine.real(lambda: -value)
+
+        return self.machine.lift(negative, self.evaluate(node.node, frame))
+
+    def _pos(self, node: nodes.Pos, frame: Frame) -> Any:
+        value = self.evaluate(node.node, frame)
+        return self.machine.real(lambda: +value)
+
+    def _not(self, node: nodes.Not, frame: Frame) -> Any:
+        return self.machine.negated(self.evaluate(node.node, frame))
+
+    def _and(self, node: nodes.And, frame: Frame) -> Any:
+        left = self.evaluate(node.left, frame)
+        found = self.machine.condition(left)
+        otherwise = False if type(left) is Sym and left.kind.only("bool") else left
+        return self.machine.branch(found, lambda: self.evaluate(node.right, frame), lambda: otherwise)
+
+    def _or(self, node: nodes.Or, frame: Frame) -> Any:
+        left = self.evaluate(node.left, frame)
+        found = self.machine.condition(left)
+        then = True if type(left) is Sym and left.kind.only("bool") else left
+        return self.machine.branch(found, lambda: then, lambda: self.evaluate(node.right, frame))
+
+    def _condexpr(self, node: nodes.CondExpr, frame: Frame) -> Any:
+        soft = frame.soft()
+
+        def otherwise() -> Any:
+            if node.expr2 is not None:
+                return self.evaluate(node.expr2, soft)
+            return Undefined(
+                f"the inline if-expression on line {node.lineno} evaluated to false and no else section was defined."
+            )
+
+        found = self.machine.condition(self.evaluate(node.test, soft))
+        return self.machine.branch(found, lambda: self.evaluate(node.expr1, soft), otherwise)
+
+    def _concat(self, node: nodes.Concat, frame: Frame) -> Any:
+        values = [self.evaluate(one, frame) for one in node.nodes]
+
+        def joined(*values: Any) -> Any:
+            if not any(map(is_opaque, values)):
+                return self.machine.real("".join, [self.machine.real(str, value) for value in values])
+            plain = [value.value if type(value) is MarkedSafe else value for value in values]
+            return self.machine.concat([self.machine.text(value) for value in plain])
+
+        return self.machine.lift(joined, *values)
+
+    def _compare(self, node: nodes.Compare, frame: Frame) -> Any:
+        left = self.evaluate(node.expr, frame)
+        return self._compared(left, node.ops, frame)
+
+    def _compared(self, left: Any, rest: list[nodes.Operand], frame: Frame) -> Any:
+        right = self.evaluate(rest[0].expr, frame)
+        found = self.machine.lift(lambda a, b: self.compare(rest[0].op, a, b), left, right)
+        if len(rest) == 1:
+            return found
+        decided = self.machine.condition(found)
+        return self.machine.branch(decided, lambda: self._compared(right, rest[1:], frame), lambda: found)
+
+    def compare(self, operator: str, left: Any, right: Any) -> Any:
+        """Compare two values.
+
+        Args:
+            operator: As Jinja's tree names it: `eq`, `lteq`, `notin`, …
+            left: The one.
+            right: The other.
+
+        Returns:
+            What Python gives.
+
+        """
+        machine = self.machine
+        if not is_opaque(left) and not is_opaque(right):
+            if operator in ("eq", "ne") and holds_opaque([left, right]):
+                found = self._equal(left, right)
+                return found if operator == "eq" else machine.negated(found)
+            return machine.real(_REAL[operator], left, right)
+        if MarkedSafe in (type(left), type(right)):
+            raise machine.unsupported("a safe text of the row is compared")
+        if operator in _COMPARISONS:
+            return self._ordered(_COMPARISONS[operator], left, right)
+        found = self._contained(left, right)
+        return machine.negated(found) if operator == "notin" else found
+
+    def _ordered(self, name: str, left: Any, right: Any) -> Any:
+        if name in ("eq", "ne"):
+            for one, other in ((left, right), (right, left)):
+                # Texts equal nothing but texts; so it is for whatever programs have no value for.
+                if type(one) is Sym and one.kind.only("str", "none") and _is_neither_text_nor_none(other):
+                    return name == "ne"
+        return self.machine.operate(name, left, right)
+
+    def _equal(self, left: Any, right: Any) -> Any:
+        """`left == right`, of values that may hold values of the row."""
+        if is_opaque(left) or is_opaque(right):
+            if (
+                type(left) is Sym
+                and type(right) is Sym
+                and left.node == right.node
+                and left.kind.never("float", "list")
+            ):
+                return True
+            return self.machine.lift(lambda a, b: self.compare("eq", a, b), left, right)
+        if type(left) is dict and type(right) is dict:
+            if not all(type(key) is str for key in (*left, *right)):
+                raise self.machine.unsupported("dicts with values of the row and other keys than texts are compared")
+            pairs = [(left[key], right[key]) for key in left] if set(left) == set(right) else [(True, False)]
+        elif type(left) is type(right) and type(left) in (list, tuple):
+            pairs = list(zip(left, right, strict=True)) if len(left) == len(right) else [(True, False)]
+        elif holds_opaque([left, right]) and (type(left) in _CONTAINERS or type(right) in _CONTAINERS):
+            return self.machine.real(lambda: False) if _are_plain(left, right) else self._not_compared()
+        else:
+            return self.machine.real(_REAL["eq"], left, right)
+        return self._all_equal(pairs)
+
+    def _not_compared(self) -> Any:
+        raise self.machine.unsupported("a list or dict with values of the row is compared with an object")
+
+    def _all_equal(self, pairs: list[tuple[Any, Any]]) -> Any:
+        if not pairs:
+            return True
+        (left, right), *rest = pairs
+        found = self.machine.condition(self._equal(left, right))
+        return self.machine.branch(found, lambda: self._all_equal(rest), lambda: False)
+
+    def _contained(self, value: Any, container: Any) -> Any:
+        machine = self.machine
+        if type(container) is dict:
+            if not (type(value) is Sym and value.kind.never("list", "dict", "other")):
+                raise machine.unsupported("a value of the row is looked for among a dict's keys")
+            return machine.operate("contains", [key for key in container if type(key) is str], value)
+        if type(container) in (list, tuple):
+            return self._any_equal(value, container)
+        if type(container) is str or type(container) is Sym:
+            return machine.operate("contains", container, value)
+        raise machine.unsupported(f"`in` a {type(container).__name__} with a value of the row")
+
+    def _any_equal(self, value: Any, items: Any) -> Any:
+        if all(type(item) is str for item in items) or not any(map(is_opaque, items)):
+            return self.machine.operate("contains", list(items), value)
+        found: Any = False
+        for item in items:
+            one = self.compare("eq", value, item)
+            before = found
+            found = self.machine.branch(self.machine.condition(before), lambda: True, lambda one=one: one)  # type: ignore[misc]
+        return found
+
+    # Parts
+
+    def _getattr(self, node: nodes.Getattr, frame: Frame) -> Any:
+        value = self.evaluate(node.node, frame)
+        return self.machine.lift(lambda one: self.attribute(one, node.attr), value)
+
+    def attribute(self, value: Any, name: str) -> Any:
+        """`value.name`, where it isn't called."""
+        if not is_opaque(value):
+            return self.scope.attribute(self.environment, value, name)
+        return calls.attribute(self, value, name)
+
+    def _getitem(self, node: nodes.Getitem, frame: Frame) -> Any:
+        value = self.evaluate(node.node, frame)
+        if isinstance(node.arg, nodes.Slice):
+            bounds = [
+                None if bound is None else self.evaluate(bound, frame)
+                for bound in (node.arg.start, node.arg.stop, node.arg.step)
+            ]
+            return self.machine.lift(self.slice, value, *bounds)
+        return self.machine.lift(self.item, value, self.evaluate(node.arg, frame))
+
+    def slice(self, value: Any, *bounds: Any) -> Any:
+        """`value[start:stop:step]`."""
+        if not any(map(is_opaque, (value, *bounds))):
+            return self.machine.real(lambda: value[slice(*bounds)])
+        if type(value) is Sym or type(value) in (str, list):
+            return self.machine.operate("slice", value, *bounds)
+        raise self.machine.unsupported(f"a slice of a {type(value).__name__} that the row decides")
+
+    def item(self, value: Any, key: Any) -> Any:
+        """`value[key]`."""
+        machine = self.machine
+        if not is_opaque(value) and not is_opaque(key):
+            return machine.real(self.environment.getitem, value, key)
+        if type(value) is dict and type(key) is Sym:
+            return self._chosen(value, key)
+        if MarkedSafe in (type(value), type(key)):
+            raise machine.unsupported("a part of a safe text of the row")
+        if type(value) is Sym and type(key) is str:
+            return calls.field(self, value, key)
+        return machine.operate("item", list(value) if type(value) is tuple else value, key)
+
+    def _chosen(self, value: dict[Any, Any], key: Sym) -> Any:
+        """A dict's value by a key of the row."""
+        # What can't be a key isn't among them either, and Jinja2 has the row.
+        if not all(type(one) in (str, int, bool) for one in value):
+            raise self.machine.unsupported("a dict's value by a key of the row")
+        place = self.machine.operate("index", list(value), key)
+        return self.machine.operate("item", list(value.values()), place)
+
+    # Filters, tests, calls
+
+    def arguments(self, node: Any, frame: Frame) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call, a filter or a test."""
+        positional = [self.evaluate(one, frame) for one in node.args]
+        named = {one.key: self.evaluate(one.value, frame) for one in node.kwargs}
+        if node.dyn_args is not None:
+            more = self.evaluate(node.dyn_args, frame)
+            positional += self.machine.real(list, more)
+        if node.dyn_kwargs is not None:
+            named.update(self.machine.real(dict, self.evaluate(node.dyn_kwargs, frame)))
+        return positional, named
+
+    def _filter(self, node: nodes.Filter, frame: Frame) -> Any:
+        assert node.node is not None
+        return self.filtered(node, self.evaluate(node.node, frame), frame)
+
+    def filtered(self, node: nodes.Filter, value: Any, frame: Frame) -> Any:
+        """A value through a filter."""
+        positional, named = self.arguments(node, frame)
+        names = list(named)
+
+        def apply(value: Any, *rest: Any) -> Any:
+            split = len(rest) - len(names)
+            return filters.apply(
+                self, node.name, value, list(rest[:split]), dict(zip(names, rest[split:], strict=True))
+            )
+
+        return self.machine.lift(apply, value, *positional, *named.values())
+
+    def _test(self, node: nodes.Test, frame: Frame) -> Any:
+        value = self.evaluate(node.node, frame)
+        positional, named = self.arguments(node, frame)
+        if named:
+            raise self.machine.unsupported("a test with named arguments")
+        return self.machine.lift(
+            lambda *every: tests.apply(self, node.name, every[0], list(every[1:])), value, *positional
+        )
+
+    def _call(self, node: nodes.Call, frame: Frame, caller: Any = None) -> Any:
+        return calls.call(self, node, frame, caller)
+
+    def call_with(self, node: nodes.Call, frame: Frame, caller: Any) -> Any:
+        """A call whose block is the `caller`."""
+        return calls.call(self, node, frame, caller)
+
+
+_CONTAINERS = (list, tuple, dict)
+
+
+def _are_plain(*values: Any) -> bool:
+    return all(type(value) in (list, tuple, dict, str, int, float, bool, type(None)) for value in values)
+
+
+def _is_neither_text_nor_none(value: Any) -> bool:
+    return type(value) in (bool, int, float, list, dict, tuple)

@@ -1,0 +1,87 @@
+"""Templates evaluated with the row left open, beside Jinja2 itself: run by the model of programs, row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("jinja2")
+
+from jinja.model import Bailed, BailError, Values, run
+from jinja.random_templates import Templates, rows
+from promptpress._jinja.partial.builder import Builder
+from promptpress._jinja.partial.compile import Compiled, compile_columns
+from promptpress._jinja.partial.values import NeedsKeyError
+from promptpress._jinja.program import Program
+from promptpress._jinja.reference import Reference
+
+SCHEMA = pa.schema([
+    ("q", pa.string()),
+    ("r", pa.string()),
+    ("n", pa.int64()),
+    ("b", pa.bool_()),
+    ("f", pa.float64()),
+    ("xs", pa.list_(pa.string())),
+    ("ns", pa.list_(pa.int64())),
+    ("d", pa.struct([("k", pa.string()), ("z", pa.int64())])),
+    ("ds", pa.list_(pa.struct([("k", pa.string())]))),
+    ("empty", pa.null()),
+])  # fmt: skip
+COLUMNS = tuple(SCHEMA.names)
+
+
+def compiled_for(reference: Reference, row: dict[str, Any]) -> Compiled:
+    """The program of a row, by the lengths that it asks for."""
+    keys: dict[tuple[Any, ...], int] = {}
+    while True:
+        try:
+            return compile_columns(reference, SCHEMA, COLUMNS, keys)
+        except NeedsKeyError as missing:
+            builder = Builder(COLUMNS)
+            node = builder.of_expression(missing.expression)
+            try:
+                value = Values(Program(COLUMNS, tuple(builder.nodes)), row)[node]
+            except BailError:
+                value = -1
+            assert missing.expression not in keys
+            keys[missing.expression] = value if type(value) is int else -1
+
+
+def outcome(reference: Reference, row: dict[str, Any]) -> tuple[str, Any, Any]:
+    """What comes of a row: `same`, `bailed`, `raises` or `differs`."""
+    got = run(compiled_for(reference, row).program, row)
+    try:
+        wanted: Any = reference.render(row)
+    except Exception as error:
+        wanted = error
+    if isinstance(got, Bailed):
+        return ("raises" if isinstance(wanted, Exception) else "bailed"), got, wanted
+    return ("same" if got == wanted else "differs"), got, wanted
+
+
+@pytest.mark.parametrize("start", range(0, 400, 50))
+def test_random_templates(start: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(start, start + 50):
+        random = Random(seed)
+        source = Templates(random).template()
+        environment = random.choice(["jinja2", "lm_eval", "transformers"])
+        try:
+            reference = Reference(source, environment)
+        except ValueError:
+            continue  # no template
+        for row in rows(random):
+            what, got, wanted = outcome(reference, row)
+            assert what != "differs" or "0x" in str(wanted), (seed, environment, source, row, got, wanted)
+            seen[what] += 1
+    assert seen["same"] > seen["bailed"]
+
+
+@pytest.mark.full
+def test_many_random_templates() -> None:
+    for start in range(1000, 30_000, 50):
+        test_random_templates(start)
