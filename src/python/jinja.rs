@@ -25,7 +25,12 @@ use crate::render::Host as _;
 
 /// A template, specialised for the rows of one kind.
 #[pyclass(frozen, module = "promptpress._core")]
-pub(super) struct JinjaProgram(Program);
+pub(super) struct JinjaProgram {
+    program: Program,
+    /// Why rows are given up, by the numbers that the block has.
+    #[pyo3(get)]
+    reasons: Vec<String>,
+}
 
 #[pymethods]
 impl JinjaProgram {
@@ -36,15 +41,15 @@ impl JinjaProgram {
         columns: Vec<String>,
         nodes: &Bound<'_, PyAny>,
         block: &Bound<'_, PyAny>,
-        reasons: &Bound<'_, PyAny>,
+        reasons: Vec<String>,
     ) -> PyResult<Self> {
         let nodes = nodes.try_iter()?.map(|node| expression(&node?)).collect::<PyResult<Vec<_>>>()?;
-        let program = Program::new(columns, nodes, statements(block, MAX_NESTING + 1)?, reasons.len()?);
+        let program = Program::new(columns, nodes, statements(block, MAX_NESTING + 1)?, reasons.len());
         let program = program.map_err(PyValueError::new_err)?;
         if program.by_case() && !has_case_tables() {
             install_case_tables(py)?;
         }
-        Ok(Self(program))
+        Ok(Self { program, reasons })
     }
 }
 
@@ -201,7 +206,7 @@ pub(super) fn render_jinja<'py>(
 ) -> PyResult<Rendered<'py>> {
     let layout = layout(strings)?;
     let which = numbers(py, which)?;
-    let programs: Vec<Option<&Program>> = programs.iter().map(|own| own.as_ref().map(|own| &own.get().0)).collect();
+    let programs: Vec<Option<&Program>> = programs.iter().map(|own| own.as_ref().map(|own| &own.get().program)).collect();
     let table = batches(table);
     let total: usize = table.iter().map(RecordBatch::num_rows).sum();
     if let Some(which) = &which
@@ -251,12 +256,12 @@ pub(super) fn jinja_keys<'py>(
     keys: Vec<usize>,
     table: Imported<PyTable>,
 ) -> PyResult<Grouped<'py>> {
-    if let Some(key) = keys.iter().find(|key| !program.0.has_node(**key)) {
+    if let Some(key) = keys.iter().find(|key| !program.program.has_node(**key)) {
         return Err(PyValueError::new_err(format!("a program has no node {key}")));
     }
     let nodes: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
     let host = Interpreter::new(None, None);
-    let programs = [Some(&program.0)];
+    let programs = [Some(&program.program)];
     let (mut groups, mut all, mut first) = (Vec::new(), Vec::new(), Vec::new());
     let mut known: HashMap<Box<[i64]>, u32> = HashMap::new();
     for batch in batches(table) {
