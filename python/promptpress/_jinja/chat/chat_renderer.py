@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -66,8 +65,6 @@ class ChatRenderer:
         self.settings = settings
         self.reference = Reference(settings.source, settings.environment, settings.now)
         self.programs = ShapePrograms(self.reference, settings)
-        # The environment counts steps, and is no use to two threads at once.
-        self._one_at_a_time = threading.RLock()
 
     def text(self, conversation: Any) -> str:
         """What `apply_chat_template` gives.
@@ -83,12 +80,12 @@ class ChatRenderer:
 
         """
         messages = normalised(conversation)
-        field = self.settings.continued
-        with self._one_at_a_time:
-            if field is None:
-                return self._rendered(messages)
-            final = tagged(messages, field, self.settings.source, lambda one, tag: one + tag, lambda a, b: bool(a == b))
-            return cut(self._rendered(messages), final)
+        continued = self.settings.continued
+        if continued is None:
+            return self._rendered(messages)
+        source = self.settings.source
+        final = tagged(messages, continued, source, lambda one, tag: one + tag, lambda a, b: bool(a == b))
+        return cut(self._rendered(messages), final)
 
     def _rendered(self, messages: list[Any]) -> str:
         return self.reference.render({"messages": messages, **self.settings.names()})

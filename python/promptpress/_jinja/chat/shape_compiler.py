@@ -11,7 +11,7 @@ from promptpress._jinja.chat.messages import TAG, cut, normalised, tagged
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.compile import Compiled, compile_names
 from promptpress._jinja.partial.machine import Machine
-from promptpress._jinja.partial.values import BailError, NeedsKeyError, Sym, UnsupportedError, asked, forget, is_opaque
+from promptpress._jinja.partial.values import BailError, Sym, UnsupportedError, asked, forget, is_opaque
 from promptpress._jinja.reference import Reference
 
 __all__ = ["HOLES", "compile_shape"]
@@ -41,14 +41,11 @@ def compile_shape(
     try:
         messages = normalised(_open(json.loads(skeleton), builder, numbers), is_opaque)
         after = None if continued is None else _continued(builder, messages, continued, reference.source)
-        compiled = compile_names(reference, builder, {"messages": messages, **names}, {}, after)
-    except NeedsKeyError:
-        return None, "it goes by the length of what a text is split into"
-    except Exception as error:  # whatever the reference raises for each such row
+    except Exception as error:  # whatever each such row raises
         return None, str(error) if isinstance(error, BailError) else f"raises {type(error).__name__}: {error}"
     finally:
         forget(before)
-    return compiled, None
+    return compile_names(reference, builder, {"messages": messages, **names}, None, after=after), None
 
 
 def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
