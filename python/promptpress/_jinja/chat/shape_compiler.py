@@ -59,9 +59,7 @@ def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
     return skeleton
 
 
-def _continued(
-    builder: Builder, messages: list[Any], field: str, source: str
-) -> Callable[[Machine, Any], Any]:
+def _continued(builder: Builder, messages: list[Any], field: str, source: str) -> Callable[[Machine, Any], Any]:
     """Put the tag behind the last message, and say what becomes of the text."""
 
     def join(text: Any, tag: str) -> Any:
@@ -90,9 +88,9 @@ def _cut(machine: Machine, text: Any, final: Any) -> Any:
     _demand(machine, text, final.strip() if type(final) is str else final, parts)
     last = parts[-1]
     if type(last) is str and TAG.strip() in last:
-        at = last.rindex(TAG.strip())
-        head = machine.concat([*parts[:-1], last[:at]])
-        return head if last.startswith(TAG, at) else machine.operate("rstrip", head, None)
+        end = last.rindex(TAG.strip())
+        head = machine.concat([*parts[:-1], last[:end]])
+        return head if last.startswith(TAG, end) else machine.operate("rstrip", head, None)
     tag = TAG.strip()
     machine.branch(machine.condition(machine.operate("contains", text, tag)), _go_on, _refuse)
     at = machine.operate("rfind", text, tag)
