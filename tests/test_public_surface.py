@@ -12,6 +12,7 @@ from typing import Any
 
 import promptpress
 import promptpress.aisbench
+import promptpress.lm_eval
 import promptpress.opencompass
 import promptpress.typing as types_of
 import pyarrow as pa
@@ -36,6 +37,7 @@ PUBLIC = {
         *("Written", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "ray_rows", "sharegpt"),
         "vllm_batch",
     ),
+    "promptpress.lm_eval": ("backend", "disable", "enable", "requests"),
     "promptpress.opencompass": (
         *TEMPLATES,
         *SWITCH,

@@ -20,12 +20,14 @@ from promptpress._view.preview import Preview
 if _TYPE_CHECKING:
     from promptpress import export
     from promptpress._jinja.chat.template import ChatTemplate
+    from promptpress._jinja.template import JinjaTemplate
 
 __all__ = [
     "ChatTemplate",
     "Config",
     "Conversation",
     "Diff",
+    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",
@@ -44,24 +46,6 @@ __all__ = [
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
-_OF_JINJA = {"ChatTemplate": "promptpress._jinja.chat.template"}
-"""What needs Jinja2, and where it is written."""
-
-
-def _of_jinja(name: str) -> _Any:
-    import importlib  # noqa: PLC0415 - at hand for everyone
-
-    try:
-        found = getattr(importlib.import_module(_OF_JINJA[name]), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("jinja2", "markupsafe"):
-            raise
-        message = f"promptpress.{name} needs Jinja2: pip install 'promptpress[jinja]'"
-        raise ImportError(message) from error
-    _name_publicly(__name__, {name: found})
-    globals()[name] = found
-    return found
-
 
 def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
@@ -69,7 +53,9 @@ def __getattr__(name: str) -> _Any:
         import importlib  # noqa: PLC0415 - at hand for everyone
 
         return importlib.import_module("promptpress.export")
-    if name in _OF_JINJA:
-        return _of_jinja(name)
+    if name in ("ChatTemplate", "JinjaTemplate"):
+        from promptpress._jinja import public  # noqa: PLC0415 - needs Jinja2
+
+        return public(name)
     message = f"module 'promptpress' has no attribute {name!r}"
     raise AttributeError(message)

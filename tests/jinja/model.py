@@ -18,6 +18,9 @@ from jinja2.filters import do_float, do_int, do_max, do_min, do_sort, do_title, 
 MAX_REPEATED_BYTES = 1 << 20
 """What a text that is repeated may have at most."""
 
+MAX_PLACES = 400
+"""More places than any float has."""
+
 VALUE = "value"
 """The reason where an operation gave up."""
 
@@ -236,6 +239,8 @@ def to_int(value: Any) -> int:
 
 
 def rounded(value: Any, *precision: Any) -> Any:
+    if any(only(one, "int", "bool") < -MAX_PLACES for one in precision):
+        raise BailError  # Python would take forever
     return round(only(value, *NUMBERS), *(only(one, "int", "bool") for one in precision))
 
 

@@ -13,7 +13,7 @@ from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._core import RenderError
 from promptpress._errors import render_error
-from promptpress._jinja.chat.conversation_rows import ConversationRows, conversation_rows
+from promptpress._jinja.chat.conversation_rows import ConversationRows, conversation_rows, with_shared_texts
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_compiler import HOLES
@@ -78,7 +78,7 @@ class ChatRenderer:
             Exception: What transformers or the template raises.
 
         """
-        messages = normalised(conversation)
+        messages = normalised(with_shared_texts(conversation))
         continued = self.settings.continued
         if continued is None:
             return self._rendered(messages)

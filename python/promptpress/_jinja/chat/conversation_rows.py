@@ -14,7 +14,7 @@ from promptpress._core import RenderError
 from promptpress._errors import render_error
 from promptpress._tables import Lower, for_core, unlike
 
-__all__ = ["ConversationRows", "Read", "conversation_of", "conversation_rows"]
+__all__ = ["ConversationRows", "Read", "conversation_of", "conversation_rows", "with_shared_texts"]
 
 NO_SHAPE = 2**32 - 1
 
@@ -149,4 +149,31 @@ def conversation_of(value: Any) -> list[Any]:
     if not isinstance(value, list):
         message = f"expected a list of messages, or an object with {' or '.join(map(repr, _MESSAGES))}, found "
         raise ValueError(message + f"a {type(value).__name__}")
+    return value
+
+
+def with_shared_texts(value: Any, known: dict[str, str] | None = None) -> Any:
+    """The same, with one object for texts that are equal, as in a conversation that a program has put together.
+
+    A template can tell by `sameas`.
+
+    Args:
+        value: Messages.
+        known: The texts so far.
+
+    Returns:
+        Lists and dicts of their own.
+
+    >>> one, other = with_shared_texts(["a b", "".join(["a", " b"])])
+    >>> one is other
+    True
+
+    """
+    known = {} if known is None else known
+    if type(value) is str:
+        return known.setdefault(value, value)
+    if type(value) is list:
+        return [with_shared_texts(item, known) for item in value]
+    if type(value) is dict:
+        return {key: with_shared_texts(item, known) for key, item in value.items()}
     return value

@@ -119,6 +119,7 @@ def compile_names(
 
     """
     machine = Machine(builder, keys)
+    BUDGET.start()
     machine.assumed_key = assumed_key
     BUDGET.start()
     with _LOCK:

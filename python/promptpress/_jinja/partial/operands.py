@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import nodes
 from jinja2.runtime import LoopContext
 
+from promptpress._jinja.bounds import charge_text
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.once import Once, taken
 from promptpress._jinja.partial.texts import holds_opaque, plain_text
@@ -208,6 +209,7 @@ class Operands:
             elif not (type(part) is str and not part):
                 joined.append(part)
         if all(type(part) is str for part in joined):
+            self.real(charge_text, sum(map(len, joined)))
             return "".join(joined)
         if len(joined) == 1 and joined[0].kind.only("str"):
             return joined[0]

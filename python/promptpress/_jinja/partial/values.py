@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, final
 
+from promptpress._jinja.bounds import WEIGHTLESS
+
 __all__ = [
     "MISSING",
     "TEXT",
@@ -190,6 +192,7 @@ class MarkedSafe(Opaque):
 
 
 _OPAQUE = (Sym, Choice, MarkedSafe)
+WEIGHTLESS.update(_OPAQUE)
 
 
 def is_opaque(value: Any) -> bool:
