@@ -30,10 +30,8 @@ from lm_eval import utils
 from lm_eval.api.task import ConfigurableTask, Task
 from promptpress import lm_eval as promptpress_lm_eval
 
-WORDS = "the of a quantum field energy which what describes following theory state is at by for".split()
-MMLU = (
-    "{{question.strip()}}\nA. {{choices[0]}}\nB. {{choices[1]}}\nC. {{choices[2]}}\nD. {{choices[3]}}\nAnswer:"
-)
+WORDS = ("the", "of", "a", "quantum", "field", "energy", "which", "what", "following", "theory", "state", "is", "by")
+MMLU = "{{question.strip()}}\nA. {{choices[0]}}\nB. {{choices[1]}}\nC. {{choices[2]}}\nD. {{choices[3]}}\nAnswer:"
 COMMON = {"test_split": "test", "fewshot_split": "train", "num_fewshot": 5}
 TASKS: dict[str, dict[str, Any]] = {
     "MMLU-like, first five of five": {

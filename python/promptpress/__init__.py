@@ -46,6 +46,7 @@ __all__ = [
 
 _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in globals()})
 
+
 def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
     if name == "export":

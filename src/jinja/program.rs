@@ -162,6 +162,23 @@ impl Program {
         number < self.given
     }
 
+    /// Which columns some nodes read.
+    pub(super) fn columns_of(&self, nodes: &[u32]) -> Vec<bool> {
+        let (mut read, mut seen) = (vec![false; self.columns.len()], vec![false; self.nodes.len()]);
+        let mut todo = nodes.to_vec();
+        while let Some(number) = todo.pop() {
+            if std::mem::replace(&mut seen[number as usize], true) {
+                continue;
+            }
+            let node = &self.nodes[number as usize];
+            match node.kind {
+                NodeKind::Column(column) => read[column as usize] = true,
+                _ => todo.extend(self.operands_of(node)),
+            }
+        }
+        read
+    }
+
     pub(super) fn operands_of(&self, node: &Node) -> &[u32] {
         &self.operands[node.first as usize..(node.first + node.count) as usize]
     }

@@ -72,7 +72,7 @@ def may_give_up(name: str, arguments: list[Any]) -> bool:
     if name == "tojson":
         indent = arguments[1] if len(arguments) > 1 else None
         separators = arguments[4] if len(arguments) > 4 else None
-        odd = isinstance(indent, bool) or (isinstance(indent, int) and not 0 <= indent <= 64)
+        odd = isinstance(indent, bool | float) or (isinstance(indent, int) and not 0 <= indent <= 64)
         return odd or not isinstance(separators, list | None)
     if name in ("startswith", "endswith"):
         return not all(isinstance(one, str) for one in arguments[1])  # Python stops at the first that fits

@@ -18,7 +18,7 @@ from lm_eval.api import task as task_module
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask, Task
 from promptpress import lm_eval as promptpress_lm_eval
-from promptpress._lm_eval.backend import contexts
+from promptpress._lm_eval.backend import contexts, drawing
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHOTS = {**BASE, "num_fewshot": 3}
@@ -308,6 +308,19 @@ def test_a_first_document_that_differs_leaves_the_task(
     assert caplog.records[1].getMessage() == "promptpress: 0 prompts in bulk, 36 by the harness, in 1 task"
 
 
+@pytest.mark.parametrize("size", [1, 4, 100])
+@pytest.mark.parametrize("shots", [1, 4, 7])
+@pytest.mark.parametrize("rows", [9, 40, 200])
+def test_draws_in_blocks(size: int, shots: int, rows: int, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing, "BLOCK", size)
+    # Some rows are there twice, and more.
+    pool = datasets.Dataset.from_list([{**ROWS[n % 7 if n % 3 else 1], "n": n % 11 // 4} for n in range(rows)])
+    for config in ({"fewshot_split": "test"}, {}, {"fewshot_split": "test", "fewshot_config": {"sampler": "first_n"}}):
+        for options in ({}, {"samples": [2, 3, 7]}, {"rank": 2, "world_size": 3}):
+            both(of({**SHOTS, "num_fewshot": shots, **config}, {"test": pool, "train": pool}), **options)
+    assert said == []
+
+
 def test_draws_that_differ_leave_the_task(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     own = contexts.Contexts._drawn
 
@@ -318,6 +331,17 @@ def test_draws_that_differ_leave_the_task(said: list[str], monkeypatch: pytest.M
     monkeypatch.setattr(contexts.Contexts, "_drawn", twice)
     assert both(of(SHOTS))[0]
     assert said == ["other examples are drawn"]
+
+
+def test_a_first_document_that_only_bulk_raises_for_leaves_the_task(
+    said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(self: Any, text: Any, choices: Any, prefix: Any) -> Any:  # noqa: ARG001
+        raise RuntimeError("oh")
+
+    monkeypatch.setattr(contexts.Contexts, "_question", failing)
+    assert both(of(SHOTS))[0]
+    assert said == ["its objects are not as expected (RuntimeError('oh'))"]
 
 
 def test_what_is_said_when_requests_are_built_in_bulk(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from promptpress import _compute as pc
 from promptpress import _core, _text
 from promptpress._core import RenderError
 from promptpress._errors import of_row, render_error
-from promptpress._jinja.chat.conversations import conversation_of
+from promptpress._jinja.chat.conversations import conversation_of, with_shared_texts
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_compiler import HOLES
@@ -82,7 +82,7 @@ class ChatRenderer:
             Exception: What transformers or the template raises.
 
         """
-        messages = normalised(conversation)
+        messages = with_shared_texts(normalised(conversation))
         field = self.settings.continued
         with self._one_at_a_time:
             if field is None:

@@ -5,10 +5,37 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["conversation_of"]
+__all__ = ["conversation_of", "with_shared_texts"]
 
 _MESSAGES = ("messages", "conversations")
 _OWN_ARGUMENTS = ("tools", "functions", "documents")
+
+
+def with_shared_texts(value: Any, known: dict[str, str] | None = None) -> Any:
+    """The same, with one object for texts that are equal, as in a conversation that a program has put together.
+
+    A template can tell by `sameas`.
+
+    Args:
+        value: Messages.
+        known: The texts so far.
+
+    Returns:
+        Lists and dicts of their own.
+
+    >>> one, other = with_shared_texts(["a b", "".join(["a", " b"])])
+    >>> one is other
+    True
+
+    """
+    known = {} if known is None else known
+    if type(value) is str:
+        return known.setdefault(value, value)
+    if type(value) is list:
+        return [with_shared_texts(item, known) for item in value]
+    if type(value) is dict:
+        return {key: with_shared_texts(item, known) for key, item in value.items()}
+    return value
 
 
 def conversation_of(value: Any) -> list[Any]:

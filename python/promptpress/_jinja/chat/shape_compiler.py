@@ -41,7 +41,7 @@ def compile_shape(
     try:
         messages = normalised(_open(json.loads(skeleton), builder, numbers), is_opaque)
         after = None if continued is None else _continued(builder, messages, continued, reference.source)
-        compiled = compile_names(reference, builder, {"messages": messages, **names}, {}, after)
+        compiled = compile_names(reference, builder, {"messages": messages, **names}, None, after=after)
     except NeedsKeyError:
         return None, "it goes by the length of what a text is split into"
     except Exception as error:  # whatever the reference raises for each such row

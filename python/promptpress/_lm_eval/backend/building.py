@@ -94,6 +94,8 @@ class Building:
             with without_full_collections():
                 yield
         finally:
+            if self._contexts is not None:
+                self._contexts.close()
             known_texts.reset(token)
             self._take_back()
 
@@ -104,6 +106,7 @@ class Building:
     def _leave(self, reason: str) -> None:
         """Have the harness do the rest."""
         self._record.left(reason)
+        self._contexts = None
         self._take_back()
 
     def _by_harness(self, method: str, *arguments: Any, **options: Any) -> Any:
@@ -148,8 +151,11 @@ class Building:
         if generator:
             generator.setstate(before)
         try:
-            self._contexts = Contexts(self._task, **{k: v for k, v in options.items() if k != "gen_prefix"})
+            assert self._documents is not None
+            count = len(self._documents.docs)
+            self._contexts = Contexts(self._task, count, **{k: v for k, v in options.items() if k != "gen_prefix"})
             self._first = self._contexts.parts(doc, options.get("gen_prefix"))
+            self._contexts.close()
             reason = "" if not generator or generator.getstate() == after else "other examples are drawn"
         except Exception as error:
             reason = f"its objects are not as expected ({error!r})"

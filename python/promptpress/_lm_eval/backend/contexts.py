@@ -8,6 +8,9 @@ from functools import partial
 from typing import Any
 
 from promptpress._lm_eval.backend.covered import TASK
+from promptpress._lm_eval.backend.drawing import Draws
+from promptpress._lm_eval.backend.templates import MODULE
+from promptpress._lm_eval.literals import literal
 
 Parts = tuple[Any, Any, Any]
 """A context, the choices and the target of a document."""
@@ -16,11 +19,12 @@ Parts = tuple[Any, Any, Any]
 class Contexts:
     """What makes the contexts of a task's documents, one after the other.
 
-    Nothing is taken over but the order of the steps: fields, turns and draws are the harness's own. What an example
-    says is kept, since it is the same for every document that shows it.
+    Nothing is taken over but the order of the steps: fields and turns are the harness's own. What an example says is
+    kept, since it is the same for every document that shows it.
 
     Args:
         task: The harness's task.
+        documents: How many documents.
         num_fewshot: How many examples.
         system_instruction: What goes before the description.
         apply_chat_template: Whether the context is a chat's text.
@@ -31,6 +35,7 @@ class Contexts:
     def __init__(
         self,
         task: Any,
+        documents: int,
         *,
         num_fewshot: int,
         system_instruction: str | None = None,
@@ -42,6 +47,7 @@ class Contexts:
         self._message = module["Message"]
         self._delimited = module["maybe_delimit"]
         self._single_turn = module["multiturn_to_singleturn"]
+        self._templates: Any = sys.modules[MODULE]
         self._task = task
         self.shots = num_fewshot
         self.pool: Sequence[dict[str, Any]] = task.sampler.df if num_fewshot else []
@@ -50,6 +56,9 @@ class Contexts:
         self._as_turns = fewshot_as_multiturn
         self._chat_template: Any = chat_template
         self._keeps_out = task.fewshot_cfg.split == task.config.test_split
+        self._draws = Draws(task.sampler, num_fewshot, documents) if num_fewshot else None
+        choices = task.config.doc_to_choice
+        self._choices = choices if type(choices) is str and choices not in task.features else None
         # A row's identity is its own as long as the sampler holds it, and so long is it kept here.
         self._rows = set(map(id, self.pool))
         self._made: dict[int, Any] = {}
@@ -68,7 +77,7 @@ class Contexts:
         before = [self._message("system", system)] if system else []
         shots = self._drawn(doc) if self.shots > 0 else []
         text = task.doc_to_text(doc)
-        choices = task.doc_to_choice(doc) if config.doc_to_choice else None
+        choices = self._choices_of(doc)
         target = task.doc_to_target(doc)
         if self._as_chat:
             messages = before + [message for shot in shots for message in shot]
@@ -79,6 +88,16 @@ class Contexts:
             earlier = [self._message("user", head)] if head else []
             return task.multiple_input_context(earlier, prefix, choices), choices, target
         return head + self._text(self._question(text, choices, prefix)), choices, target
+
+    def close(self) -> None:
+        """Leave the generator of random numbers where the harness would."""
+        if self._draws is not None:
+            self._draws.close()
+
+    def _choices_of(self, doc: dict[str, Any]) -> Any:
+        if self._choices is not None:
+            return literal(self._templates.apply_template(self._choices, doc))
+        return self._task.doc_to_choice(doc) if self._task.config.doc_to_choice else None
 
     def _chat(self, messages: list[Any], text: Any, choices: Any, prefix: str | None) -> Any:
         template = partial(self._chat_template, add_generation_prompt=not prefix)
@@ -99,7 +118,8 @@ class Contexts:
 
     def _drawn(self, doc: dict[str, Any]) -> list[Any]:
         """The next draw: texts of examples, or in a chat lists of messages."""
-        rows = self._task.sampler.sample(n=self.shots, eval_doc=doc if self._keeps_out else None)
+        assert self._draws is not None
+        rows = self._draws.next(doc if self._keeps_out else None)
         shots = []
         for row in rows:
             shot = self._made.get(id(row))
