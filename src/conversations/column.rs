@@ -41,7 +41,7 @@ pub struct Conversations {
 pub fn read(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
     match column.data_type() {
         own if is_text(own) => of_texts(column, shapes),
-        own if is_list(own) && is_message(&element_type(own)) => of_lists(column, shapes),
+        own if is_list(own) && is_message(element_type(own).as_ref()) => of_lists(column, shapes),
         found => {
             let message = format!(
                 "expected conversations: lists of structs with a role and a content (or from and value), or texts that \
@@ -52,7 +52,7 @@ pub fn read(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
     }
 }
 
-fn is_message(items: &Option<DataType>) -> bool {
+fn is_message(items: Option<&DataType>) -> bool {
     matches!(items, Some(DataType::Struct(_) | DataType::Null))
 }
 

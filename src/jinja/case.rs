@@ -144,9 +144,9 @@ pub(super) fn title<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8
         for c in known.chars() {
             let mapping = if within { Mapping::Lower } else { Mapping::Title };
             if c.is_ascii() {
-                out.push(ascii(mapping, c as u8))
+                out.push(ascii(mapping, c as u8));
             } else {
-                tables.put(mapping, c, out)
+                tables.put(mapping, c, out);
             }
             within = tables.is_cased(c);
         }

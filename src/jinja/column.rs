@@ -4,15 +4,16 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types as t;
-use arrow_array::{Array, ArrowPrimitiveType, OffsetSizeTrait};
+use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
 
+use super::ends::Ends;
 use super::value::Value;
 use crate::error::{Code, Error, Result};
 use crate::pytext::{JsonColumn, TextColumn, dictionary_picks, is_native, no_such_value, run_picks};
 
-/// What Arrow's fields call an extension type's name: of those only Python knows the values.
+/// What Arrow's fields call an extension type's name.
 const EXTENSION_NAME: &str = "ARROW:extension:name";
 
 /// A column, or what lies in one.
@@ -43,14 +44,6 @@ pub(super) struct Rows<'a> {
     items: Box<Column<'a>>,
 }
 
-enum Ends {
-    Narrow(ScalarBuffer<i32>),
-    Wide(ScalarBuffer<i64>),
-    NarrowViews(ScalarBuffer<i32>, ScalarBuffer<i32>),
-    WideViews(ScalarBuffer<i64>, ScalarBuffer<i64>),
-    Fixed(usize),
-}
-
 /// A column's rows that are dicts.
 pub(super) struct Record<'a> {
     names: Vec<Box<str>>,
@@ -60,6 +53,23 @@ pub(super) struct Record<'a> {
 /// Which rows of an array are asked for at all; found out only where some row can't be read.
 type Live<'f> = &'f dyn Fn() -> Option<NullBuffer>;
 
+/// Whether values of a field, or what lies in them, are of an extension type: of those only Python knows the values.
+pub(super) fn is_foreign(field: &Field) -> bool {
+    use DataType as T;
+    field.metadata().contains_key(EXTENSION_NAME)
+        || match field.data_type() {
+            T::List(item)
+            | T::LargeList(item)
+            | T::ListView(item)
+            | T::LargeListView(item)
+            | T::FixedSizeList(item, _)
+            | T::Map(item, _)
+            | T::RunEndEncoded(_, item) => is_foreign(item),
+            T::Struct(fields) => fields.iter().any(|field| is_foreign(field)),
+            _ => false,
+        }
+}
+
 impl<'a> Column<'a> {
     /// A column of a table.
     ///
@@ -68,6 +78,11 @@ impl<'a> Column<'a> {
     /// The first row whose bytes aren't UTF-8 or lie outside the array's buffers.
     pub(super) fn new(field: &Field, array: &'a dyn Array) -> Result<Self> {
         Self::of(field, array, &|| None)
+    }
+
+    /// A column that nobody reads.
+    pub(super) fn unread() -> Self {
+        Self { nulls: None, cells: Cells::Unknown }
     }
 
     fn of(field: &Field, array: &'a dyn Array, live: Live) -> Result<Self> {
@@ -101,25 +116,11 @@ impl<'a> Column<'a> {
             }
             T::Float64 => Cells::Floats(array.as_primitive::<t::Float64Type>().values().clone()),
             T::Utf8 | T::LargeUtf8 | T::Utf8View => Cells::Texts(texts(array, live)?),
-            T::List(item) => {
-                Cells::Lists(rows(Ends::Narrow(array.as_list::<i32>().offsets().inner().clone()), item, array, live)?)
-            }
-            T::LargeList(item) => {
-                Cells::Lists(rows(Ends::Wide(array.as_list::<i64>().offsets().inner().clone()), item, array, live)?)
-            }
-            T::ListView(item) => {
-                let own = array.as_list_view::<i32>();
-                let ends = Ends::NarrowViews(own.offsets().clone(), own.sizes().clone());
-                Cells::Lists(rows(ends, item, array, live)?)
-            }
-            T::LargeListView(item) => {
-                let own = array.as_list_view::<i64>();
-                let ends = Ends::WideViews(own.offsets().clone(), own.sizes().clone());
-                Cells::Lists(rows(ends, item, array, live)?)
-            }
-            T::FixedSizeList(item, size) => {
-                Cells::Lists(rows(Ends::Fixed(usize::try_from(*size).unwrap_or(0)), item, array, live)?)
-            }
+            T::List(item)
+            | T::LargeList(item)
+            | T::ListView(item)
+            | T::LargeListView(item)
+            | T::FixedSizeList(item, _) => Cells::Lists(rows(item, array, live)?),
             T::Struct(_) => record(array, live)?,
             T::Dictionary(_, values) => {
                 let own = array.as_any_dictionary();
@@ -131,8 +132,10 @@ impl<'a> Column<'a> {
                 picked(picks, item, values, None, live)?
             }
             // A map is a list of pairs in Python, of which nothing but the text is known here.
-            T::Map(..) if is_native(array.data_type()) => Cells::Printed(JsonColumn::new(array)?, false),
-            own if is_native(own) => Cells::Printed(JsonColumn::new(array)?, true),
+            T::Map(..) if is_native(array.data_type()) && !is_foreign(field) => {
+                Cells::Printed(JsonColumn::new(array)?, false)
+            }
+            own if is_native(own) && !matches!(own, T::Map(..)) => Cells::Printed(JsonColumn::new(array)?, true),
             _ => Cells::Unknown,
         };
         Ok(Self { nulls: array.nulls().filter(|nulls| nulls.null_count() > 0).cloned(), cells })
@@ -188,7 +191,7 @@ impl<'a> Rows<'a> {
     /// Where a row's items start and end.
     #[inline]
     pub(super) fn ends(&self, row: usize) -> Range<usize> {
-        self.ends.of(row)
+        self.ends.at(row)
     }
 
     pub(super) fn items(&self) -> &Column<'a> {
@@ -225,20 +228,9 @@ fn texts(array: &dyn Array, live: Live) -> Result<TextColumn> {
 }
 
 /// Rows of lists, each of which ends among its items.
-fn rows<'a>(ends: Ends, item: &Field, array: &'a dyn Array, live: Live) -> Result<Rows<'a>> {
-    let items: &'a dyn Array = match array.data_type() {
-        DataType::List(_) => array.as_list::<i32>().values(),
-        DataType::LargeList(_) => array.as_list::<i64>().values(),
-        DataType::ListView(_) => array.as_list_view::<i32>().values(),
-        DataType::LargeListView(_) => array.as_list_view::<i64>().values(),
-        _ => array.as_fixed_size_list().values(),
-    };
+fn rows<'a>(item: &Field, array: &'a dyn Array, live: Live) -> Result<Rows<'a>> {
+    let (ends, items) = Ends::of(array)?;
     let (nulls, len) = (array.nulls(), array.len());
-    let found = ends.outside(len, items.len(), nulls);
-    if let Some(row) = found {
-        let message = "the list's offsets lead outside its items: the Arrow array is malformed";
-        return Err(Error::render(Code::MalformedArray, message).at_row(row));
-    }
     let own_live = || {
         let outer = live();
         let asked = |row: &usize| {
@@ -246,54 +238,20 @@ fn rows<'a>(ends: Ends, item: &Field, array: &'a dyn Array, live: Live) -> Resul
         };
         let mut used = vec![false; items.len()];
         for row in (0..len).filter(asked) {
-            used[ends.of(row)].fill(true);
+            used[ends.at(row)].fill(true);
         }
         Some(NullBuffer::from(used))
     };
     let column = Column::of(item, items, &own_live).map_err(|error| {
         // The item's place says nothing to the user: name the row of the column that shows it.
         let place = error.place().row;
-        let showing = |row: &usize| place.is_some_and(|at| ends.of(*row).contains(&at));
+        let showing = |row: &usize| place.is_some_and(|at| ends.at(*row).contains(&at));
         match (0..len).filter(|row| nulls.is_none_or(|nulls| nulls.is_valid(*row))).find(showing) {
             Some(row) => error.at_row(row),
             None => error,
         }
     })?;
     Ok(Rows { ends, items: Box::new(column) })
-}
-
-impl Ends {
-    /// The first row that leads outside of `items`, if one does that isn't null.
-    fn outside(&self, rows: usize, items: usize, nulls: Option<&NullBuffer>) -> Option<usize> {
-        fn wide<O: OffsetSizeTrait>(offset: O) -> i64 {
-            offset.to_i64().unwrap_or(-1)
-        }
-        let ends = |row: usize| -> (i64, i64) {
-            match self {
-                Self::Narrow(offsets) => (wide(offsets[row]), wide(offsets[row + 1])),
-                Self::Wide(offsets) => (offsets[row], offsets[row + 1]),
-                Self::NarrowViews(offsets, sizes) => (wide(offsets[row]), wide(offsets[row]) + wide(sizes[row])),
-                Self::WideViews(offsets, sizes) => (offsets[row], offsets[row].saturating_add(sizes[row])),
-                Self::Fixed(size) => ((row * size) as i64, ((row + 1) * size) as i64),
-            }
-        };
-        (0..rows).find(|row| {
-            let (start, end) = ends(*row);
-            (start < 0 || end < start || end as usize > items) && nulls.is_none_or(|nulls| nulls.is_valid(*row))
-        })
-    }
-
-    #[inline]
-    fn of(&self, row: usize) -> Range<usize> {
-        let (start, end) = match self {
-            Self::Narrow(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
-            Self::Wide(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
-            Self::NarrowViews(offsets, sizes) => (offsets[row] as usize, offsets[row] as usize + sizes[row] as usize),
-            Self::WideViews(offsets, sizes) => (offsets[row] as usize, offsets[row] as usize + sizes[row] as usize),
-            Self::Fixed(size) => (row * size, (row + 1) * size),
-        };
-        start..end
-    }
 }
 
 /// Rows of dicts; a name that is there twice is a matter of Python's.

@@ -84,7 +84,7 @@ impl<'r> Evaluation<'r> {
             O::RStrip => self.strip(node, Ends::Right),
             O::Item => {
                 let (container, at) = (self.operand(node, 0)?, self.operand(node, 1)?);
-                self.item(container, at)
+                item(container, at)
             }
             O::Select => {
                 let chosen = if self.operand(node, 0)?.truth()? { 1 } else { 2 };
@@ -134,14 +134,6 @@ impl<'r> Evaluation<'r> {
     fn strip(&mut self, node: &Node, ends: Ends) -> Valued<Value<'r>> {
         let (text, chars) = (self.str(node, 0)?, self.operand(node, 1)?);
         text::strip(text, chars, ends).map(Value::Str)
-    }
-
-    fn item(&mut self, container: Value<'r>, at: Value<'r>) -> Valued<Value<'r>> {
-        match container {
-            Value::Record(record, row) => record.field(at.str()?).map(|field| field.value(row)).ok_or(Bail::VALUE),
-            Value::Str(text) => text::item(text, at.index()?).map(Value::Str),
-            list => list::item(list.list()?, at.index()?),
-        }
     }
 
     fn ordered(&mut self, operation: O, node: &Node) -> Valued<Value<'r>> {
@@ -368,5 +360,14 @@ impl<'r> Evaluation<'r> {
             }
             _ => Err(Bail::VALUE),
         }
+    }
+}
+
+/// `container[at]`.
+fn item<'r>(container: Value<'r>, at: Value<'r>) -> Valued<Value<'r>> {
+    match container {
+        Value::Record(record, row) => record.field(at.str()?).map(|field| field.value(row)).ok_or(Bail::VALUE),
+        Value::Str(text) => text::item(text, at.index()?).map(Value::Str),
+        list => list::item(list.list()?, at.index()?),
     }
 }

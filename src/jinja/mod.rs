@@ -7,11 +7,12 @@
 //! |---|---|
 //! | `operation`, `constant` | the operations there are, and values that a program holds |
 //! | `program` | expressions and statements, checked |
-//! | `value`, `column` | what an expression gives, and columns of a table as such values |
+//! | `value`, `column`, `ends` | what an expression gives, and columns of a table as such values |
 //! | `scratch` | memory for what is computed, and how much of it a row may take |
 //! | `text`, `case`, `number`, `list`, `compare`, `print`, `json` | the operations |
 //! | `evaluate` | expressions for a row, each when it is asked for |
 //! | `pieces` | what rows' texts are made of |
+//! | `flat` | programs that only copy |
 //! | `render` | the row loop |
 //!
 //! Honest recursion: `column.rs` and `value.rs`: a value may be a list of a column's cells, and each cell is a value.
@@ -20,7 +21,9 @@ mod case;
 mod column;
 mod compare;
 mod constant;
+mod ends;
 mod evaluate;
+mod flat;
 mod json;
 mod list;
 mod number;

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::value::Bail;
+use crate::render::put;
 
 /// A piece of what was computed for a chunk's rows.
-pub(super) const COMPUTED: u32 = u32::MAX;
+const COMPUTED: u32 = u32::MAX;
 
 /// A stretch of bytes.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +83,37 @@ impl Chunk {
         }
         self.slice(base, start, u32::MAX as usize);
         self.slice(base, start + u32::MAX as usize, len - u32::MAX as usize);
+    }
+
+    /// Write some of the rows' texts one behind the other. `others` are the texts of rows that were given up, the first
+    /// of these rows first.
+    pub(super) fn write<'o>(
+        &self,
+        rows: Range<usize>,
+        bases: &[&[u8]],
+        mut others: impl Iterator<Item = (usize, &'o str)>,
+        own: &mut [u8],
+    ) {
+        let (mut at, mut other) = (0, others.next());
+        let mut from = match rows.start - self.rows.start {
+            0 => 0,
+            before => self.ends[before - 1],
+        };
+        for row in rows {
+            if let Some((number, text)) = other
+                && number == row
+            {
+                own[at..at + text.len()].copy_from_slice(text.as_bytes());
+                at += text.len();
+                other = others.next();
+            }
+            let end = self.ends[row - self.rows.start];
+            for piece in &self.pieces[from..end] {
+                let base = if piece.base == COMPUTED { &self.computed } else { bases[piece.base as usize] };
+                at = put(own, at, base, piece.start, piece.start + piece.len as usize);
+            }
+            from = end;
+        }
     }
 
     /// Add what was computed from byte `start` on.

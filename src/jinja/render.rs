@@ -8,18 +8,21 @@ use bumpalo::Bump;
 
 use super::column::Column;
 use super::evaluate::Evaluation;
-use super::pieces::{Bailed, COMPUTED, Chunk};
+use super::flat::Flat;
+use super::pieces::{Bailed, Chunk};
 use super::print;
 use super::program::{Program, Step};
 use super::scratch::Scratch;
 use super::value::{Bail, Value, Valued};
 use crate::error::{Code, Error, Result};
 use crate::plan::Layout;
-use crate::render::{Bytes, TextBlock, Texts, limit, put};
+use crate::render::{Bytes, TextBlock, Texts, limit};
 use crate::threads;
 
 /// Rows that one thread takes at a time.
 const CHUNK_ROWS: usize = 1024;
+/// Rows that are evaluated before any of them is written.
+const SLICE_ROWS: usize = 1 << 17;
 /// Rows whose values are computed into the same memory, as long as they don't take more of it than that.
 const BLOCK_ROWS: usize = 128;
 /// What such rows may take until the memory is used anew.
@@ -29,23 +32,32 @@ const BLOCK_BYTES: usize = 256 << 10;
 pub struct Rendering<'a> {
     programs: &'a [Option<&'a Program>],
     which: Option<&'a [u32]>,
-    columns: Vec<Column<'a>>,
-    /// By program, which of these its columns are.
-    bound: Vec<Vec<usize>>,
+    work: Work<'a>,
     rows: usize,
+}
+
+enum Work<'a> {
+    /// Programs that only copy.
+    Flat(Flat<'a>),
+    /// Any programs: the columns, and by program which of these its columns are.
+    Any(Vec<Column<'a>>, Vec<Vec<usize>>),
 }
 
 /// Rows evaluated: what their texts are made of.
 #[derive(Debug)]
 pub struct Evaluated {
     rows: Range<usize>,
+    /// How long each text is; 0 for rows that bailed.
+    lengths: Vec<usize>,
+    bailed: Vec<Bailed>,
+    /// The pieces, but for programs that only copy.
     chunks: Vec<Chunk>,
 }
 
 impl Evaluated {
     /// The rows that aren't rendered here, in ascending order.
-    pub fn bailed(&self) -> impl Iterator<Item = Bailed> + '_ {
-        self.chunks.iter().flat_map(|chunk| chunk.bailed.iter().copied())
+    pub fn bailed(&self) -> &[Bailed] {
+        &self.bailed
     }
 }
 
@@ -64,39 +76,41 @@ impl<'a> Rendering<'a> {
         if unfit {
             return Err(Error::render(Code::InternalError, "there is no program for some row"));
         }
-        let schema = batch.schema_ref();
-        let mut places: HashMap<&str, usize> = HashMap::new();
-        let (mut columns, mut bound) = (Vec::new(), Vec::with_capacity(programs.len()));
-        for program in programs {
-            let mut own = Vec::new();
-            for name in program.iter().flat_map(|program| &program.columns) {
-                if let Some(at) = places.get(&**name) {
-                    own.push(*at);
-                    continue;
-                }
-                let at = schema
-                    .index_of(name)
-                    .map_err(|_| Error::render(Code::MissingColumn, "the table has no such column").in_column(name))?;
-                let column = Column::new(schema.field(at), batch.column(at)).map_err(|error| error.in_column(name))?;
-                places.insert(name, columns.len());
-                own.push(columns.len());
-                columns.push(column);
+        let work = match Flat::new(programs, batch)? {
+            Some(flat) => Work::Flat(flat),
+            None => {
+                let (columns, bound) = bound(programs, batch, |program| vec![true; program.columns.len()])?;
+                Work::Any(columns, bound)
             }
-            bound.push(own);
-        }
-        Ok(Self { programs, which, columns, bound, rows })
+        };
+        Ok(Self { programs, which, work, rows })
     }
 
-    /// How many rows there are.
-    pub fn rows(&self) -> usize {
-        self.rows
+    /// The rows of `batch`, for the values that nodes of a program have; columns that they don't read aren't looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn of_nodes(program: &'a [Option<&'a Program>; 1], nodes: &[u32], batch: &'a RecordBatch) -> Result<Self> {
+        let (columns, bound) = bound(program, batch, |program| program.columns_of(nodes))?;
+        Ok(Self { programs: program, which: None, work: Work::Any(columns, bound), rows: batch.num_rows() })
+    }
+
+    /// How many rows are best evaluated before they are written: what their texts are made of is kept so long.
+    pub fn rows_at_once(&self) -> usize {
+        match &self.work {
+            Work::Flat(_) => self.rows.max(1),
+            Work::Any(..) => SLICE_ROWS,
+        }
     }
 
     /// What texts are slices of: of columns first, then the literals of each program.
     fn bases(&self) -> (Vec<&[u8]>, u32) {
         let mut bases: Vec<&[u8]> = Vec::new();
-        for column in &self.columns {
-            column.each_base(&mut |base| bases.push(base));
+        if let Work::Any(columns, _) = &self.work {
+            for column in columns {
+                column.each_base(&mut |base| bases.push(base));
+            }
         }
         let literals = bases.len() as u32;
         bases.extend(self.programs.iter().map(|program| program.map_or(&[][..], |program| &program.literals)));
@@ -113,9 +127,23 @@ impl<'a> Rendering<'a> {
     ///
     /// What `check` returns.
     pub fn evaluate(&self, rows: Range<usize>, check: &(dyn Fn() -> Result<()> + Sync)) -> Result<Evaluated> {
+        let (columns, bound) = match &self.work {
+            Work::Any(columns, bound) => (columns, bound),
+            Work::Flat(flat) => {
+                let measured = threads::try_map(threads::chunks(rows.clone(), CHUNK_ROWS), |rows| -> Result<_> {
+                    check()?;
+                    Ok(flat.measure(rows, &|row| self.program_of(row)))
+                })?;
+                let (mut lengths, mut bailed) = (Vec::with_capacity(rows.len()), Vec::new());
+                for (own, given_up) in measured {
+                    lengths.extend(own);
+                    bailed.extend(given_up);
+                }
+                return Ok(Evaluated { rows, lengths, bailed, chunks: Vec::new() });
+            }
+        };
         let (bases, literals) = self.bases();
-        let columns: Vec<Vec<&Column>> =
-            self.bound.iter().map(|own| own.iter().map(|at| &self.columns[*at]).collect()).collect();
+        let columns: Vec<Vec<&Column>> = bound.iter().map(|own| own.iter().map(|at| &columns[*at]).collect()).collect();
         let chunks = threads::try_map(threads::chunks(rows.clone(), CHUNK_ROWS), |rows| -> Result<Chunk> {
             check()?;
             let mut chunk = Chunk::new(rows.clone());
@@ -128,7 +156,9 @@ impl<'a> Rendering<'a> {
             }
             Ok(chunk)
         })?;
-        Ok(Evaluated { rows, chunks })
+        let lengths = chunks.iter().flat_map(|chunk| chunk.lengths.iter().copied()).collect();
+        let bailed = chunks.iter().flat_map(|chunk| chunk.bailed.iter().copied()).collect();
+        Ok(Evaluated { rows, lengths, bailed, chunks })
     }
 
     /// Evaluate the first of some rows, as far as they have the same program; where the next one begins.
@@ -171,106 +201,91 @@ impl<'a> Rendering<'a> {
     ///
     /// # Errors
     ///
-    /// If a text is longer than an array of the layout can hold, or there aren't as many others as rows that bailed.
-    pub fn texts(&self, evaluated: &Evaluated, others: &[String], layout: Layout) -> Result<Vec<ArrayRef>> {
+    /// If a text is longer than an array of the layout can hold, there aren't as many others as rows that bailed, or a
+    /// column turns out to be malformed.
+    pub fn texts(&self, evaluated: Evaluated, others: &[String], layout: Layout) -> Result<Vec<ArrayRef>> {
         self.texts_within(evaluated, others, layout, limit(layout))
     }
 
     fn texts_within(
         &self,
-        evaluated: &Evaluated,
+        mut evaluated: Evaluated,
         others: &[String],
         layout: Layout,
         limit: usize,
     ) -> Result<Vec<ArrayRef>> {
-        let bailed: Vec<usize> = evaluated.bailed().map(|bailed| bailed.row).collect();
-        if bailed.len() != others.len() {
-            let message = format!("{} texts came for {} rows", others.len(), bailed.len());
+        if evaluated.bailed.len() != others.len() {
+            let message = format!("{} texts came for {} rows", others.len(), evaluated.bailed.len());
             return Err(Error::render(Code::InternalError, message));
         }
-        let mut lengths: Vec<usize> = Vec::with_capacity(evaluated.rows.len());
-        evaluated.chunks.iter().for_each(|chunk| lengths.extend_from_slice(&chunk.lengths));
-        for (row, text) in bailed.iter().zip(others) {
-            lengths[row - evaluated.rows.start] = text.len();
+        let first = evaluated.rows.start;
+        for (bailed, text) in evaluated.bailed.iter().zip(others) {
+            evaluated.lengths[bailed.row - first] = text.len();
         }
         let mut out = Vec::new();
-        let mut start = 0;
+        let mut rest = evaluated.rows.clone();
         loop {
-            let (mut end, mut total) = (start, 0_usize);
-            while let Some(length) = lengths.get(end)
-                && total.checked_add(*length).is_some_and(|total| total <= limit)
+            let (mut end, mut total) = (rest.start, 0_usize);
+            while end < rest.end
+                && let Some(more) = total.checked_add(evaluated.lengths[end - first]).filter(|more| *more <= limit)
             {
-                total += length;
+                total = more;
                 end += 1;
             }
-            if end == start && end < lengths.len() {
+            if end == rest.start && end < rest.end {
                 let message =
-                    format!("the text passes the 2 GiB that {layout:?} can hold; use strings=\"large_string\"",);
-                return Err(Error::render(Code::OffsetOverflow, message).at_row(evaluated.rows.start + start));
+                    format!("the text passes the 2 GiB that {layout:?} can hold; use strings=\"large_string\"");
+                return Err(Error::render(Code::OffsetOverflow, message).at_row(end));
             }
-            let texts = self.copied(evaluated, start..end, &lengths, total, &bailed, others);
+            let texts = self.copied(&evaluated, rest.start..end, total, others)?;
             out.push(TextBlock::new(texts).array(layout, None));
-            start = end;
-            if start == lengths.len() {
+            rest.start = end;
+            if rest.is_empty() {
                 return Ok(out);
             }
         }
     }
 
-    /// Copy the texts of some of the rows, counted from the first, to where they belong.
-    fn copied(
-        &self,
-        evaluated: &Evaluated,
-        part: Range<usize>,
-        lengths: &[usize],
-        total: usize,
-        bailed: &[usize],
-        others: &[String],
-    ) -> Texts {
+    /// Copy the texts of some rows to where they belong.
+    fn copied(&self, evaluated: &Evaluated, part: Range<usize>, total: usize, others: &[String]) -> Result<Texts> {
+        let first = evaluated.rows.start;
         let mut offsets = Vec::with_capacity(part.len() + 1);
         offsets.push(0);
         let mut at = 0;
-        for length in &lengths[part.clone()] {
+        offsets.extend(evaluated.lengths[part.start - first..part.end - first].iter().map(|length| {
             at += length;
-            offsets.push(at);
-        }
+            at
+        }));
         let mut bytes = Bytes::new(total);
         let mut rest = &mut bytes[..];
-        let mut slices = Vec::with_capacity(evaluated.chunks.len());
-        let first_row = evaluated.rows.start;
-        for chunk in &evaluated.chunks {
-            let rows = chunk.rows.start.max(first_row + part.start)..chunk.rows.end.min(first_row + part.end);
-            if !rows.is_empty() {
-                let len = lengths[rows.start - first_row..rows.end - first_row].iter().sum();
-                let (own, after) = rest.split_at_mut(len);
-                slices.push((chunk, rows, own));
-                rest = after;
-            }
+        let mut slices = Vec::with_capacity(part.len() / CHUNK_ROWS + 2);
+        // Chunks as they were evaluated, or what is left of them.
+        let mut start = part.start;
+        while start < part.end {
+            let end = part.end.min(first + ((start - first) / CHUNK_ROWS + 1) * CHUNK_ROWS);
+            let (own, after) = rest.split_at_mut(offsets[end - part.start] - offsets[start - part.start]);
+            slices.push((start..end, own));
+            rest = after;
+            start = end;
         }
         let (bases, _) = self.bases();
-        threads::map(slices, |(chunk, rows, own)| {
-            let mut at = 0;
-            let mut other = bailed.partition_point(|row| *row < rows.start);
-            let mut from = match rows.start - chunk.rows.start {
-                0 => 0,
-                before => chunk.ends[before - 1],
-            };
-            for row in rows {
-                if bailed.get(other) == Some(&row) {
-                    let text = others[other].as_bytes();
-                    own[at..at + text.len()].copy_from_slice(text);
-                    at += text.len();
-                    other += 1;
+        let fine = threads::map(slices, |(rows, own)| {
+            let skipped = evaluated.bailed.partition_point(|bailed| bailed.row < rows.start);
+            let numbers = evaluated.bailed[skipped..].iter().map(|bailed| bailed.row);
+            let others = numbers.zip(others[skipped..].iter().map(String::as_str));
+            match (&self.work, evaluated.chunks.get((rows.start - first) / CHUNK_ROWS)) {
+                (Work::Flat(flat), _) => flat.write(rows, &|row| self.program_of(row), others, own),
+                (_, Some(chunk)) => {
+                    chunk.write(rows, &bases, others, own);
+                    true
                 }
-                let end = chunk.ends[row - chunk.rows.start];
-                for piece in &chunk.pieces[from..end] {
-                    let base = if piece.base == COMPUTED { &chunk.computed } else { bases[piece.base as usize] };
-                    at = put(own, at, base, piece.start, piece.start + piece.len as usize);
-                }
-                from = end;
+                (_, None) => false,
             }
         });
-        Texts { offsets, bytes }
+        match &self.work {
+            Work::Flat(flat) if fine.contains(&false) => Err(flat.fault()),
+            _ => Ok(Texts { offsets, bytes }),
+        }
     }
 
     /// The values of expressions of a program for each row: ints alone, -1 for anything else.
@@ -280,7 +295,8 @@ impl<'a> Rendering<'a> {
     /// What `check` returns.
     pub fn ints(&self, nodes: &[u32], check: &(dyn Fn() -> Result<()> + Sync)) -> Result<Vec<i64>> {
         let Some(program) = self.programs.first().copied().flatten() else { return Ok(Vec::new()) };
-        let columns: Vec<&Column> = self.bound[0].iter().map(|at| &self.columns[*at]).collect();
+        let Work::Any(columns, bound) = &self.work else { return Ok(vec![-1; nodes.len() * self.rows]) };
+        let columns: Vec<&Column> = bound[0].iter().map(|at| &columns[*at]).collect();
         let chunks = threads::try_map(threads::chunks(0..self.rows, CHUNK_ROWS), |rows| -> Result<Vec<i64>> {
             check()?;
             let mut out = Vec::with_capacity(rows.len() * nodes.len());
@@ -303,6 +319,39 @@ impl<'a> Rendering<'a> {
         })?;
         Ok(chunks.concat())
     }
+}
+
+/// The columns of a batch that programs name, and by program which of these its columns are.
+fn bound<'a>(
+    programs: &'a [Option<&'a Program>],
+    batch: &'a RecordBatch,
+    read: impl Fn(&Program) -> Vec<bool>,
+) -> Result<(Vec<Column<'a>>, Vec<Vec<usize>>)> {
+    let schema = batch.schema_ref();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let (mut columns, mut bound) = (vec![Column::unread()], Vec::with_capacity(programs.len()));
+    for program in programs {
+        let mut own = Vec::new();
+        let names = program.iter().flat_map(|program| program.columns.iter().zip(read(program)));
+        for (name, read) in names {
+            if !read {
+                own.push(0);
+                continue;
+            }
+            if let Some(at) = places.get(&**name) {
+                own.push(*at);
+                continue;
+            }
+            let missing = |_| Error::render(Code::MissingColumn, "the table has no such column").in_column(name);
+            let at = schema.index_of(name).map_err(missing)?;
+            let column = Column::new(schema.field(at), batch.column(at)).map_err(|error| error.in_column(name))?;
+            places.insert(name, columns.len());
+            own.push(columns.len());
+            columns.push(column);
+        }
+        bound.push(own);
+    }
+    Ok((columns, bound))
 }
 
 /// Where texts are slices of.
@@ -350,6 +399,10 @@ impl Writing<'_, '_> {
                     let value = self.evaluation.value(*node)?;
                     self.emit(value)?;
                 }
+                Step::EmitText(node) => {
+                    let text = self.evaluation.value(*node)?.str()?;
+                    self.emit(Value::Str(text))?;
+                }
                 Step::Check(node) => {
                     self.evaluation.value(*node)?;
                 }
@@ -376,5 +429,63 @@ impl Writing<'_, '_> {
         self.evaluation.scratch.spend(self.chunk.computed.len() - start)?;
         self.chunk.computed_from(start, self.first);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::StringArray;
+
+    use super::*;
+    use crate::jinja::{Expression, Operand, Statement};
+
+    fn program(strip: bool) -> Program {
+        let nodes = vec![
+            Expression::Column(0),
+            Expression::Operation(
+                "strip".into(),
+                vec![Operand::Node(0), Operand::Constant(crate::jinja::Constant::None)],
+            ),
+        ];
+        let block = vec![Statement::Literal("<".into()), Statement::Emit(strip.into()), Statement::Literal(">".into())];
+        Program::new(vec!["q".into()], nodes, block, 0).unwrap()
+    }
+
+    #[test]
+    fn texts_come_in_as_many_arrays_as_they_need() {
+        let texts: StringArray = (0..3000).map(|n| (n % 7 != 3).then(|| "x".repeat(n % 5))).collect();
+        let batch = RecordBatch::try_from_iter([("q", Arc::new(texts) as ArrayRef)]).unwrap();
+        for strip in [false, true] {
+            let program = program(strip);
+            let programs = [Some(&program), None];
+            let which: Vec<u32> = (0..3000).map(|row| u32::from(row % 11 == 0)).collect();
+            let rendering = Rendering::new(&programs, Some(&which), &batch).unwrap();
+            let texts = |limit: usize| {
+                let evaluated = rendering.evaluate(0..3000, &|| Ok(())).unwrap();
+                let others: Vec<String> = evaluated.bailed().iter().map(|one| format!("{}", one.row)).collect();
+                rendering.texts_within(evaluated, &others, Layout::String, limit)
+            };
+            let whole = texts(usize::MAX).unwrap();
+            assert_eq!(whole.len(), 1);
+            let parts = texts(1000).unwrap();
+            assert!(parts.len() > 15 && parts.iter().all(|part| part.as_string::<i32>().value_data().len() <= 1000));
+            let all: Vec<Option<&str>> = parts.iter().flat_map(|part| part.as_string::<i32>().iter()).collect();
+            assert_eq!(all, whole[0].as_string::<i32>().iter().collect::<Vec<_>>());
+            assert_eq!(texts(3).unwrap_err().code(), Code::OffsetOverflow);
+        }
+    }
+
+    #[test]
+    fn more_or_fewer_texts_of_others_are_no_result() {
+        let batch = RecordBatch::try_from_iter([("q", Arc::new(StringArray::from(vec!["a"])) as ArrayRef)]).unwrap();
+        let rendering = Rendering::new(&[None], None, &batch).unwrap();
+        let evaluated = rendering.evaluate(0..1, &|| Ok(())).unwrap();
+        assert!(rendering.texts(evaluated, &[], Layout::String).is_err());
+        assert!(Rendering::new(&[], None, &batch).is_err());
+        assert!(Rendering::new(&[None], Some(&[1]), &batch).is_err());
+        assert!(Rendering::new(&[None], Some(&[]), &batch).is_err());
     }
 }

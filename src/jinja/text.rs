@@ -252,7 +252,9 @@ pub(super) fn concat<'r>(texts: &[&'r [u8]], scratch: &Scratch<'r>) -> Valued<&'
     let length = texts.iter().try_fold(0_usize, |sum, text| sum.checked_add(text.len())).ok_or(Bail::VALUE)?;
     scratch.spend(length)?;
     scratch.text(|out| {
-        texts.iter().for_each(|text| out.extend_from_slice(text));
+        for text in texts {
+            out.extend_from_slice(text);
+        }
         Ok(())
     })
 }

@@ -23,12 +23,14 @@ use crate::jinja::{
 use crate::plan::Layout;
 use crate::render::Host as _;
 
-/// Rows that are evaluated before any of them is written; the reference is asked for theirs in between.
-const SLICE_ROWS: usize = 1 << 17;
-
 /// A template, specialised for the rows of one kind.
 #[pyclass(frozen, module = "promptpress._core")]
-pub(super) struct JinjaProgram(Program);
+pub(super) struct JinjaProgram {
+    program: Program,
+    /// Why rows are given up, by the numbers that the block has.
+    #[pyo3(get)]
+    reasons: Vec<String>,
+}
 
 #[pymethods]
 impl JinjaProgram {
@@ -39,15 +41,15 @@ impl JinjaProgram {
         columns: Vec<String>,
         nodes: &Bound<'_, PyAny>,
         block: &Bound<'_, PyAny>,
-        reasons: &Bound<'_, PyAny>,
+        reasons: Vec<String>,
     ) -> PyResult<Self> {
         let nodes = nodes.try_iter()?.map(|node| expression(&node?)).collect::<PyResult<Vec<_>>>()?;
-        let program = Program::new(columns, nodes, statements(block, MAX_NESTING + 1)?, reasons.len()?);
+        let program = Program::new(columns, nodes, statements(block, MAX_NESTING + 1)?, reasons.len());
         let program = program.map_err(PyValueError::new_err)?;
         if program.by_case() && !has_case_tables() {
             install_case_tables(py)?;
         }
-        Ok(Self(program))
+        Ok(Self { program, reasons })
     }
 }
 
@@ -140,7 +142,7 @@ fn install_case_tables(py: Python<'_>) -> PyResult<()> {
             // The line end is among the characters; it stays what it is.
             let mut rest = &made[..];
             for c in &chars {
-                let skipped = if *c == '\n' { 1 } else { 0 };
+                let skipped = usize::from(*c == '\n');
                 let end = rest[skipped..].find('\n').map_or(rest.len(), |at| at + skipped);
                 let one = &rest[..end];
                 if *one != *c.encode_utf8(&mut [0; 4]) {
@@ -154,7 +156,7 @@ fn install_case_tables(py: Python<'_>) -> PyResult<()> {
         let made: String = PyString::new(py, &before).call_method0("title")?.extract()?;
         let mut rest = &made[..];
         for c in &chars {
-            let skipped = if *c == '\n' { 1 } else { 0 };
+            let skipped = usize::from(*c == '\n');
             let end = rest[skipped..].find('\n').map_or(rest.len(), |at| at + skipped);
             if rest[..end].ends_with('a') {
                 cased.push(*c);
@@ -204,7 +206,7 @@ pub(super) fn render_jinja<'py>(
 ) -> PyResult<Rendered<'py>> {
     let layout = layout(strings)?;
     let which = numbers(py, which)?;
-    let programs: Vec<Option<&Program>> = programs.iter().map(|own| own.as_ref().map(|own| &own.get().0)).collect();
+    let programs: Vec<Option<&Program>> = programs.iter().map(|own| own.as_ref().map(|own| &own.get().program)).collect();
     let table = batches(table);
     let total: usize = table.iter().map(RecordBatch::num_rows).sum();
     if let Some(which) = &which
@@ -220,8 +222,9 @@ pub(super) fn render_jinja<'py>(
         let fault = |error: Error| to_python(py, &error.shifted(start), host.failure());
         let rendering = detached_rows(py, Some(&host), rows, || Rendering::new(&programs, which, batch))?;
         let rendering = rendering.map_err(fault)?;
-        for first in (0..rows.max(1)).step_by(SLICE_ROWS) {
-            let slice = first..rows.min(first + SLICE_ROWS);
+        let at_once = rendering.rows_at_once();
+        for first in (0..rows.max(1)).step_by(at_once) {
+            let slice = first..rows.min(first + at_once);
             let evaluate = || rendering.evaluate(slice.clone(), &|| host.check());
             let evaluated = detached_rows(py, Some(&host), slice.len(), evaluate)?.map_err(fault)?;
             let mut bailed = Vec::new();
@@ -231,7 +234,7 @@ pub(super) fn render_jinja<'py>(
             }
             let others: Vec<String> =
                 if bailed.is_empty() { Vec::new() } else { reference.call1((bailed,))?.extract()? };
-            let write = || rendering.texts(&evaluated, &others, layout);
+            let write = || rendering.texts(evaluated, &others, layout);
             for array in detached_rows(py, Some(&host), slice.len(), write)?.map_err(fault)? {
                 out.push(export(py, array)?);
             }
@@ -253,18 +256,18 @@ pub(super) fn jinja_keys<'py>(
     keys: Vec<usize>,
     table: Imported<PyTable>,
 ) -> PyResult<Grouped<'py>> {
-    if let Some(key) = keys.iter().find(|key| !program.0.has_node(**key)) {
+    if let Some(key) = keys.iter().find(|key| !program.program.has_node(**key)) {
         return Err(PyValueError::new_err(format!("a program has no node {key}")));
     }
     let nodes: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
     let host = Interpreter::new(None, None);
-    let programs = [Some(&program.0)];
+    let programs = [Some(&program.program)];
     let (mut groups, mut all, mut first) = (Vec::new(), Vec::new(), Vec::new());
     let mut known: HashMap<Box<[i64]>, u32> = HashMap::new();
     for batch in batches(table) {
         let (start, rows) = (groups.len(), batch.num_rows());
         let work = || -> Result<()> {
-            let ints = Rendering::new(&programs, None, &batch)?.ints(&nodes, &|| host.check())?;
+            let ints = Rendering::of_nodes(&programs, &nodes, &batch)?.ints(&nodes, &|| host.check())?;
             let width = nodes.len();
             for row in 0..rows {
                 let key = &ints[row * width..(row + 1) * width];

@@ -96,7 +96,7 @@ def test_refuse_leaves_nothing_to_jinja2() -> None:
     assert chat.render(TABLE).num_rows == 4
     assert chat.last_run is not None
     assert chat.last_run["jinja2"] == 0
-    with pytest.raises(RenderError, match="row 0.*nothing to Jinja2") as caught:
+    with pytest.raises(RenderError, match=r"row 0.*nothing to Jinja2") as caught:
         ChatTemplate("{{ messages[0].content | wordwrap(3) }}", fallback="refuse").render(TABLE)
     assert caught.value.code == "unsupported_mode"
 
@@ -166,7 +166,7 @@ def test_faults_of_the_arguments(arguments: dict[str, Any], path: str) -> None:
 
 def test_faults_of_the_table() -> None:
     chat = ChatTemplate("")
-    with pytest.raises(RenderError, match="no such column.*it has 'mesages'; did you mean 'mesages'"):
+    with pytest.raises(RenderError, match=r"no such column.*it has 'mesages'; did you mean 'mesages'"):
         chat.render(pa.table({"mesages": [CHAT]}))
     with pytest.raises(RenderError, match="expected conversations") as caught:
         chat.render(pa.table({"messages": [1]}))
@@ -178,7 +178,7 @@ def test_faults_of_the_table() -> None:
 def test_a_difference_from_jinja2_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     chat = ChatTemplate("{{ messages[0].content }}")
     monkeypatch.setattr(chat._renderer, "text", lambda _: "other")
-    with pytest.raises(RenderError, match="another text than Jinja2 from character 0 on: ' Hi. '"):
+    with pytest.raises(RenderError, match=r"another text than Jinja2 from character 0 on: ' Hi. '"):
         chat.render(TABLE)
 
 
@@ -260,10 +260,16 @@ def test_a_table_is_its_rows(source: str, chats: list[Any], data: st.DataObject)
     column = pa.array([json.dumps(chat) for chat in chats])
     if data.draw(st.booleans()):
         column = pa.array(chats)
-    alone = [ChatTemplate(source, bos_token="<s>").render(pa.table({"messages": column.slice(n, 1)})) for n in range(len(chats))]
+    alone = [
+        ChatTemplate(source, bos_token="<s>").render(pa.table({"messages": column.slice(n, 1)}))
+        for n in range(len(chats))
+    ]
     expected = [table["prompt"][0].as_py() for table in alone]
     twice = pa.chunked_array([column, column, column])
-    assert ChatTemplate(source, bos_token="<s>").render(pa.table({"messages": twice}))["prompt"].to_pylist() == expected * 3
+    assert (
+        ChatTemplate(source, bos_token="<s>").render(pa.table({"messages": twice}))["prompt"].to_pylist()
+        == expected * 3
+    )
 
 
 def test_it_is_public_and_imported_late() -> None:

@@ -117,8 +117,9 @@ class JinjaTemplate:
         configuration.core  # noqa: B018 - checks the settings
         runner = Runner(
             reference,
-            # A column of this name is what Jinja2 can't be given, whether the template reads it or not.
-            variables | {"self"},
+            # Columns go before what the environment knows by their names. A column `self` is what Jinja2 can't be
+            # given, whether the template reads it or not.
+            variables | (_names(reference) & set(reference.environment.globals)) | {"self"},
             arguments["strings"],
             refuse=arguments["fallback"] == "refuse",
         )
@@ -374,6 +375,10 @@ _RENDERER: dict[str, Any] = {
     "substitution": "harness",
 }
 """The settings of a Renderer of nothing."""
+
+
+def _names(reference: Reference) -> set[str]:
+    return {node.name for node in reference.ast().find_all(nodes.Name)}
 
 
 def _check(name: str, value: object, kind: type) -> None:

@@ -11,8 +11,9 @@ import pyarrow as pa
 from promptpress._core import RenderError, TemplateError
 from promptpress._errors import render_error
 from promptpress._input_checks import check_values
-from promptpress._lm_eval.columns import Column, Constant, Texts, column_of, values
-from promptpress._lm_eval.rendered import rendered_row, rendered_table
+from promptpress._lm_eval.columns import Column, Constant, Lists, Texts, column_of, values
+from promptpress._lm_eval.listed_choices import listed_choices
+from promptpress._lm_eval.rendered import rendered_row, rendered_table, syntax_tree
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
 
@@ -48,6 +49,10 @@ class Documents:
     def rendered(self, source: str) -> Column:
         """Return a template's texts."""
         raise NotImplementedError
+
+    def listed(self, source: str) -> Lists | None:  # noqa: ARG002 - dicts have no columns to take lists from
+        """Return the lists of texts that a template prints, where they can be had without printing them."""
+        return None
 
     def resolved(self, field: str | None) -> Column:
         """Return the values of a field that documents have, else the texts of a template."""
@@ -133,6 +138,9 @@ class TableDocuments(Documents):
             if error.row is None:
                 raise
             raise self.refused(error, error.row) from error
+
+    def listed(self, source: str) -> Lists | None:
+        return None if constant_text(source) is not None else listed_choices(syntax_tree(source), self.table)
 
     def resolved(self, field: str | None) -> Column:
         if not field:

@@ -36,25 +36,28 @@ def draw(random: Random, pool: int, shots: int, equal: Sequence[frozenset[int]] 
     [3, 0, 0, 4]
 
     """
-    out = array("i")
+    out: list[int] = []
     if equal is None:
         samples = _Samples(random, pool, shots)
-        for _ in range(count):
-            out.extend(next(samples))
+        for drawn in islice(samples.drawn, count):
+            out.extend(drawn)
         samples.close()
-        return out
+        return array("i", out)
     samples = _Samples(random, pool, shots + 1)
     for own in equal:
-        drawn = next(samples)
-        drawn = drawn[:shots] if own.isdisjoint(drawn) else [row for row in drawn if row not in own][:shots]
-        if len(drawn) < shots:
+        drawn = next(samples.drawn)
+        if own.isdisjoint(drawn):
+            out.extend(drawn[:shots])
+            continue
+        others = [row for row in drawn if row not in own][:shots]
+        if len(others) < shots:
             # More than one copy of the document was drawn.
             samples.close()
-            drawn = random.sample([row for row in range(pool) if row not in own], shots)
+            others = random.sample([row for row in range(pool) if row not in own], shots)
             samples = _Samples(random, pool, shots + 1)
-        out.extend(drawn)
+        out.extend(others)
     samples.close()
-    return out
+    return array("i", out)
 
 
 def first(pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: int) -> array[int]:
@@ -92,7 +95,7 @@ def _first(rows: Sequence[int], shots: int) -> Sequence[int]:
     return rows[:shots]
 
 
-class _Samples(Iterator[list[int]]):
+class _Samples:
     """`random.sample(range(n), k)`, over and over, by a generator's words taken many at a time.
 
     `random.sample` spends most of its time on asking for one word after the other. What it makes of them hasn't changed
@@ -113,10 +116,8 @@ class _Samples(Iterator[list[int]]):
         self._rest: Iterator[int] = iter(())
         set_size = 21 + (4 ** ceil(log(k * 3, 4)) if k > 5 else 0)
         self._limit = n if n > set_size else None
-        self._samples = self._by_set(k) if n > set_size else self._by_pool(n, k)
-
-    def __next__(self) -> list[int]:
-        return next(self._samples)
+        self.drawn: Iterator[Sequence[int]] = self._by_set(n, k) if n > set_size else self._by_pool(n, k)
+        """The samples, without end."""
 
     def close(self) -> None:
         """Leave the generator as if each word had been asked for when it was needed."""
@@ -143,25 +144,23 @@ class _Samples(Iterator[list[int]]):
             yield self._words
             size = min(4 * size, _CHUNK)
 
-    def _by_set(self, k: int) -> Iterator[list[int]]:
-        n = self._limit
-        assert n is not None
+    def _by_set(self, n: int, k: int) -> Iterator[Sequence[int]]:
         below = chain.from_iterable(self._accepted(n))
-        while True:
-            drawn = list(islice(below, k))
-            if len(set(drawn)) < k:
-                distinct = dict.fromkeys(drawn)
-                while len(distinct) < k:
-                    distinct[next(below)] = None
-                drawn = list(distinct)
-            yield drawn
+        for drawn in zip(*[below] * k, strict=False):
+            if len(set(drawn)) == k:
+                yield drawn
+                continue
+            distinct = dict.fromkeys(drawn)
+            while len(distinct) < k:
+                distinct[next(below)] = None
+            yield list(distinct)
 
     def _accepted(self, n: int) -> Iterator[Iterator[int]]:
         for words in self._chunks(32 - n.bit_length()):
             self._rest = iter([word for word in words if word < n])
             yield self._rest
 
-    def _by_pool(self, n: int, k: int) -> Iterator[list[int]]:
+    def _by_pool(self, n: int, k: int) -> Iterator[Sequence[int]]:
         word = chain.from_iterable(self._all()).__next__
         numbers = list(range(n))
         steps = [(left, 32 - left.bit_length()) for left in range(n, n - k, -1)]

@@ -11,7 +11,8 @@ import pyarrow as pa
 from promptpress._errors import template_error
 from promptpress._input_checks import checked
 from promptpress._lm_eval.arguments import arguments
-from promptpress._lm_eval.contexts import ChatFunction, contexts
+from promptpress._lm_eval.chat_templates import ChatFunction
+from promptpress._lm_eval.contexts import contexts
 from promptpress._lm_eval.documents import Documents, ListedDocuments, TableDocuments
 from promptpress._lm_eval.request_table import request_table
 from promptpress._lm_eval.task import Task, chosen
@@ -52,7 +53,8 @@ def requests(
         seed: Of the random draws; None: another one each time.
         system_instruction: Stands before the description.
         chat_template: Makes a text of a list of messages (`role`, `content`) and `add_generation_prompt`, which is
-            false where the last message is the beginning of the answer; None: plain text.
+            false where the last message is the beginning of the answer; None: plain text. A `promptpress.ChatTemplate`
+            is applied as the harness's Hugging Face models apply theirs, whatever it says of the prompt's end.
         fewshot_as_multiturn: Whether each shot is two messages in a chat, and not a part of the user's one message.
         limit: Of how many documents requests are made at the most.
         samples: Only of these documents, by their numbers.
