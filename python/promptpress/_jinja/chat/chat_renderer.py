@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -89,13 +90,8 @@ class ChatRenderer:
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
                 part, holes = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
-                arrays, bails = _core.render_jinja(
-                    programs,
-                    part.which,
-                    pa.table({HOLES: holes}),
-                    strings,
-                    lambda numbers, part=part: self._by_jinja2(part, numbers),
-                )
+                reference = partial(self._by_jinja2, part)
+                arrays, bails = _core.render_jinja(programs, part.which, pa.table({HOLES: holes}), strings, reference)
                 run.add(_counted(part, bails, self._check(part, arrays)))
                 yield from arrays
 
