@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # as Formatter does
 from datetime import datetime
 from functools import update_wrapper
@@ -19,6 +18,7 @@ from jinja2.utils import Namespace
 
 from promptpress._errors import template_error
 from promptpress._jinja.bounded import BoundedEnvironment
+from promptpress._jinja.bounded_regex import substituted
 from promptpress._jinja.bounds import charge_text, weigh
 from promptpress._jinja.guarded_calls import read
 
@@ -170,7 +170,7 @@ ENVIRONMENTS: dict[str, Callable[[datetime], BoundedEnvironment]] = {
 
 
 def regex_replace(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
-    return re.sub(pattern, repl, string, count=count)
+    return substituted(string, pattern, repl, count)
 
 
 @_named("raise_exception")
