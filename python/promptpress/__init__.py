@@ -19,13 +19,13 @@ from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
     from promptpress import export
-    from promptpress._jinja.template import JinjaTemplate
+    from promptpress._jinja.template import JinjaTemplate as JinjaTemplate  # noqa: PLC0414 - it is public
 
+# Without what needs an extra: `from promptpress import *` has to work where that isn't installed.
 __all__ = [
     "Config",
     "Conversation",
     "Diff",
-    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",

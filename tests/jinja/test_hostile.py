@@ -97,7 +97,8 @@ ORDINARY: list[tuple[str, dict[str, Any], int]] = [
     ("{{ 'a' * 1000000 }}", {}, 1_000_000),
     ("{{ '%1000d' % 5 }}{{ '{:>1000}'.format(5) }}{{ 5|string|center(1000) }}", {}, 3000),
     ("{{ 7 ** 1000 }}", {}, 846),
-    ("{% set ns = namespace(l=[]) %}{% for i in range(1000) %}{% set ns.l = ns.l + [i] %}{% endfor %}{{ ns.l|length }}", {}, 4),
+    ("{% set ns = namespace(l=[]) %}{% for i in range(1000) %}{% set ns.l = ns.l + [i] %}{% endfor %}{{ ns.l|length }}",
+     {}, 4),
 ]  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from jinja2 import BaseLoader, StrictUndefined, nodes, pass_eval_context
-from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.exceptions import SecurityError
+from jinja2.exceptions import TemplateError as EngineError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
@@ -176,7 +177,7 @@ def regex_replace(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
 @_named("raise_exception")
 def _raise_exception(message: Any) -> None:
     charge_text(weigh(message))
-    raise TemplateError(message)
+    raise EngineError(message)
 
 
 @_named("tojson")
