@@ -31,7 +31,6 @@ class ManyChats:
 
     def __init__(self, template: ChatTemplate) -> None:
         from promptpress._jinja.chat.chat_renderer import ChatRenderer  # noqa: PLC0415 - needs Jinja2
-
         from promptpress._jinja.chat.settings import ChatSettings  # noqa: PLC0415 - likewise
 
         settings = template.__getstate__()["settings"]
