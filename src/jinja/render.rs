@@ -373,7 +373,9 @@ impl Bases<'_> {
         if let Some(at) = within(self.all.get(*hint)?) {
             return Some((*hint as u32, at));
         }
-        let (found, at) = self.all.iter().enumerate().find_map(|(n, base)| Some((n, within(base)?)))?;
+        // Rows take their texts in the same order, so that the next one is likely to be of the next base.
+        let (before, behind) = (0..*hint, *hint + 1..self.all.len());
+        let (found, at) = behind.chain(before).find_map(|n| Some((n, within(self.all[n])?)))?;
         *hint = found;
         Some((found as u32, at))
     }
@@ -436,8 +438,8 @@ impl Writing<'_, '_> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::cast::AsArray;
     use arrow_array::StringArray;
+    use arrow_array::cast::AsArray;
 
     use super::*;
     use crate::jinja::{Expression, Operand, Statement};

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -208,7 +209,7 @@ def test_as_deep_as_programs_may_be() -> None:
         ([("const", "a"), ("uper", 0)], [], 'nodes\\[1\\]: there is no operation "uper"'),
         ([("const", "a"), ("upper", 0, 0)], [], "nodes\\[1\\]: upper takes 1 operands, not 2"),
         ([("column", 1)], [], "there are 1 columns, and no number 1"),
-        ([("const", 2**63)], [], ""),
+        ([("const", 2**63)], [], "int too (big|large)"),
         ([("const", "a"), *(("upper", n) for n in range(257))], [], "nested more than 256 deep"),
         ([], [("emit", 0)], "there are 0 nodes, and no number 0"),
         ([], [("bail", 0)], "there are 0 reasons, and no number 0"),
@@ -272,12 +273,13 @@ def test_items_that_are_no_unicode(nodes: tuple[Any, ...]) -> None:
 
 @pytest.mark.parametrize("nodes", [PIECES[2], (*PIECES[2], ("strip", 2, None))])
 def test_lists_that_lead_out_of_their_items(nodes: tuple[Any, ...]) -> None:
-    ends = pa.array([0, 1, 9], pa.int32()).buffers()[1]
-    lists = pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, ends], children=[pa.array(["a", "b"])])
+    ends = bytearray(np.array([0, 1, 2], np.int32))
+    lists = pa.Array.from_buffers(pa.list_(pa.string()), 2, [None, pa.py_buffer(ends)], children=[pa.array(["a", "b"])])
+    ends[4] = 9
     program = Program(("q",), nodes, (("emit", len(nodes) - 1),))
     with pytest.raises(RenderError, match="outside its items") as caught:
         run(program, pa.table({"q": lists}))
-    assert (caught.value.row, caught.value.column) == (1, "q")
+    assert (caught.value.row, caught.value.column) == (0, "q")
 
 
 def test_a_column_that_is_missing() -> None:

@@ -197,8 +197,11 @@ def test_equal_rows_are_those_of_dicts(columns, extra):
     pool = TableDocuments(table, "few-shot document")
     assert equal_rows(TableDocuments(table, "row"), pool, same=True) == expected
     assert equal_rows(TableDocuments(table, "row"), pool, same=False) == expected
-    part = TableDocuments(table, "row").take([4, 0])
-    assert equal_rows(part, pool, same=True) == [expected[4], expected[0]]
+    part = TableDocuments(table, "row").take([0, 4])
+    assert equal_rows(part, pool, same=True) == [expected[0], expected[4]]
+    other = pa.Table.from_pylist([*rows[2:], {"a": "other", "n": 7}], table.schema)
+    expected_of_other = [frozenset(at for at, row in enumerate(own) if row == one) for one in other.to_pylist()]
+    assert equal_rows(TableDocuments(other, "row"), pool, same=False) == expected_of_other
     reordered = TableDocuments(table.select(columns[::-1]), "row")
     assert equal_rows(reordered, pool, same=False) == expected
     assert equal_rows(TableDocuments(table.append_column("z", [["1"] * len(rows)]), "row"), pool, same=False) == [

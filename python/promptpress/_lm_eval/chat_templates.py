@@ -58,10 +58,10 @@ class ManyChats:
             RenderError: If the template refuses one.
 
         """
-        from promptpress._jinja.chat.chat_renderer import Run  # noqa: PLC0415 - likewise
+        from promptpress._jinja.run import JinjaRun  # noqa: PLC0415 - likewise
 
         table = pa.table({"messages": conversations})
-        arrays = self._renderers[add_generation_prompt].texts(table, "messages", 0, "large_string", Run())
+        arrays = self._renderers[add_generation_prompt].texts(table, "messages", 0, "large_string", JinjaRun())
         return pa.chunked_array(list(arrays), pa.large_string())
 
 

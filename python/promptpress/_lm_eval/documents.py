@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from promptpress._core import RenderError, TemplateError
 from promptpress._errors import render_error
-from promptpress._input_checks import check_values
 from promptpress._lm_eval.columns import Column, Constant, Lists, Texts, column_of, values
 from promptpress._lm_eval.listed_choices import listed_choices
 from promptpress._lm_eval.rendered import rendered_row, rendered_table, syntax_tree
+from promptpress._take_rows import take_rows
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
 
@@ -35,7 +35,7 @@ class Documents:
         return len(self.numbers)
 
     def take(self, rows: Sequence[int]) -> Documents:
-        """Return the documents with these numbers."""
+        """Return the documents of these rows, which are in ascending order."""
         raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
@@ -116,7 +116,10 @@ class TableDocuments(Documents):
         numbers = self.numbers
         if isinstance(rows, range) and rows.step == 1:
             return TableDocuments(self.table.slice(rows.start, len(rows)), self.kind, numbers[rows.start : rows.stop])
-        return TableDocuments(self.table.take(pa.array(rows, pa.int64())), self.kind, [numbers[row] for row in rows])
+        wanted = pa.array(rows, pa.int64())
+        taken = [pa.chunked_array(take_rows(column, wanted), column.type) for column in self.table.columns]
+        table = pa.Table.from_arrays(taken, schema=self.table.schema)
+        return TableDocuments(table, self.kind, [numbers[row] for row in rows])
 
     def rows(self) -> list[dict[str, Any]]:
         return self.table.to_pylist()  # type: ignore[no-any-return]
@@ -124,9 +127,7 @@ class TableDocuments(Documents):
     def column(self, name: str) -> Column:
         if name not in self.names:
             raise self.raised(KeyError(name), 0)
-        column = self.table.select([name])
-        check_values(column)
-        return column_of(column.column(0))
+        return column_of(self.table.column(name))
 
     def rendered(self, source: str) -> Column:
         text = constant_text(source)

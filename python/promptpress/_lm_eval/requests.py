@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._errors import template_error
-from promptpress._input_checks import checked
+from promptpress._input_checks import check_values, checked
 from promptpress._lm_eval.arguments import arguments
 from promptpress._lm_eval.chat_templates import ChatFunction
 from promptpress._lm_eval.contexts import contexts
@@ -87,7 +87,7 @@ def requests(
 
     """
     config = TaskConfig.of(task_config, num_fewshot)
-    evaluated = TableDocuments(checked(as_table(docs)), "row")
+    evaluated = TableDocuments(_table(docs), "row")
     task = Task(config, evaluated, _pool(config, evaluated, fewshot_docs) if config.num_fewshot else None)
     numbers, rows = chosen(len(evaluated), limit, samples, rank, world_size)
     documents = evaluated.take(rows)
@@ -108,6 +108,13 @@ def requests(
     return request_table(config, pa.array(numbers, pa.int64()), own, stop)
 
 
+def _table(documents: TableLike) -> pa.Table:
+    """Return documents as a table whose values can be copied and compared."""
+    table = checked(as_table(documents))
+    check_values(table)
+    return table
+
+
 def _pool(config: TaskConfig, evaluated: TableDocuments, fewshot_docs: Any) -> Documents:
     """Return what shots are drawn from."""
     split = config.pool_split
@@ -118,4 +125,4 @@ def _pool(config: TaskConfig, evaluated: TableDocuments, fewshot_docs: Any) -> D
     if fewshot_docs is None:
         message = f"shots are drawn from the split {split!r}; give its documents"
         raise template_error("missing_examples", "fewshot_docs", message)
-    return TableDocuments(checked(as_table(fewshot_docs)), "few-shot document")
+    return TableDocuments(_table(fewshot_docs), "few-shot document")

@@ -16,11 +16,13 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress._core import Outcome, RenderError
 from promptpress._errors import render_error, template_error
-from promptpress._jinja.chat.chat_renderer import ChatRenderer, Run
+from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.template import ChatTemplate
+from promptpress._jinja.run import JinjaRun
 from promptpress._model_classes import meta_template_of
 from promptpress._sample_numbers import sample_numbers
 from promptpress._to_pylist import to_pylist
+from promptpress.typing import ChatTemplateLike
 
 __all__ = ["BehindMessages"]
 
@@ -42,7 +44,7 @@ class BehindMessages:
 
     __slots__ = ("_renderer", "_strings", "chat")
 
-    def __init__(self, chat: ChatTemplate, strings: str) -> None:
+    def __init__(self, chat: ChatTemplateLike, strings: str) -> None:
         if not isinstance(chat, ChatTemplate):
             message = f"expected a ChatTemplate, found a {type(chat).__name__}; see ChatTemplate.from_tokenizer"
             raise template_error("wrong_type", "chat_template", message)
@@ -99,7 +101,7 @@ class BehindMessages:
             RenderError: With the sample whose messages have no text; if the texts pass what one array can hold.
 
         """
-        run = Run()
+        run = JinjaRun()
 
         def sample(request: int) -> int:
             return int(sample_numbers(part, times)[request].as_py())

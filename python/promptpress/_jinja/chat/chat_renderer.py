@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,34 +18,14 @@ from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_compiler import HOLES
 from promptpress._jinja.chat.shape_programs import ShapeProgram, ShapePrograms
 from promptpress._jinja.reference import Reference
+from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun
 
-__all__ = ["ChatRenderer", "Run"]
+__all__ = ["ChatRenderer"]
 
 SLICE_ROWS = 65_536
 """Rows that are read before any of them is rendered."""
-CHECKED_ROWS = 4096
-"""One in so many rows is rendered by Jinja2 too."""
-
 Bails = list[tuple[int, int, int]]
 """The program, the reason's number, and how many rows left the one for the other."""
-
-
-@dataclass
-class Run:
-    """How the rows of one call were rendered.
-
-    Args:
-        rows: How many there were.
-        compiled: How many of them by programs.
-        checked: How many by both.
-        reasons: How many by Jinja2, and why.
-
-    """
-
-    rows: int = 0
-    compiled: int = 0
-    checked: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)
 
 
 class ChatRenderer:
@@ -89,7 +68,7 @@ class ChatRenderer:
     def _rendered(self, messages: list[Any]) -> str:
         return self.reference.render({"messages": messages, **self.settings.names()})
 
-    def texts(self, table: pa.Table, column: str, first_row: int, strings: str, run: Run) -> Iterator[pa.Array]:
+    def texts(self, table: pa.Table, column: str, first_row: int, strings: str, run: JinjaRun) -> Iterator[pa.Array]:
         """Render a column of conversations.
 
         Args:
@@ -111,15 +90,9 @@ class ChatRenderer:
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
                 part, holes = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
-                arrays, bails = _core.render_jinja(
-                    programs,
-                    part.which,
-                    pa.table({HOLES: holes}),
-                    strings,
-                    lambda numbers, part=part: self._by_jinja2(part, numbers),
-                )
-                run.checked += self._check(part, arrays)
-                _count(part, bails, run)
+                reference = partial(self._by_jinja2, part)
+                arrays, bails = _core.render_jinja(programs, part.which, pa.table({HOLES: holes}), strings, reference)
+                run.add(_counted(part, bails, self._check(part, arrays)))
                 yield from arrays
 
     def _read(self, rows: ConversationRows, start: int, count: int) -> tuple[_Part, pa.Array]:
@@ -158,7 +131,7 @@ class ChatRenderer:
     def _check(self, part: _Part, arrays: list[pa.Array]) -> int:
         """Render the first row of each new shape, and one row in some thousand, by Jinja2 too; says how many."""
         numbers = {pc.index(part.ids, pa.scalar(number, pa.uint32())).as_py() for number in part.new}
-        numbers.update(range(-part.row(0) % CHECKED_ROWS, len(part.ids), CHECKED_ROWS))
+        numbers.update(range(-part.row(0) % CHECKED_ONE_IN, len(part.ids), CHECKED_ONE_IN))
         compiled = sorted(number for number in numbers if part.program(number).program is not None)
         texts = pa.chunked_array(arrays, arrays[0].type)
         for number in compiled:
@@ -204,10 +177,13 @@ class _Part(NamedTuple):
         return self.programs[0 if self.which is None else self.which[number].as_py()]
 
 
-def _count(part: _Part, bails: Bails, run: Run) -> None:
-    run.rows += len(part.ids)
-    run.compiled += len(part.ids) - sum(rows for *_, rows in bails)
+def _counted(part: _Part, bails: Bails, checked: int) -> JinjaRun:
+    run = JinjaRun(len(part.ids), checked=checked)
     for number, reason, rows in bails:
         program = part.programs[number]
         reasons, known = program.reasons, 0 if program.program is None else reason
-        run.reasons[reasons[known] if known < len(reasons) else "a value that an operation doesn't take"] += rows
+        said = reasons[known] if known < len(reasons) else "a value that no operation is compiled for"
+        run.reasons[said] = run.reasons.get(said, 0) + rows
+        run.jinja2 += rows
+    run.compiled = run.rows - run.jinja2
+    return run
