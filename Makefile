@@ -8,6 +8,7 @@ INSTRUCTIONS_ARGS ?=
 INSTALL_TORCH ?= yes
 INSTALL_CHROMIUM ?= yes
 VIEW_ARGS ?= -m "full or not full"
+JINJA_ARGS ?= -m "full or not full"
 SCREENSHOTS ?=
 
 # Environments. The time of .requirements is when the lists were installed, that of .built when the package was.
@@ -17,6 +18,7 @@ BENCH := .venv-bench
 ENGINES := .venv-engines
 EXPORTS := .venv-exports
 HARNESS := .venv-harness
+JINJA := .venv-jinja
 VIEW := .venv-view
 DOCS := .venv-docs
 WHEEL := .venv-wheel
@@ -50,7 +52,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-exports test-harness test-view fuzz fuzz-valgrind lint house docs conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-exports test-harness test-jinja test-view fuzz fuzz-valgrind lint house docs conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -62,7 +64,7 @@ test: $(VENV)/.built ## the core's tests, then those of the Python surface and o
 	cargo test --locked
 	$(BIN)/python -m pytest
 
-test-full: $(VENV)/.built test-engines test-exports test-harness test-view test-wheel ## the same with the heavy ones, and the test-... targets
+test-full: $(VENV)/.built test-engines test-exports test-harness test-jinja test-view test-wheel ## the same with the heavy ones, and the test-... targets
 	cargo test --locked
 	$(BIN)/python -m pytest -m "full or not full"
 
@@ -74,6 +76,9 @@ test-exports: $(EXPORTS)/.built ## exports read back by OpenAI's, LiteLLM's and 
 
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL
 	PYTHONPATH=$(abspath python) $(HARNESS)/bin/python -m pytest tests/harness -m "full or not full"
+
+test-jinja: $(JINJA)/.requirements $(VENV)/.built ## Jinja templates beside the real transformers and lm-eval
+	PYTHONPATH=$(abspath python) $(JINJA)/bin/python -m pytest tests/jinja_engines $(JINJA_ARGS)
 
 test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view` in Chromium (SCREENSHOTS=docs writes those of the docs)
 	PYTHONPATH=$(abspath python) PROMPTPRESS_SCREENSHOTS=$(SCREENSHOTS) \
@@ -142,7 +147,7 @@ test-wheel-sample: $(VENV)/.built
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(EXPORTS) $(HARNESS) $(DOCS) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -187,6 +192,12 @@ $(HARNESS)/.requirements: requirements/harness.txt requirements/harness-tests.tx
 	  || { echo "pip finds no CPU wheel of torch here" >&2; \
 	       $(HARNESS)/bin/python tests/harness/system_torch.py $(if $(INSTALL_TORCH),--install); } \
 	  || echo "stand-ins take torch's place, and tests that calculate with it are skipped" >&2
+	@touch $@
+
+# lm-eval declares more than its templates need.
+$(JINJA)/.requirements: requirements/jinja.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/jinja.txt
 	@touch $@
 
 # The page's framework has a dependency set of its own. As root on Debian the browser is installed where there is none.

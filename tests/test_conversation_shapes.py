@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from promptpress import RenderError, _core
 
 NO_SHAPE = 2**32 - 1
@@ -52,14 +51,17 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, float):
-        return math.isnan(one) and math.isnan(other) or (one, math.copysign(1, one)) == (other, math.copysign(1, other))
+        both_nan = math.isnan(one) and math.isnan(other)
+        return both_nan or (one, math.copysign(1, one)) == (other, math.copysign(1, other))
     return bool(one == other)
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 ROLES = st.sampled_from(["user", "assistant", "system", 'o"dd\\\n', "", "?", "=x"])
 PLAIN = st.lists(st.lists(st.fixed_dictionaries({"role": ROLES, "content": TEXTS}), max_size=4), max_size=6)
-KEYS = st.sampled_from(["role", "content", "value", "thinking", "tool_calls", "function", "arguments", "text", "a\u2028"])
+KEYS = st.sampled_from(
+    ["role", "content", "value", "thinking", "tool_calls", "function", "arguments", "text", "a\u2028"]
+)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
@@ -70,6 +72,7 @@ VALUES = st.recursive(
 @pytest.mark.parametrize("layout", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
 @pytest.mark.parametrize("lists", [pa.list_, pa.large_list, pa.list_view, pa.large_list_view])
 @pytest.mark.parametrize("names", [("role", "content"), ("content", "role"), ("from", "value")])
+@settings(max_examples=15)
 @given(chats=PLAIN)
 def test_plain_conversations_of_any_layout(
     layout: pa.DataType, lists: Any, names: tuple[str, str], chats: list[Any]
@@ -130,7 +133,16 @@ def test_a_value_without_a_form_here_leaves_its_row_to_python() -> None:
     "text",
     [
         *("", "[", "{}", "[]]", '[{"a":1,"a":2}]', '[{"a" 1}]', "[01]", "[1.]", "[.5]", "[+1]", "[1e]", "[-]", "[tru]"),
-        *('["\\ud83d"]', '["\\udc00\\ud800"]', '["\\ud83d\\u0041"]', '["\\u12"]', '["\\x"]', '["\t"]', '["a', "\ufeff[]"),
+        *(
+            '["\\ud83d"]',
+            '["\\udc00\\ud800"]',
+            '["\\ud83d\\u0041"]',
+            '["\\u12"]',
+            '["\\x"]',
+            '["\t"]',
+            '["a',
+            "\ufeff[]",
+        ),
         *('{"messages":{}}', '{"messages":[],"tools":[]}', '{"messages":[],"conversations":[]}', "7", '"x"', "null"),
         *("[" * 200 + "]" * 200, "[" + "1" * 5000 + "]", '[{"\\u0061":1,"a":2}]', "[1,]", '[{"a":1,}]', "[1 2]"),
     ],

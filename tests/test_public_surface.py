@@ -23,6 +23,7 @@ TEMPLATES = ("APITemplateParser", "LMTemplateParser", "PromptList", "PromptTempl
 SWITCH = ("backend", "disable", "enable", "register")
 PUBLIC = {
     "promptpress": (
+        *("ChatTemplate", "JinjaTemplate"),
         *("Config", "load_config"),
         *("Conversation", "PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads"),
         *("Diff", "LengthSummary", "Preview", "Statistics", "diff", "export", "stats", "to_pylist"),
@@ -49,7 +50,7 @@ PUBLIC = {
     "promptpress.typing": (
         *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "PyArrowDataset"),
         *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
-        *("Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
+        *("ChatTemplateLike", "Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
         *("Dialect", "Finding", "Label", "Mode", "Output", "StringLayout", "Substitution", "Template", "Tokens"),
         *("Message", "Request"),
     ),

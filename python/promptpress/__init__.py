@@ -18,7 +18,7 @@ from promptpress._to_pylist import to_pylist
 from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
-    from promptpress import export
+    from promptpress import export, lm_eval
     from promptpress._jinja.chat.template import ChatTemplate
     from promptpress._jinja.template import JinjaTemplate
 
@@ -38,6 +38,7 @@ __all__ = [
     "__version__",
     "diff",
     "export",
+    "lm_eval",
     "load_config",
     "set_threads",
     "stats",
@@ -49,10 +50,10 @@ _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in g
 
 def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
-    if name == "export":
+    if name in ("export", "lm_eval"):
         import importlib  # noqa: PLC0415 - at hand for everyone
 
-        return importlib.import_module("promptpress.export")
+        return importlib.import_module(f"promptpress.{name}")
     if name in ("ChatTemplate", "JinjaTemplate"):
         from promptpress._jinja import public  # noqa: PLC0415 - needs Jinja2
 

@@ -17,7 +17,7 @@ from promptpress._settings import canonical
 from promptpress._table_equality import same_texts
 from promptpress._tables import for_core
 from promptpress._token_texts import token_texts
-from promptpress.typing import Tokens
+from promptpress.typing import ChatTemplateLike, Tokens
 
 if TYPE_CHECKING:
     from promptpress._jinja.chat.behind_messages import BehindMessages
@@ -29,7 +29,7 @@ _DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "st
 _NAME = re.compile(r"\{([^{}]*)\}")
 
 
-def behind_messages(chat: ChatTemplate, settings: Mapping[str, Any]) -> BehindMessages:
+def behind_messages(chat: ChatTemplateLike, settings: Mapping[str, Any]) -> BehindMessages:
     """What makes texts of messages.
 
     Args:

@@ -6,7 +6,7 @@ import operator
 import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import Any, NoReturn, overload
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, for_core
 from promptpress._view.preview import Preview
 from promptpress.typing import (
+    ChatTemplateLike,
     ConfigFile,
     ConfigLike,
     Dialect,
@@ -42,9 +43,6 @@ from promptpress.typing import (
     Template,
     Tokens,
 )
-
-if TYPE_CHECKING:
-    from promptpress._jinja.chat.template import ChatTemplate
 
 __all__ = ["Renderer"]
 
@@ -130,7 +128,7 @@ class Renderer:
         names: Mapping[str, str] | None = None,
         refuse: Sequence[Finding] | None = None,
         roles: Mapping[str, str] | None = None,
-        chat_template: ChatTemplate | None = None,
+        chat_template: ChatTemplateLike | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)

@@ -85,7 +85,7 @@ impl<'a> Flat<'a> {
                         copies.fixed += end - start;
                         continue;
                     }
-                    Step::Emit(node) => match copied(program, *node) {
+                    Step::Emit(node) | Step::EmitText(node) => match copied(program, *node) {
                         Some(found) => found,
                         None => return Ok(None),
                     },
@@ -101,6 +101,10 @@ impl<'a> Flat<'a> {
                         out.sources.len() - 1
                     }
                 };
+                // What isn't a text is found out row by row.
+                if matches!(step, Step::EmitText(_)) && !out.sources[place].unread {
+                    return Ok(None);
+                }
                 if let Some(item) = item {
                     match copies.lists.iter_mut().find(|(list, _)| *list == place) {
                         Some((_, least)) => *least = (*least).max(item + 1),

@@ -4,15 +4,15 @@
 const ANY: usize = usize::MAX;
 
 macro_rules! operations {
-    ($($variant:ident = $name:literal $least:literal $most:expr;)+) => {
+    ($own:ident: $($variant:ident = $name:literal $least:literal $most:expr;)+) => {
         /// An operation on values. Each is Python's own, as the model in `tests/jinja/model.py` writes it down.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs, reason = "each is named after what it does in Python")]
-        pub enum Operation {
+        pub enum $own {
             $($variant,)+
         }
 
-        impl Operation {
+        impl $own {
             /// The operation of this name.
             pub fn named(name: &str) -> Option<Self> {
                 match name {
@@ -32,6 +32,7 @@ macro_rules! operations {
 }
 
 operations! {
+    Operation:
     Text = "text" 1 1;
     Repr = "repr" 1 1;
     Concat = "concat" 0 ANY;

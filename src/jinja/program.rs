@@ -1,5 +1,7 @@
 //! A program: expressions over columns, and statements that write them; checked when it is made.
 
+use std::collections::HashSet;
+
 use super::constant::Constant;
 use super::operation::Operation;
 
@@ -73,6 +75,8 @@ pub(super) enum Step {
     /// Bytes `.0..=.1` of the literals.
     Literal(usize, usize),
     Emit(u32),
+    /// Write a value that has to be a text.
+    EmitText(u32),
     Check(u32),
     If(u32, Box<[Step]>, Box<[Step]>),
     Bail(u32),
@@ -141,6 +145,10 @@ impl Program {
                 maker.operands.push(operand);
             }
         }
+        maker.used = vec![0; maker.nodes.len()];
+        for operand in &maker.operands {
+            maker.used[*operand as usize] += 1;
+        }
         let block = maker.block(block, 0)?;
         if u32::try_from(maker.nodes.len().max(maker.operands.len())).is_err() {
             return Err("it has too many nodes".into());
@@ -192,8 +200,10 @@ struct Maker {
     constants: Vec<Constant>,
     literals: Vec<u8>,
     depths: Vec<usize>,
-    /// How often statements ask for each node.
-    asked: Vec<usize>,
+    /// How often each node is asked for, by operations and by statements.
+    used: Vec<usize>,
+    /// Nodes that are written part by part; their own values are never asked for.
+    apart: HashSet<u32>,
     /// How many expressions and reasons were given.
     expressions: usize,
     reasons: usize,
@@ -244,19 +254,15 @@ impl Maker {
         let mut steps: Vec<Step> = Vec::with_capacity(block.len());
         for statement in block {
             let step = match statement {
-                Statement::Literal(text) if text.is_empty() => continue,
                 Statement::Literal(text) => {
-                    let start = self.literals.len();
-                    self.literals.extend_from_slice(text.as_bytes());
-                    if let Some(Step::Literal(_, end)) = steps.last_mut()
-                        && *end == start
-                    {
-                        *end = self.literals.len();
-                        continue;
-                    }
-                    Step::Literal(start, self.literals.len())
+                    self.literal(text.as_bytes(), &mut steps);
+                    continue;
                 }
-                Statement::Emit(node) => Step::Emit(self.node(node)?),
+                Statement::Emit(node) => {
+                    let node = self.node(node)?;
+                    self.emit(node, false, &mut steps);
+                    continue;
+                }
                 Statement::Check(node) => Step::Check(self.node(node)?),
                 Statement::If(node, then, otherwise) => {
                     let node = self.node(node)?;
@@ -276,20 +282,52 @@ impl Maker {
         if number >= self.expressions {
             return Err(format!("block: there are {} nodes, and no number {number}", self.expressions));
         }
-        self.asked.push(number);
+        self.used[number] += 1;
         Ok(number as u32)
+    }
+
+    fn literal(&mut self, text: &[u8], steps: &mut Vec<Step>) {
+        let start = self.literals.len();
+        self.literals.extend_from_slice(text);
+        match steps.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Step::Literal(_, end)) if *end == start => *end = self.literals.len(),
+            _ => steps.push(Step::Literal(start, self.literals.len())),
+        }
+    }
+
+    /// Write a node: texts that nobody else asks for as a whole part by part, so that they are never put together.
+    fn emit(&mut self, number: u32, text: bool, steps: &mut Vec<Step>) {
+        let node = self.nodes[number as usize];
+        let once = self.used[number as usize] == 1 && self.apart.insert(number);
+        let operands = node.first as usize..(node.first + node.count) as usize;
+        match node.kind {
+            NodeKind::Constant(at) => {
+                if let Constant::Str(own) = &self.constants[at as usize] {
+                    let own = own.clone();
+                    return self.literal(own.as_bytes(), steps);
+                }
+            }
+            NodeKind::Operation(Operation::Text) if once => {
+                return self.emit(self.operands[operands.start], false, steps);
+            }
+            NodeKind::Operation(Operation::Concat) if once => {
+                for at in operands {
+                    self.emit(self.operands[at], true, steps);
+                }
+                return;
+            }
+            _ => {}
+        }
+        steps.push(if text { Step::EmitText(number) } else { Step::Emit(number) });
     }
 
     /// Find a place for each value that is asked for more than once; how many there are.
     fn keep(&mut self) -> usize {
-        let mut uses = vec![0_usize; self.nodes.len()];
-        for number in self.operands.iter().map(|number| *number as usize).chain(self.asked.iter().copied()) {
-            uses[number] += 1;
-        }
         let mut kept = 0;
-        for (node, uses) in self.nodes.iter_mut().zip(uses) {
+        for (node, used) in self.nodes.iter_mut().zip(&self.used) {
             // Values of columns and constants are read as quickly where they stand.
-            if uses > 1 && matches!(node.kind, NodeKind::Operation(_)) {
+            if *used > 1 && matches!(node.kind, NodeKind::Operation(_)) {
                 node.kept = kept;
                 kept += 1;
             }

@@ -373,7 +373,9 @@ impl Bases<'_> {
         if let Some(at) = within(self.all.get(*hint)?) {
             return Some((*hint as u32, at));
         }
-        let (found, at) = self.all.iter().enumerate().find_map(|(n, base)| Some((n, within(base)?)))?;
+        // Rows take their texts in the same order, so that the next one is likely to be of the next base.
+        let (before, behind) = (0..*hint, *hint + 1..self.all.len());
+        let (found, at) = behind.chain(before).find_map(|n| Some((n, within(self.all[n])?)))?;
         *hint = found;
         Some((found as u32, at))
     }
@@ -398,6 +400,10 @@ impl Writing<'_, '_> {
                 Step::Emit(node) => {
                     let value = self.evaluation.value(*node)?;
                     self.emit(value)?;
+                }
+                Step::EmitText(node) => {
+                    let text = self.evaluation.value(*node)?.str()?;
+                    self.emit(Value::Str(text))?;
                 }
                 Step::Check(node) => {
                     self.evaluation.value(*node)?;
@@ -425,5 +431,63 @@ impl Writing<'_, '_> {
         self.evaluation.scratch.spend(self.chunk.computed.len() - start)?;
         self.chunk.computed_from(start, self.first);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::StringArray;
+    use arrow_array::cast::AsArray;
+
+    use super::*;
+    use crate::jinja::{Expression, Operand, Statement};
+
+    fn program(strip: bool) -> Program {
+        let nodes = vec![
+            Expression::Column(0),
+            Expression::Operation(
+                "strip".into(),
+                vec![Operand::Node(0), Operand::Constant(crate::jinja::Constant::None)],
+            ),
+        ];
+        let block = vec![Statement::Literal("<".into()), Statement::Emit(strip.into()), Statement::Literal(">".into())];
+        Program::new(vec!["q".into()], nodes, block, 0).unwrap()
+    }
+
+    #[test]
+    fn texts_come_in_as_many_arrays_as_they_need() {
+        let texts: StringArray = (0..3000).map(|n| (n % 7 != 3).then(|| "x".repeat(n % 5))).collect();
+        let batch = RecordBatch::try_from_iter([("q", Arc::new(texts) as ArrayRef)]).unwrap();
+        for strip in [false, true] {
+            let program = program(strip);
+            let programs = [Some(&program), None];
+            let which: Vec<u32> = (0..3000).map(|row| u32::from(row % 11 == 0)).collect();
+            let rendering = Rendering::new(&programs, Some(&which), &batch).unwrap();
+            let texts = |limit: usize| {
+                let evaluated = rendering.evaluate(0..3000, &|| Ok(())).unwrap();
+                let others: Vec<String> = evaluated.bailed().iter().map(|one| format!("{}", one.row)).collect();
+                rendering.texts_within(evaluated, &others, Layout::String, limit)
+            };
+            let whole = texts(usize::MAX).unwrap();
+            assert_eq!(whole.len(), 1);
+            let parts = texts(1000).unwrap();
+            assert!(parts.len() > 15 && parts.iter().all(|part| part.as_string::<i32>().value_data().len() <= 1000));
+            let all: Vec<Option<&str>> = parts.iter().flat_map(|part| part.as_string::<i32>().iter()).collect();
+            assert_eq!(all, whole[0].as_string::<i32>().iter().collect::<Vec<_>>());
+            assert_eq!(texts(3).unwrap_err().code(), Code::OffsetOverflow);
+        }
+    }
+
+    #[test]
+    fn more_or_fewer_texts_of_others_are_no_result() {
+        let batch = RecordBatch::try_from_iter([("q", Arc::new(StringArray::from(vec!["a"])) as ArrayRef)]).unwrap();
+        let rendering = Rendering::new(&[None], None, &batch).unwrap();
+        let evaluated = rendering.evaluate(0..1, &|| Ok(())).unwrap();
+        assert!(rendering.texts(evaluated, &[], Layout::String).is_err());
+        assert!(Rendering::new(&[], None, &batch).is_err());
+        assert!(Rendering::new(&[None], Some(&[1]), &batch).is_err());
+        assert!(Rendering::new(&[None], Some(&[]), &batch).is_err());
     }
 }

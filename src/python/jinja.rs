@@ -206,7 +206,8 @@ pub(super) fn render_jinja<'py>(
 ) -> PyResult<Rendered<'py>> {
     let layout = layout(strings)?;
     let which = numbers(py, which)?;
-    let programs: Vec<Option<&Program>> = programs.iter().map(|own| own.as_ref().map(|own| &own.get().program)).collect();
+    let programs: Vec<Option<&Program>> =
+        programs.iter().map(|own| own.as_ref().map(|own| &own.get().program)).collect();
     let table = batches(table);
     let total: usize = table.iter().map(RecordBatch::num_rows).sum();
     if let Some(which) = &which

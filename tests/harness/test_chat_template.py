@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import copy
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from harness.shipped import table
 from harness.own_columns import shipped
+from harness.shipped import table
 from promptpress._cli.harness_pipeline import HARNESSES
 from promptpress._file_errors import ConfigError, DataError
 
@@ -85,7 +86,10 @@ class Sender:
     def __init__(self, kind: str, meta: Any, source: str) -> None:
         from opencompass.models import huggingface_above_v4_33, vllm_with_tf_above_v4_33
 
-        modules = {"HuggingFacewithChatTemplate": huggingface_above_v4_33, "VLLMwithChatTemplate": vllm_with_tf_above_v4_33}
+        modules = {
+            "HuggingFacewithChatTemplate": huggingface_above_v4_33,
+            "VLLMwithChatTemplate": vllm_with_tf_above_v4_33,
+        }
         self.model = object.__new__(getattr(modules[kind], kind))
         self.model.tokenizer = self.tokenizer = Tokenizer(source)
         self.model.template_parser = self.parser = huggingface_above_v4_33._get_meta_template(meta)
@@ -95,10 +99,8 @@ class Sender:
 
     def sent(self, request: Any) -> str:
         self.tokenizer.texts.clear()
-        try:
+        with suppress(StopIteration, TypeError, AttributeError):  # what comes behind the tokenizer isn't here
             self.model.generate([copy.deepcopy(request)], max_out_len=7)
-        except (StopIteration, TypeError, AttributeError):  # what comes behind the tokenizer isn't here
-            pass
         (text,) = self.tokenizer.texts
         return text
 
@@ -132,15 +134,16 @@ def compare(kind: str, meta: Any, source: str, config: dict[str, Any]) -> tuple[
     except pp.TemplateError as error:
         return 0, None if error.code in UNSUPPORTED else f"refused: {error}"
     got = renderer.render(samples.slice(0, len(want)))["prompt"].to_pylist() if want else []
+    difference = None
     if got != want:
-        return len(want), str(next((pair for pair in zip(want, got, strict=False) if pair[0] != pair[1]), (want, got)))
-    if refused is not None:
+        difference = str(next((pair for pair in zip(want, got, strict=False) if pair[0] != pair[1]), (want, got)))
+    elif refused is not None:
         try:
             renderer.render(samples.slice(0, len(want) + 1))
+            difference = f"rendered, and {refused!r} there"
         except pp.RenderError as error:
-            return len(want), None if error.row == len(want) else f"the row {error.row}"
-        return len(want), f"rendered, and {refused!r} there"
-    return len(want), None
+            difference = None if error.row == len(want) else f"the row {error.row}"
+    return len(want), difference
 
 
 @pytest.mark.usefixtures("opencompass")
@@ -170,7 +173,13 @@ def test_shipped_configurations_are_tokenized_alike(kind: str) -> None:
     "template",
     [
         "{q}",
-        {"round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}, {"role": "HUMAN", "prompt": "?"}]},
+        {
+            "round": [
+                {"role": "HUMAN", "prompt": "{q}"},
+                {"role": "BOT", "prompt": "{a}"},
+                {"role": "HUMAN", "prompt": "?"},
+            ]
+        },
         {
             "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "{a}"}],
             "round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": ""}],

@@ -18,6 +18,9 @@ from jinja2.filters import do_float, do_int, do_max, do_min, do_sort, do_title, 
 MAX_REPEATED_BYTES = 1 << 20
 """What a text that is repeated may have at most."""
 
+MAX_INDENT = 64
+"""How many spaces JSON may be indented by."""
+
 MAX_PLACES = 400
 """More places than any float has."""
 
@@ -257,7 +260,9 @@ def jsonable(value: Any) -> Any:
 def tojson(
     value: Any, indent: Any = None, sort_keys: bool = False, ensure_ascii: bool = True, separators: Any = None
 ) -> str:
-    separators = None if separators is None else tuple(separators)
+    if not isinstance(indent, str | None) and not 0 <= only(indent, "int") <= MAX_INDENT:
+        raise BailError
+    separators = None if separators is None else tuple(only(separators, "list"))
     return json.dumps(
         jsonable(value), indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, separators=separators
     )

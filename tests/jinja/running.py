@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-
-from jinja import model
 from promptpress import _core
 from promptpress._jinja.program import Program
+
+from jinja import model
 
 GIVEN_UP = "\0given up\0"
 """What stands for a row that the core gives up."""

@@ -138,7 +138,8 @@ CHATML = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>\n{% endfor %}"
         CHATML,
         CHATML.replace("m.content }}", "m.content | trim }}"),
         CHATML.replace("m.content }}", "m.content.rstrip() }}"),
-        "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% else %}[{{ m.content.strip() }}]{% endif %}{% endfor %}",
+        "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% else %}"
+        "[{{ m.content.strip() }}]{% endif %}{% endfor %}",
         "{{ messages | map(attribute='content') | join('/') }}.",
         "{{ messages[-1].content[:-20] }}",
         "{{ messages[0].content }}",

@@ -23,7 +23,11 @@ CHATML = (
 SAMPLES = pa.table({"q": ["1+1", "", "{x}"], "a": ["2", "", "x"], "id": [1, 2, 3]})
 DIALOGUE = {
     "begin": [{"role": "SYSTEM", "fallback_role": "HUMAN", "prompt": "Be kind."}],
-    "round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}, {"role": "HUMAN", "prompt": "And?"}],
+    "round": [
+        {"role": "HUMAN", "prompt": "{q}"},
+        {"role": "BOT", "prompt": "{a}"},
+        {"role": "HUMAN", "prompt": "And?"},
+    ],
 }
 
 
@@ -57,7 +61,9 @@ def _meta(renderer: Renderer) -> Any:
 
 @UNWARNED
 def test_verbs() -> None:
-    renderer = Renderer(DIALOGUE, chat_template=ChatTemplate(CHATML), reader={"output_column": None}, strings="large_string")
+    renderer = Renderer(
+        DIALOGUE, chat_template=ChatTemplate(CHATML), reader={"output_column": None}, strings="large_string"
+    )
     table = renderer.render(SAMPLES, keep=["id"], index="row")
     assert table["prompt"][0].as_py() == "<user>Be kind.\n1+1\n</><assistant>2</><user>And?\n</><assistant>"
     assert table.schema == renderer.output_schema(SAMPLES.schema, ["id"], index="row")
@@ -92,8 +98,12 @@ def test_the_assistant_s_turn_is_opened_unless_one_is_continued() -> None:
     template = {"round": [{"role": "HUMAN", "prompt": "{q}"}]}
     shown = "{{ messages[0].content }}{{ add_generation_prompt }}"
     samples = pa.table({"q": ["a"] * 3})
-    for given, told in (({}, "True"), ({"add_generation_prompt": True}, "True"), ({"continue_final_message": True}, "")):
-        renderer = Renderer(template, chat_template=ChatTemplate(shown, **given))
+    for arguments, told in (
+        ({}, "True"),
+        ({"add_generation_prompt": True}, "True"),
+        ({"continue_final_message": True}, ""),
+    ):
+        renderer = Renderer(template, chat_template=ChatTemplate(shown, **arguments))
         assert renderer.render(samples)["prompt"].to_pylist() == [f"a\n{told}" if told else "a\n"] * 3
 
 
@@ -102,9 +112,9 @@ def test_a_refused_message_names_its_sample() -> None:
     refusing = "{% if messages[0].content == 'x\n' %}{{ raise_exception('no x') }}{% endif %}{{ messages[0].content }}"
     renderer = Renderer({"round": [{"role": "HUMAN", "prompt": "{q}"}]}, chat_template=ChatTemplate(refusing))
     samples = pa.table({"q": ["a", "b", "c", "x", "d"]})
-    with pytest.raises(RenderError, match="^row 3: TemplateError: no x"):
+    with pytest.raises(RenderError, match=r"^row 3: TemplateError: no x"):
         renderer.render(samples)
-    with pytest.raises(RenderError, match="^row 3: TemplateError: no x"):
+    with pytest.raises(RenderError, match=r"^row 3: TemplateError: no x"):
         renderer.stream(samples.to_batches(max_chunksize=2)).read_all()
 
 

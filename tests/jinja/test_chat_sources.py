@@ -16,7 +16,12 @@ from promptpress import ChatTemplate, TemplateError
 from promptpress._jinja.chat.sources import templates_of
 
 TOKENS = {"bos_token": "<s>", "eos_token": {"content": "</s>", "__type": "AddedToken"}, "pad_token": None}
-MORE = {"add_bos_token": True, "image_token": "<img>", "extra_special_tokens": {"audio_bos": "<a>"}, "model_max_length": 9}
+MORE = {
+    "add_bos_token": True,
+    "image_token": "<img>",
+    "extra_special_tokens": {"audio_bos": "<a>"},
+    "model_max_length": 9,
+}
 SHOWN = "{{ bos_token }}|{{ eos_token }}|{{ pad_token is defined }}|{{ image_token }}|{{ audio_bos }}"
 CHATS = pa.table({"messages": [[{"role": "user", "content": "Hi."}]]})
 

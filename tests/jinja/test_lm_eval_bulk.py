@@ -12,7 +12,9 @@ from promptpress._lm_eval import contexts as contexts_module
 from promptpress._lm_eval.documents import TableDocuments
 from promptpress._lm_eval.draws import draw, first
 from promptpress._lm_eval.equal_rows import equal_rows
+from promptpress._lm_eval.listed_choices import listed_choices
 from promptpress._lm_eval.literals import literal, number
+from promptpress._lm_eval.rendered import rendered_row, syntax_tree
 from promptpress.lm_eval import requests
 
 SIZES = [1, 2, 5, 20, 21, 22, 30, 64, 85, 86, 100, 285, 1000, 70_000, 2**17]
@@ -117,6 +119,53 @@ def test_literals_are_read_as_python_reads_them():
         assert repr(literal(source)) == expected, source
 
 
+ODD_TEXTS = ["", "it's", '"', "\\", "\n\r\0\x1f\x85\u2028", "\u200b\ufeff", "😀", "{{a}}", "]", "\\x41", "None"]
+LISTING = [
+    "{{ l }}",
+    "{{l}}",
+    "{{ [a, 'n\\'t', l[0], s.k, s['m'][1]] }}",
+    "{{ s.m }}",
+    "{{ s['m'] }}",
+    "{{ [a] }}",
+    "{{ [a, n] }}",
+    "{{ [] }}",
+    "{{ [a, maybe] }}",
+    "{{ maybe }}",
+    "{{ [l[3]] }}",
+    "{{ [l[-1]] }}",
+    "{{ s.items }}",
+    "{{ s['items'] }}",
+    "{{ [a | upper] }}",
+    "{{ nothing }}",
+    " {{ l }}",
+    "{{ a }}",
+    "{{ few }}",
+]
+
+
+@pytest.mark.parametrize("source", LISTING)
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_listed_choices_are_those_that_are_printed_and_read(source, chunks):
+    rows = [
+        {
+            "a": text,
+            "l": [text, "x", text[::-1]],
+            "s": {"k": text, "m": ["p", text], "items": [text]},
+            "n": 1,
+            "maybe": [text] if text else None,
+            "few": [None] if text == "]" else [text],
+        }
+        for text in ODD_TEXTS
+    ]
+    table = pa.Table.from_pylist(rows)
+    table = pa.concat_tables([table] * chunks)
+    found = listed_choices(syntax_tree(source), table)
+    by_program = LISTING.index(source) < 6 or "['items']" in source
+    assert (found is not None) is by_program
+    if found is not None:
+        assert found.array.to_pylist() == [ast.literal_eval(rendered_row(source, row)) for row in rows * chunks]
+
+
 def test_numbers_are_read_as_python_reads_them():
     for digits in ["0", "00", "10", "1" * 18, "1" * 19, "1" * 40]:
         assert number(digits) == ast.literal_eval(digits)
@@ -148,8 +197,11 @@ def test_equal_rows_are_those_of_dicts(columns, extra):
     pool = TableDocuments(table, "few-shot document")
     assert equal_rows(TableDocuments(table, "row"), pool, same=True) == expected
     assert equal_rows(TableDocuments(table, "row"), pool, same=False) == expected
-    part = TableDocuments(table, "row").take([4, 0])
-    assert equal_rows(part, pool, same=True) == [expected[4], expected[0]]
+    part = TableDocuments(table, "row").take([0, 4])
+    assert equal_rows(part, pool, same=True) == [expected[0], expected[4]]
+    other = pa.Table.from_pylist([*rows[2:], {"a": "other", "n": 7}], table.schema)
+    expected_of_other = [frozenset(at for at, row in enumerate(own) if row == one) for one in other.to_pylist()]
+    assert equal_rows(TableDocuments(other, "row"), pool, same=False) == expected_of_other
     reordered = TableDocuments(table.select(columns[::-1]), "row")
     assert equal_rows(reordered, pool, same=False) == expected
     assert equal_rows(TableDocuments(table.append_column("z", [["1"] * len(rows)]), "row"), pool, same=False) == [

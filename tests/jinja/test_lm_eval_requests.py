@@ -334,13 +334,25 @@ def test_errors_name_the_row_of_the_whole_table():
 @pytest.mark.parametrize(
     "strings", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
 )
-def test_any_layout_of_texts(strings):
-    docs = DOCS.set_column(
-        0, "q", DOCS["q"].cast(strings) if strings != pa.string_view() else pa.array(DOCS["q"].to_pylist(), strings)
-    )
-    split = pa.concat_tables([docs.slice(0, 1), docs.slice(1)])
-    for config in (CHOICES | {"doc_to_text": "q"}, ANSWERS | {"gen_prefix": "q"}, CHOICES | {"doc_to_text": "{{q}}"}):
-        assert (
-            requests(config, split, SHOTS, num_fewshot=1).to_pylist()
-            == requests(config, DOCS, SHOTS, num_fewshot=1).to_pylist()
-        )
+@pytest.mark.parametrize("text", ["q", "{{q}}"])
+@pytest.mark.parametrize("split", ["test", "dev"])
+def test_any_layout_of_texts(strings, text, split):
+    def laid_out(table):
+        column = pa.array(table["q"].to_pylist(), pa.string()).dictionary_encode()
+        column = column.cast(strings) if pa.types.is_dictionary(strings) else pa.array(table["q"].to_pylist(), strings)
+        table = table.set_column(0, "q", column)
+        return pa.concat_tables([table.slice(0, 1), table.slice(1)])
+
+    own = {"doc_to_text": text, "fewshot_split": split}
+    for config in (CHOICES | own, ANSWERS | own | {"gen_prefix": "q"}, LIKELIHOOD | own | {"doc_to_target": "q"}):
+        for options in ({"num_fewshot": 1}, {"rank": 1, "world_size": 2}):
+            expected = requests(config, DOCS, SHOTS, **options).to_pylist()
+            assert requests(config, laid_out(DOCS), laid_out(SHOTS), **options).to_pylist() == expected
+
+
+def test_malformed_tables_are_refused():
+    offsets = pa.py_buffer(bytes(4) + (100).to_bytes(4, "little") + (9).to_bytes(4, "little"))
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"some text")])
+    for docs, shots in ((pa.table({"q": broken}), SHOTS), (DOCS, pa.table({"q": broken}))):
+        with pytest.raises(pp.RenderError, match="malformed"):
+            requests(ANSWERS | {"doc_to_target": "x"}, docs, shots, num_fewshot=1)

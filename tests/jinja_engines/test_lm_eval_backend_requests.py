@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -263,7 +265,7 @@ def shadowed(task: Any) -> Any:
     return task
 
 
-@pytest.mark.parametrize("place", ["object", "class", "module", "sampler"])
+@pytest.mark.parametrize("place", ["object", "class", "wrapper", "module", "sampler"])
 def test_what_was_changed_by_hand_stays_with_the_harness(
     place: str, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +278,17 @@ def test_what_was_changed_by_hand_stays_with_the_harness(
         monkeypatch.setattr(ConfigurableTask, "build_qa_turn", lambda self, **rest: own(self, **rest)[:1])
         assert both(make)[0]
         assert said == ["ConfigurableTask.build_qa_turn isn't that of lm_eval.api.task"]
+    elif place == "wrapper":
+        # It says that it wraps the harness's, as the harness's own decorator does.
+        inner = ConfigurableTask.fewshot_context
+
+        @functools.wraps(inner)
+        def louder(self: Any, doc: Any, **rest: Any) -> Any:
+            return inner(self, doc, **rest) + "!"
+
+        monkeypatch.setattr(ConfigurableTask, "fewshot_context", louder)
+        assert both(make)[0][0]["arguments"][0].endswith("A:!")
+        assert said == ["ConfigurableTask.fewshot_context isn't that of lm_eval.api.task"]
     elif place == "module":
         monkeypatch.setattr(task_module, "maybe_delimit", lambda *_, **__: "Hm?")
         assert both(make)[0][0]["arguments"][0].startswith("Hm?")
@@ -308,9 +321,13 @@ def test_a_first_document_that_differs_leaves_the_task(
     assert caplog.records[1].getMessage() == "promptpress: 0 prompts in bulk, 36 by the harness, in 1 task"
 
 
-@pytest.mark.parametrize("size", [1, 4, 100])
-@pytest.mark.parametrize("shots", [1, 4, 7])
-@pytest.mark.parametrize("rows", [9, 40, 200])
+@pytest.mark.parametrize(
+    ("size", "shots", "rows"),
+    [
+        (4, 4, 40),
+        *(pytest.param(*one, marks=pytest.mark.full) for one in product([1, 4, 100], [1, 4, 7], [9, 40, 200])),
+    ],
+)
 def test_draws_in_blocks(size: int, shots: int, rows: int, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "BLOCK", size)
     # Some rows are there twice, and more.
@@ -340,7 +357,7 @@ def test_a_first_document_that_only_bulk_raises_for_leaves_the_task(
         raise RuntimeError("oh")
 
     monkeypatch.setattr(contexts.Contexts, "_question", failing)
-    assert both(of(SHOTS))[0]
+    assert both(of({**SHOTS, "gen_prefix": "So"}))[0]
     assert said == ["its objects are not as expected (RuntimeError('oh'))"]
 
 

@@ -35,6 +35,8 @@ MAX_TOKENS = 30_000
 _PLAIN = frozenset({str, float, bool, type(None)})
 _NUMBERS = frozenset({int, float, bool})
 _TEXTS = (str, str)
+_LARGEST_INDEX = 63
+"""Bits of a number of times that Python doesn't refuse itself."""
 _SHORT = 1024
 """Characters that aren't worth counting: the turn of a loop in which they are made is counted."""
 
@@ -277,7 +279,7 @@ def _grow_by_sum(left: Any, right: Any) -> None:
 def _grow_by_product(left: Any, right: Any) -> None:
     if isinstance(left, int):
         left, right = right, left
-    if not isinstance(right, int):
+    if not isinstance(right, int) or right.bit_length() > _LARGEST_INDEX:
         return
     if isinstance(left, (str, bytes)):
         charge_text(len(left) * max(0, int(right)))

@@ -242,11 +242,9 @@ def printf_size(template: Any, given: Any) -> int:
 
 
 def _numbers(values: Any) -> list[int]:
-    out = [value for value in values if isinstance(value, int)]
-    for value in values:
-        if isinstance(value, dict):
-            out += [item for item in value.values() if isinstance(item, int)]
-    return out
+    """The numbers among values that may be widths: Python refuses larger ones itself."""
+    items = [item for value in values for item in (value.values() if isinstance(value, dict) else (value,))]
+    return [item for item in items if isinstance(item, int) and item.bit_length() < 64]
 
 
 def _int(value: Any) -> int:

@@ -152,9 +152,11 @@ class Runner:
         reasons: Counter[str] = Counter()
         for program, reason, rows in counts:
             if rows:
-                reasons[_reason(programs, program, reason)] += rows
+                reasons[self._reason(part, programs, program, reason)] += rows
         if self._refuse and by_reference:
             row = min(by_reference)
+            # What raises is told as what it is, however it was found.
+            self._texts(part, [row], first_row)
             why = ", ".join(reasons)
             message = f'it can\'t be compiled: {why}; fallback="jinja2" has Jinja2 render it'
             raise render_error("unsupported_mode", message, row=first_row + row)
@@ -178,13 +180,20 @@ class Runner:
             return [None], None
         from promptpress._jinja.table_programs import TablePrograms  # noqa: PLC0415 - needs the core's programs
 
-        key = tuple((field.name, field.type) for field in table.schema)
+        key = _key(table)
         known = self._programs.get(key)
         if known is None:
             while len(self._programs) >= _SCHEMAS:
                 del self._programs[next(iter(self._programs))]
             known = self._programs[key] = TablePrograms(self._reference, table.schema)
         return known.for_table(table)
+
+    def _reason(self, table: pa.Table, programs: Sequence[Any], program: int, reason: int) -> str:
+        if programs[program] is None:
+            return "nothing is compiled for it"
+        known = self._programs.get(_key(table))
+        reasons = () if known is None else known.reasons(program)
+        return reasons[reason] if reason < len(reasons) else "a value that no operation is compiled for"
 
     def _texts(self, table: pa.Table, rows: list[int], first_row: int) -> list[str]:
         """Texts of rows by Jinja2; those that it can't render are errors."""
@@ -243,6 +252,10 @@ class Runner:
                 raise render_error("internal_error", message, row=first_row + row)
 
 
+def _key(table: pa.Table) -> tuple[Any, ...]:
+    return tuple((field.name, field.type) for field in table.schema)
+
+
 def _first_rows(which: pa.Array | None, number: int, rows: int, count: int) -> list[int]:
     if which is None:
         return list(range(min(rows, count))) if number == 0 else []
@@ -263,15 +276,6 @@ def _values(column: pa.ChunkedArray, name: str, rows: list[int], first_row: int)
                 raise error if error.row is not None else of_row(error, first_row + first) from error
             start = at
     return out
-
-
-def _reason(programs: Sequence[Any], program: int, reason: int) -> str:
-    if programs[program] is None:
-        return "the template isn't compiled for such rows" if hasattr(_core, "render_jinja") else "nothing is compiled"
-    if reason == _WITHOUT_PROGRAM:
-        return "a value that no operation is compiled for"
-    reasons = programs[program].reasons
-    return str(reasons[reason])
 
 
 def _shown(text: str, other: str = "") -> str:

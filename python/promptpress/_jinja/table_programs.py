@@ -39,7 +39,12 @@ def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
     if compiled.is_hopeless:
         return None
     program = compiled.program
-    return _core.JinjaProgram(list(program.columns), list(program.nodes), list(program.block), list(program.reasons))
+    try:
+        return _core.JinjaProgram(
+            list(program.columns), list(program.nodes), list(program.block), list(program.reasons)
+        )
+    except UnicodeEncodeError:  # a text of the template's own making holds half a character
+        return None
 
 
 class TablePrograms:
@@ -81,6 +86,21 @@ class TablePrograms:
                     continue
                 which = None if groups is None and numbers == [0] else _chosen(groups, numbers, table.num_rows)
                 return list(self._programs), which
+
+    def reasons(self, number: int) -> tuple[str, ...]:
+        """Why rows of a program may be Jinja2's.
+
+        Args:
+            number: The program's, as `for_table` counts them.
+
+        Returns:
+            By the numbers that the program's `bail` statements have.
+
+        """
+        with self._lock:
+            keys = next((keys for keys, known in self._numbers.items() if known == number), _OTHERS)
+            compiled = self._compiled.get(keys)
+            return () if compiled is None else compiled.program.reasons
 
     def compiled(self) -> Sequence[Compiled]:
         """What has been compiled so far."""

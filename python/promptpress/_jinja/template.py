@@ -109,6 +109,9 @@ class JinjaTemplate:
         BUDGET.start()
         # A tree of its own: looking for names folds constants in it.
         variables = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
+        # A column hides what the environment has of its name.
+        named = {node.name for node in reference.ast().find_all(nodes.Name)}
+        variables |= named & set(reference.environment.globals)
         if _CLOCK not in variables:
             # A clock that isn't read makes no difference between two templates.
             arguments = {**arguments, "now": None}

@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress._lm_eval.chat_contexts import chat_contexts
+from promptpress._lm_eval.chat_templates import ChatFunction, ManyChats, chat_function
 from promptpress._lm_eval.columns import Column, Constant, values
 from promptpress._lm_eval.documents import Documents
 from promptpress._lm_eval.plain_contexts import plain_contexts
@@ -17,10 +19,7 @@ from promptpress._lm_eval.shots import shot_columns, shot_turns
 from promptpress._lm_eval.task import Task
 from promptpress._lm_eval.turns import Turn, conversation, joined, question_and_answer
 
-__all__ = ["ChatFunction", "Contexts", "contexts"]
-
-ChatFunction = Callable[..., str]
-"""Called with a list of messages and `add_generation_prompt`."""
+__all__ = ["Contexts", "contexts"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ def contexts(
 
     """
     config = task.config
+    chat = chat_function(chat_template)
     prefix = task.fields.prefix(config.gen_prefix, documents)
     system = _system(task, documents, system_instruction)
     drawn: array[int] = array("i")
@@ -75,15 +75,20 @@ def contexts(
     shots = shot_columns(task, used) if used else None
     text = task.text(documents)
     task.target(documents)  # for what it raises
-    if chat_template is None and not task.several_inputs:
-        made = plain_contexts(task, documents, (used, drawn, shots), system=system, text=text, prefix=prefix)
+    if not task.several_inputs and (chat is None or isinstance(chat, ManyChats)):
+        of_shots = (used, drawn, shots)
+        if chat is None:
+            made = plain_contexts(task, documents, of_shots, system=system, text=text, prefix=prefix)
+        else:
+            said = {"system": system, "text": text, "prefix": prefix}
+            made = chat_contexts(task, documents, of_shots, **said, template=chat, as_turns=as_turns)
         if made is not None:
             if config.doc_to_choice and config.output_type != "multiple_choice":
                 task.choices(documents)  # likewise
             return Contexts(made)
     choices = task.choices(documents) if config.doc_to_choice else Constant(None, len(documents))
     turns = {} if shots is None else dict(zip(used, shot_turns(task, shots), strict=True))
-    maker = _Maker(task, chat_template, as_turns)
+    maker = _Maker(task, chat, as_turns)
     rows = zip(values(system), values(text), values(choices), values(prefix), strict=True)
     texts: list[str] = []
     counts = []
@@ -124,7 +129,7 @@ class _Maker:
     """Contexts, one by one."""
 
     task: Task
-    chat_template: ChatFunction | None
+    chat: Callable[..., str] | None
     as_turns: bool
 
     def questions(self, text: Any, choices: Any, prefix: Any) -> list[list[Turn]]:
@@ -137,7 +142,7 @@ class _Maker:
 
     def context(self, system: Any, before: list[Turn], own: list[Turn], prefix: Any) -> str:
         """Return one context."""
-        if self.chat_template is None:
+        if self.chat is None:
             return "".join([system or "", *[text + behind for _, text, behind in before + own]])
         messages = conversation(system, before, own, self.as_turns)
-        return self.chat_template(messages, add_generation_prompt=not prefix)
+        return self.chat(messages, add_generation_prompt=not prefix)

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from promptpress._core import RenderError, TemplateError
 from promptpress._errors import render_error
-from promptpress._input_checks import check_values
-from promptpress._lm_eval.columns import Column, Constant, Texts, column_of, values
-from promptpress._lm_eval.rendered import rendered_row, rendered_table
+from promptpress._lm_eval.columns import Column, Constant, Lists, Texts, column_of, values
+from promptpress._lm_eval.listed_choices import listed_choices
+from promptpress._lm_eval.rendered import rendered_row, rendered_table, syntax_tree
+from promptpress._take_rows import take_rows
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
 
@@ -34,7 +35,7 @@ class Documents:
         return len(self.numbers)
 
     def take(self, rows: Sequence[int]) -> Documents:
-        """Return the documents with these numbers."""
+        """Return the documents of these rows, which are in ascending order."""
         raise NotImplementedError
 
     def rows(self) -> list[dict[str, Any]]:
@@ -48,6 +49,10 @@ class Documents:
     def rendered(self, source: str) -> Column:
         """Return a template's texts."""
         raise NotImplementedError
+
+    def listed(self, source: str) -> Lists | None:  # noqa: ARG002 - dicts have no columns to take lists from
+        """Return the lists of texts that a template prints, where they can be had without printing them."""
+        return None
 
     def resolved(self, field: str | None) -> Column:
         """Return the values of a field that documents have, else the texts of a template."""
@@ -111,7 +116,10 @@ class TableDocuments(Documents):
         numbers = self.numbers
         if isinstance(rows, range) and rows.step == 1:
             return TableDocuments(self.table.slice(rows.start, len(rows)), self.kind, numbers[rows.start : rows.stop])
-        return TableDocuments(self.table.take(pa.array(rows, pa.int64())), self.kind, [numbers[row] for row in rows])
+        wanted = pa.array(rows, pa.int64())
+        taken = [pa.chunked_array(take_rows(column, wanted), column.type) for column in self.table.columns]
+        table = pa.Table.from_arrays(taken, schema=self.table.schema)
+        return TableDocuments(table, self.kind, [numbers[row] for row in rows])
 
     def rows(self) -> list[dict[str, Any]]:
         return self.table.to_pylist()  # type: ignore[no-any-return]
@@ -119,9 +127,7 @@ class TableDocuments(Documents):
     def column(self, name: str) -> Column:
         if name not in self.names:
             raise self.raised(KeyError(name), 0)
-        column = self.table.select([name])
-        check_values(column)
-        return column_of(column.column(0))
+        return column_of(self.table.column(name))
 
     def rendered(self, source: str) -> Column:
         text = constant_text(source)
@@ -133,6 +139,9 @@ class TableDocuments(Documents):
             if error.row is None:
                 raise
             raise self.refused(error, error.row) from error
+
+    def listed(self, source: str) -> Lists | None:
+        return None if constant_text(source) is not None else listed_choices(syntax_tree(source), self.table)
 
     def resolved(self, field: str | None) -> Column:
         if not field:

@@ -40,6 +40,12 @@ def equal_rows(evaluated: Documents, pool: Documents, same: bool) -> list[frozen
                 for at, equal in zip(suspects, _compared(evaluated, suspects, pool, sorted(doubled)), strict=True):
                     out[at] = equal
             return out
+        suspects, candidates = _shared(evaluated.table, pool.table)
+        out = [_NONE] * len(own)
+        if suspects and candidates:
+            for at, equal in zip(suspects, _compared(evaluated, suspects, pool, candidates), strict=True):
+                out[at] = equal
+        return out
     return _compared(evaluated, range(len(own)), pool, range(len(pool)))
 
 
@@ -59,6 +65,19 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, dict):
         return frozenset([(key, _hashable(item)) for key, item in value.items()])
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+def _shared(evaluated: pa.Table, pool: pa.Table) -> tuple[list[int], list[int]]:
+    """Return the rows of two tables that may equal one of the other's: their plain values occur there too."""
+    out = []
+    for one, other in ((evaluated, pool), (pool, evaluated)):
+        rows = pa.chunked_array([_core.repeated_rows(0, len(one), 1)])
+        for field in sorted(one.schema, key=lambda field: not types.is_integer(field.type)):
+            if _is_plain(field.type) and field.type == other.schema.field(field.name).type and len(rows):
+                own = one.column(field.name).take(rows)
+                rows = rows.filter(pc.is_in(own, value_set=other.column(field.name).combine_chunks()))
+        out.append(rows.to_pylist())
+    return out[0], out[1]
 
 
 def _doubled(table: pa.Table) -> set[int] | None:

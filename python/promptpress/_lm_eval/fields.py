@@ -78,7 +78,8 @@ class Fields:
         if isinstance(field, str):
             if field in self._columns:
                 return documents.column(field)
-            return _mapped(literal, documents.rendered(field), documents)
+            listed = documents.listed(field)
+            return _mapped(literal, documents.rendered(field), documents) if listed is None else listed
         if isinstance(field, list):
             return Constant(field, len(documents))
         if isinstance(field, dict):

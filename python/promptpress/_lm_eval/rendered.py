@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from jinja2 import nodes
+
     from promptpress._jinja.reference import Reference
     from promptpress._jinja.run import Runner
 
-__all__ = ["rendered_row", "rendered_table"]
+__all__ = ["rendered_row", "rendered_table", "syntax_tree"]
 
 _TEMPLATES = 256
 """Templates that are kept: a task's fields are rendered for its first document, for shots and for all documents."""
@@ -59,6 +61,17 @@ def rendered_row(source: str, document: Mapping[str, Any]) -> str:
 
     """
     return _reference(source).render(document)
+
+
+@lru_cache(_TEMPLATES)
+def syntax_tree(source: str) -> nodes.Template:
+    """Return a template's syntax tree, which nobody may change.
+
+    Raises:
+        TemplateError: If Jinja2 can't compile the template.
+
+    """
+    return _reference(source).ast()
 
 
 @lru_cache(_TEMPLATES)

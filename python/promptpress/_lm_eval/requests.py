@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._errors import template_error
-from promptpress._input_checks import checked
+from promptpress._input_checks import check_values, checked
 from promptpress._lm_eval.arguments import arguments
-from promptpress._lm_eval.contexts import ChatFunction, contexts
+from promptpress._lm_eval.chat_templates import ChatFunction
+from promptpress._lm_eval.contexts import contexts
 from promptpress._lm_eval.documents import Documents, ListedDocuments, TableDocuments
 from promptpress._lm_eval.request_table import request_table
 from promptpress._lm_eval.task import Task, chosen
@@ -52,7 +53,8 @@ def requests(
         seed: Of the random draws; None: another one each time.
         system_instruction: Stands before the description.
         chat_template: Makes a text of a list of messages (`role`, `content`) and `add_generation_prompt`, which is
-            false where the last message is the beginning of the answer; None: plain text.
+            false where the last message is the beginning of the answer; None: plain text. A `promptpress.ChatTemplate`
+            is applied as the harness's Hugging Face models apply theirs, whatever it says of the prompt's end.
         fewshot_as_multiturn: Whether each shot is two messages in a chat, and not a part of the user's one message.
         limit: Of how many documents requests are made at the most.
         samples: Only of these documents, by their numbers.
@@ -85,7 +87,7 @@ def requests(
 
     """
     config = TaskConfig.of(task_config, num_fewshot)
-    evaluated = TableDocuments(checked(as_table(docs)), "row")
+    evaluated = TableDocuments(_table(docs), "row")
     task = Task(config, evaluated, _pool(config, evaluated, fewshot_docs) if config.num_fewshot else None)
     numbers, rows = chosen(len(evaluated), limit, samples, rank, world_size)
     documents = evaluated.take(rows)
@@ -106,6 +108,13 @@ def requests(
     return request_table(config, pa.array(numbers, pa.int64()), own, stop)
 
 
+def _table(documents: TableLike) -> pa.Table:
+    """Return documents as a table whose values can be copied and compared."""
+    table = checked(as_table(documents))
+    check_values(table)
+    return table
+
+
 def _pool(config: TaskConfig, evaluated: TableDocuments, fewshot_docs: Any) -> Documents:
     """Return what shots are drawn from."""
     split = config.pool_split
@@ -116,4 +125,4 @@ def _pool(config: TaskConfig, evaluated: TableDocuments, fewshot_docs: Any) -> D
     if fewshot_docs is None:
         message = f"shots are drawn from the split {split!r}; give its documents"
         raise template_error("missing_examples", "fewshot_docs", message)
-    return TableDocuments(checked(as_table(fewshot_docs)), "few-shot document")
+    return TableDocuments(_table(fewshot_docs), "few-shot document")

@@ -16,11 +16,13 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress._core import Outcome, RenderError
 from promptpress._errors import render_error, template_error
-from promptpress._jinja.chat.chat_renderer import ChatRenderer, Run
+from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.template import ChatTemplate
+from promptpress._jinja.run import JinjaRun
 from promptpress._model_classes import meta_template_of
 from promptpress._sample_numbers import sample_numbers
 from promptpress._to_pylist import to_pylist
+from promptpress.typing import ChatTemplateLike
 
 __all__ = ["BehindMessages"]
 
@@ -42,7 +44,7 @@ class BehindMessages:
 
     __slots__ = ("_renderer", "_strings", "chat")
 
-    def __init__(self, chat: ChatTemplate, strings: str) -> None:
+    def __init__(self, chat: ChatTemplateLike, strings: str) -> None:
         if not isinstance(chat, ChatTemplate):
             message = f"expected a ChatTemplate, found a {type(chat).__name__}; see ChatTemplate.from_tokenizer"
             raise template_error("wrong_type", "chat_template", message)
@@ -99,7 +101,7 @@ class BehindMessages:
             RenderError: With the sample whose messages have no text; if the texts pass what one array can hold.
 
         """
-        run = Run()
+        run = JinjaRun()
 
         def sample(request: int) -> int:
             return int(sample_numbers(part, times)[request].as_py())
@@ -121,29 +123,35 @@ class BehindMessages:
 def _conversations(prompts: pa.Array) -> pa.Array:
     """Requests as conversations: a text is the user's, roles have other names, and turns of one role are joined."""
     types = pa.types
-    if not types.is_list(prompts.type) and not types.is_large_list(prompts.type):
-        if prompts.null_count == 0 and _is_text(prompts.type):
-            users = pa.repeat(pa.scalar(_ROLES["HUMAN"]), len(prompts))
-            return _lists(range(len(prompts) + 1), users, prompts)
-        return _one_by_one(prompts)
+    if _is_text(prompts.type) and not prompts.null_count:
+        users = pa.repeat(pa.scalar(_ROLES["HUMAN"]), len(prompts))
+        return _lists(range(len(prompts) + 1), users, prompts)
+    if types.is_list(prompts.type) or types.is_large_list(prompts.type):
+        known = _known_roles(prompts)
+        if known is not None:
+            ends = pc.cumulative_sum(pc.cast(pc.list_value_length(prompts), pa.int64())).to_pylist()
+            roles = pa.array(list(_ROLES.values())).take(known)
+            return _lists([0, *ends], roles, prompts.flatten().field("prompt"))
+    return _one_by_one(prompts)
+
+
+def _known_roles(prompts: pa.Array) -> pa.Array | None:
+    """The numbers of the messages' roles; None where a message is left out or joined, or isn't a role and a text."""
     items = prompts.flatten()
-    if not types.is_struct(items.type) or {field.name for field in items.type} != {"role", "prompt"}:
-        return _one_by_one(prompts)
+    is_message = pa.types.is_struct(items.type) and {field.name for field in items.type} == {"role", "prompt"}
+    if not is_message or items.null_count or prompts.null_count:
+        return None
     roles, contents = items.field("role"), items.field("prompt")
-    if items.null_count or prompts.null_count or contents.null_count or not _is_text(contents.type):
-        return _one_by_one(prompts)
+    if not _is_text(contents.type) or contents.null_count or not len(items):
+        return None
     known = pc.index_in(roles, value_set=pa.array(list(_ROLES)).cast(roles.type))
-    lengths = pc.binary_length(contents.cast(pa.large_string()) if types.is_string_view(contents.type) else contents)
-    if known.null_count or (len(items) and pc.min(lengths).as_py() == 0):
-        return _one_by_one(prompts)
-    if len(items) > 1:
-        of = pc.list_parent_indices(prompts)
-        together = pc.equal(of.slice(1), of.slice(0, len(items) - 1))
-        alike = pc.equal(known.slice(1), known.slice(0, len(items) - 1))
-        if pc.any(pc.and_(together, alike)).as_py():
-            return _one_by_one(prompts)
-    ends = pc.cumulative_sum(pc.cast(pc.list_value_length(prompts), pa.int64())).to_pylist()
-    return _lists([0, *ends], pa.array(list(_ROLES.values())).take(known), contents)
+    lengths = pc.binary_length(contents.cast(pa.large_string()) if pa.types.is_string_view(contents.type) else contents)
+    if known.null_count or pc.min(lengths).as_py() == 0:
+        return None
+    of, others = pc.list_parent_indices(prompts), len(items) - 1
+    together = pc.equal(of.slice(1), of.slice(0, others))
+    alike = pc.equal(known.slice(1), known.slice(0, others))
+    return None if pc.any(pc.and_(together, alike)).as_py() else known
 
 
 def _is_text(data_type: pa.DataType) -> bool:

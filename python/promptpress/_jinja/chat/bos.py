@@ -26,6 +26,6 @@ def starts_with_bos(renderer: ChatRenderer) -> bool | None:
         for conversation in usual_conversations(content).values():
             try:
                 found.add(renderer.text(conversation).startswith(token))
-            except Exception:  # noqa: S112, PERF203 - what the template refuses has no text
+            except Exception:
                 continue
     return found.pop() if len(found) == 1 else None

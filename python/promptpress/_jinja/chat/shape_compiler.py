@@ -11,7 +11,7 @@ from promptpress._jinja.chat.messages import TAG, cut, normalised, tagged
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.compile import Compiled, compile_names
 from promptpress._jinja.partial.machine import Machine
-from promptpress._jinja.partial.values import BailError, NeedsKeyError, Sym, UnsupportedError, asked, forget, is_opaque
+from promptpress._jinja.partial.values import BailError, Sym, UnsupportedError, asked, forget, is_opaque
 from promptpress._jinja.reference import Reference
 
 __all__ = ["HOLES", "compile_shape"]
@@ -41,14 +41,11 @@ def compile_shape(
     try:
         messages = normalised(_open(json.loads(skeleton), builder, numbers), is_opaque)
         after = None if continued is None else _continued(builder, messages, continued, reference.source)
-        compiled = compile_names(reference, builder, {"messages": messages, **names}, None, after=after)
-    except NeedsKeyError:
-        return None, "it goes by the length of what a text is split into"
-    except Exception as error:  # whatever the reference raises for each such row
+    except Exception as error:  # whatever each such row raises
         return None, str(error) if isinstance(error, BailError) else f"raises {type(error).__name__}: {error}"
     finally:
         forget(before)
-    return compiled, None
+    return compile_names(reference, builder, {"messages": messages, **names}, None, after=after), None
 
 
 def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
@@ -62,9 +59,7 @@ def _open(skeleton: Any, builder: Builder, numbers: Iterator[int]) -> Any:
     return skeleton
 
 
-def _continued(
-    builder: Builder, messages: list[Any], field: str, source: str
-) -> Callable[[Machine, Any], Any]:
+def _continued(builder: Builder, messages: list[Any], field: str, source: str) -> Callable[[Machine, Any], Any]:
     """Put the tag behind the last message, and say what becomes of the text."""
 
     def join(text: Any, tag: str) -> Any:
@@ -93,9 +88,9 @@ def _cut(machine: Machine, text: Any, final: Any) -> Any:
     _demand(machine, text, final.strip() if type(final) is str else final, parts)
     last = parts[-1]
     if type(last) is str and TAG.strip() in last:
-        at = last.rindex(TAG.strip())
-        head = machine.concat([*parts[:-1], last[:at]])
-        return head if last.startswith(TAG, at) else machine.operate("rstrip", head, None)
+        end = last.rindex(TAG.strip())
+        head = machine.concat([*parts[:-1], last[:end]])
+        return head if last.startswith(TAG, end) else machine.operate("rstrip", head, None)
     tag = TAG.strip()
     machine.branch(machine.condition(machine.operate("contains", text, tag)), _go_on, _refuse)
     at = machine.operate("rfind", text, tag)

@@ -15,9 +15,7 @@ from promptpress._jinja.partial.compile import Compiled
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
 
-__all__ = ["NO_SHAPE", "ShapeProgram", "ShapePrograms"]
-
-NO_SHAPE = 2**32 - 1
+__all__ = ["ShapeProgram", "ShapePrograms"]
 
 MAX_SHAPES = 10_000
 """Shapes that are kept; conversations of others are Jinja2's."""

@@ -123,7 +123,9 @@ def _named(template: Any) -> dict[str, str]:
     if isinstance(template, str):
         return {"default": template}
     try:
-        named = template.items() if isinstance(template, Mapping) else [(one["name"], one["template"]) for one in template]
+        named = (
+            template.items() if isinstance(template, Mapping) else [(one["name"], one["template"]) for one in template]
+        )
         out = dict(named)
     except (TypeError, KeyError):
         out = {"": None}

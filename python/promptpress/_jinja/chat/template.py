@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from promptpress._errors import render_error, template_error
 from promptpress._jinja.chat.bos import starts_with_bos
-from promptpress._jinja.chat.chat_renderer import ChatRenderer, Run
+from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.messages import plain
 from promptpress._jinja.chat.report import compiled_table
 from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
 from promptpress._jinja.chat.sources import templates_of
+from promptpress._jinja.run import JinjaRun
 from promptpress._kept_columns import kept_schema, names_of
 from promptpress._model_classes import did_you_mean
 from promptpress._sample_numbers import indexed_schema
@@ -72,7 +73,7 @@ class ChatTemplate:
     __slots__ = ("__weakref__", "_column", "_last_run", "_names", "_renderer", "_starts_with_bos", "_strings")
 
     _column: str
-    _last_run: Run | None
+    _last_run: JinjaRun | None
     _names: dict[str, str]
     _renderer: ChatRenderer
     _starts_with_bos: list[bool | None]
@@ -184,7 +185,7 @@ class ChatTemplate:
         table = as_table(conversations)
         keep = names_of(keep)
         schema = self._output_schema(table.schema, keep, index)
-        run = Run()
+        run = JinjaRun()
         arrays = list(self._renderer.texts(table, self._column, 0, self._strings, run))
         object.__setattr__(self, "_last_run", run)
         columns = [table.column(name) for name in keep]
@@ -225,7 +226,7 @@ class ChatTemplate:
     def _batches(
         self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str], numbered: bool
     ) -> Iterator[pa.RecordBatch]:
-        run, first = Run(), 0
+        run, first = JinjaRun(), 0
         for batch in reader:
             table = pa.Table.from_batches([batch])
             at = 0
@@ -335,28 +336,18 @@ class ChatTemplate:
         return compiled_table(self._renderer)
 
     @property
-    def last_run(self) -> dict[str, Any] | None:
-        """How the rows of the last call were rendered: `rows`, `compiled`, `jinja2`, `checked` and `reasons`.
+    def last_run(self) -> JinjaRun | None:
+        """How many rows were rendered by programs, and how many by Jinja2 and why, when last a table was rendered.
 
-        None before the first. Where several threads render, it is that of the one that ended last.
+        The first conversation of a shape is always Jinja2's. Of a stream, as far as it has been read. None before.
 
         >>> chat = ChatTemplate("{{ messages[0].content }}")
         >>> table = chat.render([{"messages": [{"role": "user", "content": "Hi."}]}] * 3)
-        >>> chat.last_run["rows"], chat.last_run["compiled"]
+        >>> chat.last_run.rows, chat.last_run.compiled
         (3, 2)
 
         """
-        run = self._last_run
-        if run is None:
-            return None
-        by_jinja2 = run.rows - run.compiled
-        return {
-            "rows": run.rows,
-            "compiled": run.compiled,
-            "jinja2": by_jinja2,
-            "checked": run.checked,
-            "reasons": dict(run.reasons.most_common()),
-        }
+        return self._last_run
 
     @property
     def starts_with_bos(self) -> bool | None:
@@ -383,14 +374,14 @@ class ChatTemplate:
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            "settings": self._renderer.settings,
+            "settings": dict(vars(self._renderer.settings)),
             "column": self._column,
             "strings": self._strings,
             "names": self._names,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._set(ChatRenderer(state["settings"]), state["column"], state["strings"], state["names"])
+        self._set(ChatRenderer(ChatSettings(**state["settings"])), state["column"], state["strings"], state["names"])
 
     def __repr__(self) -> str:
         settings = self._renderer.settings

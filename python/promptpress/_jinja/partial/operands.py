@@ -23,7 +23,7 @@ from promptpress._jinja.partial.values import (
 
 __all__ = ["SCALARS", "Keys", "Operands", "Statement"]
 
-MAX_STEPS = 200_000
+MAX_STEPS = 100_000
 """Nodes of the template's tree that are visited: what takes longer isn't worth compiling, or never ends."""
 
 SCALARS = (type(None), bool, int, float, str)

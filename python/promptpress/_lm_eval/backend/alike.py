@@ -25,6 +25,31 @@ def difference(one: Any, other: Any) -> str:
     return _difference(one, other, "")
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two values of lists and dicts can't be told apart, said sooner than `difference` does.
+
+    Args:
+        one: A value.
+        other: Another.
+
+    Example:
+        >>> same({"a": [1, "x"]}, {"a": [1, "x"]}), same([1], [1.0])
+        (True, False)
+    """
+    kind = type(one)
+    if one is other:
+        return True
+    if kind is not type(other):
+        return False
+    if kind is str or kind is int:
+        return bool(one == other)
+    if kind is dict:
+        return list(one) == list(other) and all(map(same, one.values(), other.values()))
+    if kind is list:
+        return len(one) == len(other) and all(map(same, one, other))
+    return not _difference(one, other, "")
+
+
 def _difference(one: Any, other: Any, place: str) -> str:
     if one is other:
         return ""

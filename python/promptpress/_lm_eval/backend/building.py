@@ -76,7 +76,7 @@ class Building:
         self._asked: list[Asked] = []
         self._known = Known()
         self._ahead: TextsAhead | None = None
-        self._at = 0
+        self._at = self._count = 0
         self._parts: Parts = (None, None, None)
         self._methods = {
             "doc_iterator": self._doc_iterator,
@@ -96,6 +96,8 @@ class Building:
         finally:
             if self._contexts is not None:
                 self._contexts.close()
+            if self._count:
+                self._record.rendered(self._count)
             known_texts.reset(token)
             self._take_back()
 
@@ -168,7 +170,7 @@ class Building:
     def _construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
         if self._instances is not None:
             made = self._instances.made(doc, self._parts, options["metadata"])
-            self._record.rendered(len(made) if isinstance(made, list) else 1)
+            self._count += len(made) if isinstance(made, list) else 1
             return made
         made = self._by_harness("construct_requests", doc=doc, ctx=ctx, **options)
         if unknown := sorted(options.keys() - _REQUEST_OPTIONS):

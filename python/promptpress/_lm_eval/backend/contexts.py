@@ -9,8 +9,7 @@ from typing import Any
 
 from promptpress._lm_eval.backend.covered import TASK
 from promptpress._lm_eval.backend.drawing import Draws
-from promptpress._lm_eval.backend.templates import MODULE
-from promptpress._lm_eval.literals import literal
+from promptpress._lm_eval.backend.fields import Fields, is_same_description
 
 Parts = tuple[Any, Any, Any]
 """A context, the choices and the target of a document."""
@@ -47,8 +46,9 @@ class Contexts:
         self._message = module["Message"]
         self._delimited = module["maybe_delimit"]
         self._single_turn = module["multiturn_to_singleturn"]
-        self._templates: Any = sys.modules[MODULE]
         self._task = task
+        self._fields = Fields(task, task.config)
+        self._shot_fields = Fields(task, task.fewshot_cfg) if num_fewshot > 0 else None
         self.shots = num_fewshot
         self.pool: Sequence[dict[str, Any]] = task.sampler.df if num_fewshot else []
         self._system_instruction = system_instruction
@@ -56,9 +56,9 @@ class Contexts:
         self._as_turns = fewshot_as_multiturn
         self._chat_template: Any = chat_template
         self._keeps_out = task.fewshot_cfg.split == task.config.test_split
-        self._draws = Draws(task.sampler, num_fewshot, documents) if num_fewshot else None
-        choices = task.config.doc_to_choice
-        self._choices = choices if type(choices) is str and choices not in task.features else None
+        self._draws = Draws(task.sampler, num_fewshot, documents) if num_fewshot > 0 else None
+        self._system: str | None = None
+        self._fixed: Any = None
         # A row's identity is its own as long as the sampler holds it, and so long is it kept here.
         self._rows = set(map(id, self.pool))
         self._made: dict[int, Any] = {}
@@ -70,23 +70,23 @@ class Contexts:
             doc: The document.
             prefix: What the answer begins with.
         """
-        task = self._task
-        config = task.config
-        description = task.resolve_field(doc, config.description) or ""
-        system = self._delimited(self._system_instruction, description, config.fewshot_delimiter)
-        before = [self._message("system", system)] if system else []
-        shots = self._drawn(doc) if self.shots > 0 else []
-        text = task.doc_to_text(doc)
-        choices = self._choices_of(doc)
-        target = task.doc_to_target(doc)
+        system = self._system
+        if system is None:
+            system = self._system_of(doc)
+        shots = self._fixed if self._fixed is not None else self._drawn(doc)
+        fields = self._fields
+        text, choices, target = fields.text(doc), fields.choices(doc), fields.target(doc)
         if self._as_chat:
-            messages = before + [message for shot in shots for message in shot]
+            messages = [self._message("system", system)] if system else []
+            messages += [message for shot in shots for message in shot]
             return self._chat(messages, text, choices, prefix), choices, target
-        head = system + "".join(shots)
-        if task.multiple_input:
+        head = system + shots
+        if self._task.multiple_input:
             assert isinstance(choices, list), "multiple inputs require choices to be a list"
             earlier = [self._message("user", head)] if head else []
-            return task.multiple_input_context(earlier, prefix, choices), choices, target
+            return self._task.multiple_input_context(earlier, prefix, choices), choices, target
+        if not prefix and isinstance(text, str):
+            return head + text, choices, target
         return head + self._text(self._question(text, choices, prefix)), choices, target
 
     def close(self) -> None:
@@ -94,10 +94,13 @@ class Contexts:
         if self._draws is not None:
             self._draws.close()
 
-    def _choices_of(self, doc: dict[str, Any]) -> Any:
-        if self._choices is not None:
-            return literal(self._templates.apply_template(self._choices, doc))
-        return self._task.doc_to_choice(doc) if self._task.config.doc_to_choice else None
+    def _system_of(self, doc: dict[str, Any]) -> str:
+        config = self._task.config
+        description = self._task.resolve_field(doc, config.description) or ""
+        system: str = self._delimited(self._system_instruction, description, config.fewshot_delimiter)
+        if is_same_description(config.description, doc):
+            self._system = system
+        return system
 
     def _chat(self, messages: list[Any], text: Any, choices: Any, prefix: str | None) -> Any:
         template = partial(self._chat_template, add_generation_prompt=not prefix)
@@ -116,26 +119,29 @@ class Contexts:
         )
         return turn
 
-    def _drawn(self, doc: dict[str, Any]) -> list[Any]:
-        """The next draw: texts of examples, or in a chat lists of messages."""
-        assert self._draws is not None
+    def _drawn(self, doc: dict[str, Any]) -> Any:
+        """The next draw: the examples' text, or in a chat lists of messages."""
+        if self._draws is None:
+            return [] if self._as_chat else ""
         rows = self._draws.next(doc if self._keeps_out else None)
-        shots = []
+        shots: list[Any] = []
         for row in rows:
-            shot = self._made.get(id(row))
+            shot: Any = self._made.get(id(row))
             if shot is None:
                 turn = self._example(row)
                 shot = turn if self._as_chat else self._text(turn)
                 if id(row) in self._rows:
                     self._made[id(row)] = shot
             shots.append(shot)
-        return shots
+        drawn = shots if self._as_chat else "".join(shots)
+        if self._draws.is_fixed and not self._keeps_out:
+            self._fixed = drawn
+        return drawn
 
     def _example(self, row: dict[str, Any]) -> list[Any]:
-        task, settings = self._task, self._task.fewshot_cfg
-        text = task.doc_to_text(row, settings.doc_to_text)
-        choices: Any = task.doc_to_choice(row, settings.doc_to_choice) if settings.doc_to_choice else None
-        target = task.doc_to_target(row, settings.doc_to_target)
+        task, settings, fields = self._task, self._task.fewshot_cfg, self._shot_fields
+        assert fields is not None
+        text, choices, target = fields.text(row), fields.choices(row), fields.target(row)
         prefix = task.resolve_field(row, settings.gen_prefix)
         if task.multiple_input:
             text, choices = choices[text], None

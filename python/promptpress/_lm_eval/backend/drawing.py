@@ -26,7 +26,7 @@ class Draws:
         self._sampler = sampler
         self._count = count
         self._left = documents
-        self._is_random = type(sampler) is vars(sys.modules[SAMPLERS])["ContextSampler"]
+        self.is_fixed = type(sampler) is vars(sys.modules[SAMPLERS])["FirstNSampler"]
         is_known = type(sampler.rnd) is Random and bool(sampler.df) and not sampler.fewshot_indices
         self._asks = not is_known or count <= 0
         self._size = 0
@@ -48,7 +48,7 @@ class Draws:
         size = count + 1 if doc else count
         if self._asks or size > len(pool):
             return self._asked(doc)
-        if not self._is_random:
+        if self.is_fixed:
             if doc is None:
                 return self._asked(doc)
             rows = list(islice((row for row in pool if row != doc), count))

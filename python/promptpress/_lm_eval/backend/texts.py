@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
-from promptpress._lm_eval.backend.alike import difference
+from promptpress._lm_eval.backend.alike import difference, same
 from promptpress._lm_eval.backend.documents import BLOCK, Documents
 from promptpress._lm_eval.backend.environments import is_as_it_comes
 from promptpress._lm_eval.backend.record import TaskRecord
+from promptpress._lm_eval.backend.renderers import Render, renderer_of
 from promptpress._lm_eval.backend.templates import MODULE, Asked, Known
 
 _MIN_ROWS = 8
@@ -48,7 +49,6 @@ class TextsAhead:
         self._known = known
         self._documents = documents
         self._record = record
-        self._renderers: dict[str, Any] = {}
         if not is_as_it_comes(vars(sys.modules[MODULE])["env"]):
             record.left("the environment of its templates was changed")
             self._sources: list[str] = []
@@ -85,24 +85,19 @@ class TextsAhead:
             return [_as_read(source)] * count
         if table is None or count < _MIN_ROWS:
             return None
-        renderer = self._renderer(source)
-        if renderer is None:
+        render = self._renderer(source)
+        if render is None:
             return None
         try:
-            rendered: list[str] = renderer.render(table)["prompt"].to_pylist()
+            return render(table)
         except promptpress.RenderError:
-            return None  # which Jinja2 shall raise when it comes to that row
-        return rendered
+            return None  # Jinja2 shall raise, or not, when it comes to that row
 
-    def _renderer(self, source: str) -> Any:
-        if source not in self._renderers:
-            kind = getattr(promptpress, "JinjaTemplate", None)
-            try:
-                self._renderers[source] = kind and kind(source, environment="lm_eval", fallback="refuse")
-            except (promptpress.TemplateError, ImportError) as error:
-                self._renderers[source] = None
-                self._record.noted(f"Jinja2 renders one of its templates: {error}")
-        return self._renderers[source]
+    def _renderer(self, source: str) -> Render | None:
+        render, reason = renderer_of(source)
+        if reason:
+            self._record.noted(f"Jinja2 renders what isn't compiled of a template: {reason}")
+        return render
 
     def _is_as_jinja(self, source: str, doc: dict[str, Any], text: str) -> bool:
         """Whether Jinja2 makes the same of a block's first document; if not, the template is its own from now on."""
@@ -120,7 +115,7 @@ def _as_table(rows: Sequence[dict[str, Any]]) -> pa.Table | None:
         table = pa.Table.from_pylist(list(rows))
     except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
         return None
-    return table if not difference(list(rows), table.to_pylist()) else None
+    return table if same(list(rows), table.to_pylist()) else None
 
 
 def _as_read(source: str) -> str:
