@@ -44,7 +44,9 @@ def hinted(count: int) -> pa.Table:
     rows = range(table.num_rows)
     answers = table["answer"].to_pylist()
     hints = [answer[:40] if row % 3 == 0 else "" for row, answer in zip(rows, answers, strict=True)]
-    table = table.append_column("hint", pa.array(hints)).append_column("short", pa.array([row % 2 == 0 for row in rows]))
+    table = table.append_column("hint", pa.array(hints)).append_column(
+        "short", pa.array([row % 2 == 0 for row in rows])
+    )
     return repeated(table.drop_columns(["answer"]), count)
 
 
