@@ -61,7 +61,8 @@ JINJA_WORKLOADS = [
     JinjaWorkload(id="strip", source="Question: {{ question.strip() }}\nAnswer:", samples=padded),
     JinjaWorkload(
         id="item",
-        source="{{ question }}\nA. {{ choices[0] }}\nB. {{ choices[1] }}\nC. {{ choices[2] }}\nD. {{ choices[3] }}\nAnswer:",
+        source="{{ question }}\nA. {{ choices[0] }}\nB. {{ choices[1] }}\n"
+        "C. {{ choices[2] }}\nD. {{ choices[3] }}\nAnswer:",
         samples=listed,
     ),
     JinjaWorkload(
@@ -72,7 +73,8 @@ JINJA_WORKLOADS = [
     ),
     JinjaWorkload(
         id="mmlu",
-        source="{{ question.strip() }}\n{% for choice in choices %}{{ 'ABCD'[loop.index0] }}. {{ choice }}\n{% endfor %}Answer:",
+        source="{{ question.strip() }}\n"
+        "{% for choice in choices %}{{ 'ABCD'[loop.index0] }}. {{ choice }}\n{% endfor %}Answer:",
         samples=listed,
     ),
 ]

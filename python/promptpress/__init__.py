@@ -19,8 +19,8 @@ from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
     from promptpress import export, lm_eval
-    from promptpress._jinja.chat.template import ChatTemplate as ChatTemplate  # noqa: PLC0414 - it is public
-    from promptpress._jinja.template import JinjaTemplate as JinjaTemplate  # noqa: PLC0414 - it is public
+    from promptpress._jinja.chat.template import ChatTemplate as ChatTemplate
+    from promptpress._jinja.template import JinjaTemplate as JinjaTemplate
 
 # Without what needs an extra: `from promptpress import *` has to work where that isn't installed.
 __all__ = [
