@@ -22,7 +22,7 @@ fn is_special(byte: u8) -> bool {
 }
 
 /// The place of the first byte from `start` on that needs an escape.
-fn next_special(bytes: &[u8], start: usize) -> Option<usize> {
+pub fn next_special(bytes: &[u8], start: usize) -> Option<usize> {
     const HIGH: u64 = repeated(0x80);
     let (words, rest) = bytes[start..].as_chunks::<WORD>();
     // A byte below `n` borrows from its highest bit when `n` is taken from it. What is borrowed from the bytes above it

@@ -313,7 +313,8 @@ def test_help_of_the_other_command() -> None:
             [sys.executable, "-m", "promptpress.run", option], capture_output=True, text=True, check=True
         )
         assert has_words(
-            done.stdout, "usage: promptpress-run COMMAND PROMPTPRESS_BACKEND=opencompass,aisbench .pth enable()"
+            done.stdout,
+            "usage: promptpress-run COMMAND PROMPTPRESS_BACKEND=opencompass,aisbench,lm_eval .pth enable()",
         )
     done = subprocess.run([sys.executable, "-m", "promptpress.run", "-x"], capture_output=True, text=True, check=False)
     assert done.returncode == 1

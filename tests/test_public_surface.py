@@ -12,6 +12,7 @@ from typing import Any
 
 import promptpress
 import promptpress.aisbench
+import promptpress.lm_eval
 import promptpress.opencompass
 import promptpress.typing as types_of
 import pyarrow as pa
@@ -22,6 +23,7 @@ TEMPLATES = ("APITemplateParser", "LMTemplateParser", "PromptList", "PromptTempl
 SWITCH = ("backend", "disable", "enable", "register")
 PUBLIC = {
     "promptpress": (
+        *("ChatTemplate", "JinjaTemplate"),
         *("Config", "load_config"),
         *("Conversation", "PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads"),
         *("Diff", "LengthSummary", "Preview", "Statistics", "diff", "export", "stats", "to_pylist"),
@@ -36,6 +38,7 @@ PUBLIC = {
         *("Written", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "ray_rows", "sharegpt"),
         "vllm_batch",
     ),
+    "promptpress.lm_eval": ("backend", "disable", "enable", "requests"),
     "promptpress.opencompass": (
         *TEMPLATES,
         *SWITCH,
@@ -47,7 +50,7 @@ PUBLIC = {
     "promptpress.typing": (
         *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "PyArrowDataset"),
         *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
-        *("Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
+        *("ChatTemplateLike", "Columns", "ConfigFile", "ConfigLike", "Path", "Rows", "StreamLike", "TableLike"),
         *("Dialect", "Finding", "Label", "Mode", "Output", "StringLayout", "Substitution", "Template", "Tokens"),
         *("Message", "Request"),
     ),

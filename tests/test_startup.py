@@ -68,9 +68,9 @@ def test_nothing_is_imported_before_a_harness_is(harness):
 
 
 def test_an_unknown_backend_is_named_and_nothing_fails(harness):
-    done = python(LOOK, harness, PROMPTPRESS_BACKEND="lm_eval")
+    done = python(LOOK, harness, PROMPTPRESS_BACKEND="helm")
     assert done.stdout.split() == ["False", "gen"]
-    assert "no backend lm_eval; there are opencompass, aisbench" in done.stderr
+    assert "no backend helm; there are opencompass, aisbench, lm_eval" in done.stderr
 
 
 def test_a_harness_whose_backend_cannot_be_had_runs(harness):
@@ -84,7 +84,7 @@ def test_the_command_sets_the_variable():
     shown = "import os; print(os.environ['PROMPTPRESS_BACKEND'])"
     code = f"import runpy, sys; sys.argv = ['run', sys.executable, '-c', {shown!r}]\n"
     code += "runpy.run_module('promptpress.run', run_name='__main__')"
-    assert python(code, STARTUP).stdout.split() == ["opencompass,aisbench"]
+    assert python(code, STARTUP).stdout.split() == ["opencompass,aisbench,lm_eval"]
 
 
 def test_a_source_distribution_has_what_a_wheel_brings():

@@ -18,14 +18,16 @@ from promptpress._to_pylist import to_pylist
 from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
-    from promptpress import export
-    from promptpress._jinja.template import JinjaTemplate as JinjaTemplate  # noqa: PLC0414 - it is public
+    from promptpress import export, lm_eval
+    from promptpress._jinja.chat.template import ChatTemplate
+    from promptpress._jinja.template import JinjaTemplate
 
-# Without what needs an extra: `from promptpress import *` has to work where that isn't installed.
 __all__ = [
+    "ChatTemplate",
     "Config",
     "Conversation",
     "Diff",
+    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",
@@ -36,6 +38,7 @@ __all__ = [
     "__version__",
     "diff",
     "export",
+    "lm_eval",
     "load_config",
     "set_threads",
     "stats",
@@ -47,11 +50,11 @@ _name_publicly(__name__, {name: globals()[name] for name in __all__ if name in g
 
 def __getattr__(name: str) -> _Any:
     """Import what is imported when it is first used: worker processes and short commands seldom export."""
-    if name == "export":
+    if name in ("export", "lm_eval"):
         import importlib  # noqa: PLC0415 - at hand for everyone
 
-        return importlib.import_module("promptpress.export")
-    if name == "JinjaTemplate":
+        return importlib.import_module(f"promptpress.{name}")
+    if name in ("ChatTemplate", "JinjaTemplate"):
         from promptpress._jinja import public  # noqa: PLC0415 - needs Jinja2
 
         return public(name)

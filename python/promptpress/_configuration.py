@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -16,12 +17,32 @@ from promptpress._settings import canonical
 from promptpress._table_equality import same_texts
 from promptpress._tables import for_core
 from promptpress._token_texts import token_texts
-from promptpress.typing import Tokens
+from promptpress.typing import ChatTemplateLike, Tokens
 
-__all__ = ["Configuration"]
+if TYPE_CHECKING:
+    from promptpress._jinja.chat.behind_messages import BehindMessages
+    from promptpress._jinja.chat.template import ChatTemplate
+
+__all__ = ["Configuration", "behind_messages"]
 
 _DEFAULTS = {"dialect": "opencompass", "substitution": "harness", "strings": "string"}
 _NAME = re.compile(r"\{([^{}]*)\}")
+
+
+def behind_messages(chat: ChatTemplateLike, settings: Mapping[str, Any]) -> BehindMessages:
+    """What makes texts of messages.
+
+    Args:
+        chat: The chat template.
+        settings: The renderer's.
+
+    Raises:
+        TemplateError: If it is none.
+
+    """
+    from promptpress._jinja.chat.behind_messages import BehindMessages  # noqa: PLC0415 - it needs Jinja2
+
+    return BehindMessages(chat, settings["strings"])
 
 
 class Configuration:
@@ -31,6 +52,7 @@ class Configuration:
         settings: Arguments of `Renderer` but `examples` and `tokens`, as `plain_settings` gives them.
         examples: The table of examples.
         tokens: Texts of token ids.
+        chat: A chat template behind the messages.
 
     >>> one, other = (Configuration({"prompt_template": "{q}"}, None, None) for _ in range(2))
     >>> one == other
@@ -38,14 +60,22 @@ class Configuration:
 
     """
 
-    __slots__ = ("compiled", "examples", "settings", "tokens")
+    __slots__ = ("chat", "compiled", "examples", "settings", "tokens")
 
+    chat: BehindMessages | None
     compiled: _core.CompiledRenderer | None
     examples: pa.Table | None
     settings: dict[str, Any]
     tokens: Tokens | None
 
-    def __init__(self, settings: dict[str, Any], examples: pa.Table | None, tokens: Tokens | None) -> None:
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        examples: pa.Table | None,
+        tokens: Tokens | None,
+        chat: BehindMessages | None = None,
+    ) -> None:
+        self.chat = chat
         self.settings = settings
         self.examples = examples
         self.tokens = tokens
@@ -70,6 +100,43 @@ class Configuration:
             self.compiled = compiled
         assert self.compiled is not None
         return self.compiled
+
+    def output_fields(self, schema: pa.Schema) -> list[pa.Field]:
+        """The columns that the output has of its own.
+
+        Args:
+            schema: The samples', as the core has it.
+
+        """
+        fields = list(self.core.output_fields(schema))
+        return fields if self.chat is None else [*fields[:-1], self.chat.field(fields[-1])]
+
+    def prompts(self, part: _core.Outcome, times: int) -> pa.Array:
+        """The requests of a part, as they come out.
+
+        Args:
+            part: What the core has rendered.
+            times: Requests of a sample, where all have as many.
+
+        Raises:
+            RenderError: If the chat template has no text for one.
+
+        """
+        return part.prompts if self.chat is None else self.chat.texts(part, times)
+
+    def refuse_chat(self, what: str) -> None:
+        """Refuse what isn't there for texts of a chat template.
+
+        Args:
+            what: What was asked for.
+
+        Raises:
+            TemplateError: If they are.
+
+        """
+        if self.chat is not None:
+            message = f"{what} isn't available for what a chat template makes of messages; leave chat_template= out"
+            raise template_error("unsupported_mode", "chat_template", message)
 
     def required_columns(self) -> list[str]:
         """List the names in braces of all templates, and the columns of labels and choices; without a masked one."""
@@ -132,6 +199,8 @@ class Configuration:
             return NotImplemented
         if canonical(self.settings) != canonical(other.settings) or self.tokens != other.tokens:
             return False
+        if self._chat_template() != other._chat_template():
+            return False
         if self.examples is None or other.examples is None:
             return self.examples is other.examples
         return same_texts(self.examples, other.examples)
@@ -143,7 +212,11 @@ class Configuration:
         """What a pickle holds: all but what is compiled."""
         # As a stream: pickling a table would take along whatever larger table it is a slice of.
         examples = None if self.examples is None else table_bytes(self.examples)
-        return {"settings": self.settings, "examples": examples, "tokens": self.tokens}
+        state = {"settings": self.settings, "examples": examples, "tokens": self.tokens}
+        return state if self.chat is None else {**state, "chat": self._chat_template()}
+
+    def _chat_template(self) -> ChatTemplate | None:
+        return None if self.chat is None else self.chat.chat
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> Configuration:
@@ -153,8 +226,10 @@ class Configuration:
             state: What `state` gave.
 
         """
-        examples = state["examples"]
-        return cls(**{**state, "examples": None if examples is None else bytes_table(examples)})
+        examples, chat = state["examples"], state.get("chat")
+        if chat is not None:
+            chat = behind_messages(chat, state["settings"])
+        return cls(**{**state, "examples": None if examples is None else bytes_table(examples), "chat": chat})
 
     def __repr__(self) -> str:
         """The arguments that were given, as in a call."""
@@ -163,4 +238,6 @@ class Configuration:
             given.insert(3, f"examples=<{self.examples.num_rows} rows of {', '.join(self.examples.column_names)}>")
         if self.tokens is not None:
             given.append("tokens=...")
+        if self.chat is not None:
+            given.append(f"chat_template={self.chat.chat!r}")
         return ", ".join(given)

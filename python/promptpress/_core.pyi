@@ -10,7 +10,9 @@ __version__: str
 __all__ = [
     "ERROR_CODES",
     "CompiledRenderer",
+    "ConversationShapes",
     "Duplicates",
+    "JinjaProgram",
     "Lengths",
     "LineLayout",
     "Note",
@@ -23,9 +25,11 @@ __all__ = [
     "are_plain_chats",
     "copied",
     "fill",
+    "jinja_keys",
     "notes",
     "origin_totals",
     "panicking",
+    "render_jinja",
     "repeated_rows",
     "request_hashes",
     "request_sizes",
@@ -114,6 +118,17 @@ class Note:
     def remedy(self) -> str: ...
 
 @final
+class ConversationShapes:
+    """The shapes of conversations that were met, shared by all batches."""
+
+    def __new__(cls, limit: int, bytes: int) -> ConversationShapes: ...
+    def read(
+        self, column: pa.Array, start: int, rows: int, first_row: int
+    ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...
+    def skeleton(self, id: int) -> str: ...
+    def __len__(self) -> int: ...
+
+@final
 class CompiledRenderer:
     """A compiled configuration."""
 
@@ -183,6 +198,40 @@ class Duplicates:
     def __new__(cls) -> Duplicates: ...
     def add(self, first: int, hashes: pa.Array) -> None: ...
     def summary(self, groups: int, rows: int) -> tuple[int, int, list[tuple[int, list[int]]]]: ...
+
+@final
+class JinjaProgram:
+    """A Jinja template, specialised for the rows of one kind; `promptpress._jinja.program` says what it is made of."""
+
+    def __new__(
+        cls,
+        columns: list[str],
+        nodes: Sequence[tuple[Any, ...]],
+        block: Sequence[tuple[Any, ...]],
+        reasons: Sequence[str],
+    ) -> JinjaProgram: ...
+
+def render_jinja(
+    programs: list[JinjaProgram | None],
+    which: pa.Array | None,
+    table: pa.Table,
+    strings: str,
+    reference: Callable[[list[int]], list[str]],
+) -> tuple[list[pa.Array], list[tuple[int, int, int]]]:
+    """Return the texts of a table's rows, and how many of which program were given up for which reason.
+
+    A row is rendered by the program that `which`, of type uint32, says; without it by the first. `reference` gives the
+    texts of those that are given up or have no program, by their numbers. A reason is a number that the program gives,
+    or 4294967295 where an operation was not certain.
+    """
+
+def jinja_keys(
+    program: JinjaProgram, keys: list[int], table: pa.Table
+) -> tuple[pa.Array, list[tuple[int, ...]], list[int]]:
+    """Return the group of each row by the values of nodes, the values of each group, and each group's first row.
+
+    Ints alone count; -1 stands for any other value, and where a node is given up.
+    """
 
 def request_sizes(requests: pa.Array, json: bool) -> tuple[pa.Array, pa.Array]:
     """Return how long requests are: bytes and characters; null where there is none."""

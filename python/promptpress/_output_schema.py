@@ -52,5 +52,5 @@ class OutputSchemas:
         return known[2]
 
     def _new(self, schema: pa.Schema, keep: Sequence[str], index: str | None) -> pa.Schema:
-        kept = kept_schema(schema, keep, list(self._configuration.core.output_fields(core_schema(schema))))
+        kept = kept_schema(schema, keep, self._configuration.output_fields(core_schema(schema)))
         return kept if index is None else indexed_schema(kept, index, keep)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, overload
 import pyarrow as pa
 
 from promptpress import _core
-from promptpress._configuration import Configuration
+from promptpress._configuration import Configuration, behind_messages
 from promptpress._conversation import Conversation
 from promptpress._errors import render_error, template_error
 from promptpress._from_config import renderer_arguments
@@ -28,6 +28,7 @@ from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, for_core
 from promptpress._view.preview import Preview
 from promptpress.typing import (
+    ChatTemplateLike,
     ConfigFile,
     ConfigLike,
     Dialect,
@@ -84,6 +85,10 @@ class Renderer:
         refuse: Names of findings that are errors when samples are rendered; see `findings`.
         roles: For `output="openai"`, what to call roles that chat APIs don't know, and others than usual for those
             that they do: `{"CRITIC": "user", "system": "developer"}`.
+        chat_template: A `ChatTemplate` that makes texts of the messages, as OpenCompass's `HuggingFacewithChatTemplate`
+            does with a model's own: `HUMAN`, `BOT` and `SYSTEM` are its user, assistant and system. The text ends where
+            the assistant is to speak, unless the template continues the last message. The meta template is that class's
+            where none is given.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
@@ -123,6 +128,7 @@ class Renderer:
         names: Mapping[str, str] | None = None,
         refuse: Sequence[Finding] | None = None,
         roles: Mapping[str, str] | None = None,
+        chat_template: ChatTemplateLike | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -143,14 +149,20 @@ class Renderer:
             "refuse": refuse,
             "roles": roles,
         }
+        chat = None
+        if chat_template is not None:
+            chat = behind_messages(chat_template, settings)
+            settings = chat.settings(settings)
         table = None if examples is None else _examples_table(examples)
         if isinstance(tokens, Mapping):
             tokens = dict(tokens)
         elif tokens is not None and not callable(tokens):
             message = f"expected a dict of token ids and their texts, or a function, found a {type(tokens).__name__}"
             raise template_error("wrong_type", "tokens", message)
-        self._set(Configuration(plain_settings(settings), table, tokens))
+        self._set(Configuration(plain_settings(settings), table, tokens, chat))
         self._core  # noqa: B018 - compiles, and so checks
+        if self._core.labels is not None or self._core.label_column is not None:
+            self._configuration.refuse_chat("ppl")
 
     def _set(self, configuration: Configuration) -> None:
         object.__setattr__(self, "_configuration", configuration)
@@ -353,6 +365,7 @@ class Renderer:
         ['Hi.']
 
         """
+        self._configuration.refuse_chat("converse")
         if not self._core.wants_replies:
             message = (
                 'only "every" of MultiTurnGenInferencer or ChatInferencer takes replies; '
@@ -458,6 +471,7 @@ class Renderer:
         {'start': 3, 'end': 8, 'source': 'field', 'column': 'question'}
 
         """
+        self._configuration.refuse_chat("explain")
         table = as_table(samples)
         row = operator.index(row)
         turn = None if turn is None else operator.index(turn)

@@ -53,7 +53,7 @@ def rendered_table(
             ]
             column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
         columns.append(column)
-    for own in zip(*((part.labels, part.turns, part.prompts) for part in parts), strict=True):
+    for own in zip(*((part.labels, part.turns, configuration.prompts(part, times)) for part in parts), strict=True):
         if own[0] is not None:
             columns.append(pa.chunked_array(list(own), schema.field(len(columns)).type))
     return pa.Table.from_arrays(columns, schema=schema)
@@ -140,7 +140,7 @@ def _rendered(
         columns = [repeated(column, start, times, part.samples) for column in parts]
         if numbered:
             columns.insert(0, [sample_numbers(part, times)])
-        own = [column for column in (part.labels, part.turns, part.prompts) if column is not None]
+        own = [column for column in (part.labels, part.turns, configuration.prompts(part, times)) if column is not None]
         if all(len(chunks) == 1 for chunks in columns):
             yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
             continue

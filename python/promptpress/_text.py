@@ -10,6 +10,7 @@ from pyarrow import types
 
 from promptpress._errors import render_error
 from promptpress._ipc_bytes import bytes_table, table_bytes
+from promptpress._narrow import narrowed
 
 _MAX_DECIMAL_SCALE = {4: 9, 8: 18, 16: 38, 32: 76}
 """Largest scale that pyarrow prints, by the decimal's width in bytes: its largest precision."""
@@ -196,7 +197,7 @@ def _texts(column: pa.ChunkedArray, name: str, done: int) -> Iterator[pa.Array]:
 def _converted(column: pa.ChunkedArray, name: str, done: int, convert: Callable[[Any], Any]) -> Iterator[list[Any]]:
     """Yield what `convert` makes of the values of each chunk of `column`."""
     to_python = _to_python if _holds_nanoseconds(column.type) else pa.Array.to_pylist
-    for chunk in column.chunks:
+    for chunk in map(narrowed, column.chunks):
         try:
             chunk.validate(full=True)
         except pa.ArrowException as error:

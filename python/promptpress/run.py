@@ -2,8 +2,8 @@
 
     python -m promptpress.run opencompass configs/eval.py
 
-is `PROMPTPRESS_BACKEND=opencompass,aisbench opencompass configs/eval.py`. The processes that the command starts inherit
-the variable.
+is `PROMPTPRESS_BACKEND=opencompass,aisbench,lm_eval opencompass configs/eval.py`. The processes that the command starts
+inherit the variable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 __all__ = ["main"]
 
 VARIABLE = "PROMPTPRESS_BACKEND"
-BACKENDS = "opencompass,aisbench"
+BACKENDS = "opencompass,aisbench,lm_eval"
 
 
 _USAGE = "usage: python -m promptpress.run COMMAND [ARGUMENT...]"

@@ -21,6 +21,7 @@ import pyarrow as pa
 __all__ = [
     "ArrowArrayExportable",
     "ArrowStreamExportable",
+    "ChatTemplateLike",
     "Columns",
     "ConfigFile",
     "ConfigLike",
@@ -51,6 +52,21 @@ class ArrowStreamExportable(Protocol):
     """What exports an Arrow stream by the PyCapsule interface: tables, frames, readers, relations."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+@runtime_checkable
+class ChatTemplateLike(Protocol):
+    """`promptpress.ChatTemplate`, which needs Jinja2."""
+
+    @property
+    def source(self) -> str:
+        """The template's text."""
+        ...
+
+    @property
+    def starts_with_bos(self) -> bool | None:
+        """Whether texts begin with the `bos_token`."""
+        ...
 
 
 @runtime_checkable

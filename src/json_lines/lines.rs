@@ -177,7 +177,7 @@ mod tests {
         let mut seen = SeenIds::default();
         let keys = seen.keys();
         let (here, ids) = write(&batch, &layout, 10, Some(&keys), &NoHost).unwrap();
-        assert_eq!(seen.add(&ids), FoundIds { shortest: 5, longest: 16, repeated: None });
+        assert_eq!(seen.add(&ids), FoundIds { shortest: 7, longest: 15, repeated: None });
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let (there, ids) = pool.install(|| write(&batch, &layout, 10, Some(&keys), &NoHost)).unwrap();
         assert_eq!(there, here);

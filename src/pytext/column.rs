@@ -136,7 +136,15 @@ impl TextColumn {
         Self { len: spans.len(), nulls: None, layout: TextLayout::Spans { bases, spans } }
     }
 
-    /// The texts of the rows of `array` that `live` has as valid; the others are never asked for.
+    /// The texts of the rows of `array` that `live` has as valid; the others are never asked for, and may be anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn of_live(array: &dyn Array, live: &NullBuffer) -> Result<Self> {
+        Self::build(array, Some(live))
+    }
+
     fn build(array: &dyn Array, live: Option<&NullBuffer>) -> Result<Self> {
         let len = array.len();
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();

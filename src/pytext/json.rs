@@ -60,4 +60,13 @@ impl<'a> JsonColumn<'a> {
     pub fn write_text(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
         self.0.print(row, Conversion::Str, out)
     }
+
+    /// Appends the value's `repr`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::write`].
+    pub fn write_repr(&self, row: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.0.print(row, Conversion::Repr, out)
+    }
 }

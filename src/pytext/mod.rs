@@ -41,5 +41,6 @@ pub use json::JsonColumn;
 pub use literal::list_of_strings;
 pub use native::is_native;
 pub use none::NONE;
-pub use number::float_text;
-pub use quote::{PRINTABLE_WORDS, set_printable};
+pub use number::{float_text, write_float};
+pub(crate) use picks::{dictionary_picks, no_such_value, run_picks};
+pub use quote::{PRINTABLE_WORDS, set_printable, string as write_repr};

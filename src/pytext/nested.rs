@@ -66,7 +66,7 @@ pub(super) fn fixed_size_list(array: &FixedSizeListArray) -> Result<Child<'_>> {
 }
 
 fn list_by<'a>(
-    ends: impl Fn(usize) -> (i64, i64) + Sync + 'a,
+    ends: impl Fn(usize) -> (i64, i64) + Send + Sync + 'a,
     nulls: Option<&'a NullBuffer>,
     items: &'a dyn Array,
 ) -> Result<Child<'a>> {
@@ -77,7 +77,7 @@ fn wide<O: OffsetSizeTrait>(offset: O) -> i64 {
     offset.to_i64().unwrap_or(-1)
 }
 
-impl<F: Fn(usize) -> (i64, i64) + Sync> Printer for List<'_, F> {
+impl<F: Fn(usize) -> (i64, i64) + Send + Sync> Printer for List<'_, F> {
     fn is_null(&self, row: usize) -> bool {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }

@@ -29,6 +29,11 @@ pub fn float_text(value: f64) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// Append a float as Python prints it.
+pub fn write_float(value: f64, out: &mut Vec<u8>) {
+    let _ = float(value, Conversion::Str, out);
+}
+
 /// Appends a float: the shortest digits that read back as the same value, in Python's layout.
 ///
 /// Digits come from ryu; the layout is that of its C function `format_float_short`: scientific if the first digit's place is below

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use crate::error::{Code, Error, Result};
 
 /// A key that none of `len` values has.
-pub(super) fn no_such_value(len: usize) -> Error {
+pub fn no_such_value(len: usize) -> Error {
     Error::render(
         Code::MalformedArray,
         format!("the dictionary key is outside its {len} values: the Arrow array is malformed"),
@@ -21,7 +21,7 @@ const INVALID_PICK: u32 = u32::MAX;
 
 /// Each row's key as a place among the values. A null row's key may be anything, so none is refused here: the ones
 /// that can't be a place are [`INVALID_PICK`].
-pub(super) fn dictionary_picks(array: &dyn AnyDictionaryArray) -> Vec<u32> {
+pub fn dictionary_picks(array: &dyn AnyDictionaryArray) -> Vec<u32> {
     fn of<T: ArrowPrimitiveType>(keys: &dyn Array) -> Vec<u32> {
         let keys = keys.as_primitive::<T>().values();
         keys.iter().map(|key| key.to_usize().and_then(|key| u32::try_from(key).ok()).unwrap_or(INVALID_PICK)).collect()
@@ -46,7 +46,7 @@ pub(super) fn dictionary_picks(array: &dyn AnyDictionaryArray) -> Vec<u32> {
 /// # Errors
 ///
 /// If the runs end before the rows do.
-pub(super) fn run_picks(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
+pub fn run_picks(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
     fn of<T: RunEndIndexType>(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
         let runs = array.as_run::<T>();
         let (ends, offset) = (runs.run_ends().values(), runs.run_ends().offset());

@@ -17,7 +17,7 @@ use crate::json_text;
 /// Prints the values of one array.
 ///
 /// It may be asked from several threads.
-pub(super) trait Printer: Sync {
+pub(super) trait Printer: Send + Sync {
     /// Whether row `row` is null.
     fn is_null(&self, row: usize) -> bool;
 
@@ -196,7 +196,7 @@ fn slices(array: &dyn Array) -> Result<Slices> {
 fn values<'a, T, F>(array: &'a dyn Array, write: F) -> Box<dyn Printer + 'a>
 where
     T: ArrowPrimitiveType,
-    F: Fn(T::Native, Conversion, &mut Vec<u8>) -> Result<()> + Sync + 'a,
+    F: Fn(T::Native, Conversion, &mut Vec<u8>) -> Result<()> + Send + Sync + 'a,
 {
     let array: &'a PrimitiveArray<T> = array.as_primitive();
     Box::new(Values { items: array.values(), nulls: array.nulls(), write })
@@ -208,7 +208,7 @@ struct Values<'a, N, F> {
     write: F,
 }
 
-impl<N: ArrowNativeType, F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()> + Sync> Printer for Values<'_, N, F> {
+impl<N: ArrowNativeType, F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()> + Send + Sync> Printer for Values<'_, N, F> {
     fn is_null(&self, row: usize) -> bool {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }

@@ -36,7 +36,7 @@ fn is_printable(c: char) -> bool {
 }
 
 /// Appends `repr(text)`.
-pub(super) fn string(text: &str, out: &mut Vec<u8>) {
+pub fn string(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let quote = quote_of(bytes);
     out.reserve(bytes.len() + 2);

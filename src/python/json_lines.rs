@@ -115,7 +115,7 @@ pub(super) fn are_plain_chats(
     roles: Vec<String>,
     content: &str,
 ) -> PyResult<bool> {
-    let work = || {
+    let work = move || {
         let mut all = batches(table).into_iter();
         all.try_fold(true, |plain, batch| Ok(plain && json_lines::are_plain_chats(batch.column(0), &roles, content)?))
     };

@@ -5,7 +5,9 @@
 //! | file | what it does |
 //! |---|---|
 //! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
+//! | `jinja` | programs that Jinja templates were compiled to, run over tables |
 //! | `json_lines` | rows as lines of JSON |
+//! | `conversations` | columns of conversations, read for chat templates |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
 //! | `detach` | work on threads, while other Python threads go on |
@@ -14,10 +16,12 @@
 
 mod arrow;
 mod compiled_renderer;
+mod conversations;
 mod detach;
 mod errors;
 mod guard;
 mod interpreter;
+mod jinja;
 mod json_lines;
 mod notes;
 mod outcome;
@@ -59,8 +63,10 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<notes::PyNote>()?;
     module.add_class::<statistics::Lengths>()?;
     module.add_class::<statistics::Duplicates>()?;
+    module.add_class::<jinja::JinjaProgram>()?;
     module.add_class::<json_lines::PyLineLayout>()?;
     module.add_class::<json_lines::PySeenIds>()?;
+    module.add_class::<conversations::ConversationShapes>()?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
@@ -69,6 +75,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(json_lines::are_plain_chats, module)?)?;
+    module.add_function(wrap_pyfunction!(jinja::render_jinja, module)?)?;
+    module.add_function(wrap_pyfunction!(jinja::jinja_keys, module)?)?;
     module.add_function(wrap_pyfunction!(notes::notes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;

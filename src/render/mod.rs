@@ -47,12 +47,15 @@ mod values;
 
 pub use batches::{render, render_turn};
 pub use compiled::CompiledConfig;
+pub(crate) use copying::put;
 pub use divergence::{Divergence, divergence};
 pub use explain::{OriginSpan, explain};
 pub use findings::findings;
 pub use input::{Host, NoHost};
+pub(crate) use input::{cast, element_type, is_list, is_text, large_lists, lists_in_bounds, sound};
 pub use labels::labels_of;
 pub use media::Found;
+pub(crate) use memory::{Bytes, TextBlock, Texts, limit};
 pub use origin_totals::{OriginTotals, origin_totals};
 pub use outcomes::Outcome;
 pub use output_schema::output_fields;

@@ -12,7 +12,7 @@ import os
 import sys
 from importlib.abc import MetaPathFinder
 
-PACKAGES = {"opencompass": "opencompass", "ais_bench": "aisbench"}
+PACKAGES = {"opencompass": "opencompass", "ais_bench": "aisbench", "lm_eval": "lm_eval"}
 
 
 class Startup(MetaPathFinder):

@@ -18,6 +18,12 @@ from jinja2.filters import do_float, do_int, do_max, do_min, do_sort, do_title, 
 MAX_REPEATED_BYTES = 1 << 20
 """What a text that is repeated may have at most."""
 
+MAX_INDENT = 64
+"""How many spaces JSON may be indented by."""
+
+MAX_PLACES = 400
+"""More places than any float has."""
+
 VALUE = "value"
 """The reason where an operation gave up."""
 
@@ -236,6 +242,8 @@ def to_int(value: Any) -> int:
 
 
 def rounded(value: Any, *precision: Any) -> Any:
+    if any(only(one, "int", "bool") < -MAX_PLACES for one in precision):
+        raise BailError  # Python would take forever
     return round(only(value, *NUMBERS), *(only(one, "int", "bool") for one in precision))
 
 
@@ -252,7 +260,9 @@ def jsonable(value: Any) -> Any:
 def tojson(
     value: Any, indent: Any = None, sort_keys: bool = False, ensure_ascii: bool = True, separators: Any = None
 ) -> str:
-    separators = None if separators is None else tuple(separators)
+    if not isinstance(indent, str | None) and not 0 <= only(indent, "int") <= MAX_INDENT:
+        raise BailError
+    separators = None if separators is None else tuple(only(separators, "list"))
     return json.dumps(
         jsonable(value), indent=indent, sort_keys=sort_keys, ensure_ascii=ensure_ascii, separators=separators
     )

@@ -11,17 +11,20 @@ FILTERS = [
     "default('z', true)", "join('-')", "join", "replace('a', 'b')", "replace('', '.')", "int", "int(7)", "float", "abs",
     "list", "reverse|list", "safe", "d('y')", "trim('a ')", "list|length", "map('upper')|list", "map('trim')|join('+')",
     "select|list", "reject('none')|list", "map(attribute='k')|list", "selectattr('k')|list", "items|list",
-    "dictsort", "unique|list", "sort", "sum", "min", "max", "count", "tojson", "round", "batch(2)|list", "e", "wordcount",
+    "dictsort", "unique|list", "sort", "sum", "min", "max", "count", "tojson", "round", "batch(2)|list", "e",
+    "wordcount",
     "selectattr('k', 'equalto', 'a')|list|length", "first|default('none')",
 ]  # fmt: skip
 TESTS = [
     "defined", "undefined", "none", "string", "mapping", "sequence", "iterable", "number", "integer", "boolean", "true",
-    "false", "float", "odd", "even", "callable", "sameas(none)", "sameas(true)", "equalto('a')", "in(['a', 'b'])", "eq(1)",
+    "false", "float", "odd", "even", "callable", "sameas(none)", "sameas(true)", "equalto('a')", "in(['a', 'b'])",
+    "eq(1)",
     "divisibleby(2)", "lt(3)", "ne(q)", "upper", "escaped",
 ]  # fmt: skip
 METHODS = [
     "strip()", "lstrip()", "rstrip()", "strip('a')", "rstrip('\\n ')", "split()", "split('a')", "split('a', 1)",
-    "rsplit('a', 1)", "upper()", "lower()", "title()", "capitalize()", "startswith('a')", "endswith('c')", "replace('a', 'b')",
+    "rsplit('a', 1)", "upper()", "lower()", "title()", "capitalize()", "startswith('a')", "endswith('c')",
+    "replace('a', 'b')",
     "startswith(('a', 'b'))", "index('a')", "find('b')", "count('a')", "items()", "keys()", "get('k')", "get('z', 'w')",
     "splitlines()", "join(xs)", "swapcase()", "isdigit()", "format(q)", "encode()", "zfill(3)", "k", "items", "nothing",
 ]  # fmt: skip
@@ -32,8 +35,10 @@ TEXT_FILTERS = [
     "reverse", "safe", "trim('a ')", "first", "last", "list|join('.')", "int|string",
 ]  # fmt: skip
 TEXT_METHODS = [
-    "strip()", "lstrip()", "rstrip()", "strip('a')", "upper()", "lower()", "title()", "capitalize()", "replace('a', 'b')",
-    "replace(q, '-', 1)", "swapcase()", "rstrip('\\n ')", "split('a', 1)[0]", "rsplit('a', 1)[-1]", "splitlines()|join",
+    "strip()", "lstrip()", "rstrip()", "strip('a')", "upper()", "lower()", "title()", "capitalize()",
+    "replace('a', 'b')",
+    "replace(q, '-', 1)", "swapcase()", "rstrip('\\n ')", "split('a', 1)[0]",
+    "rsplit('a', 1)[-1]", "splitlines()|join",
 ]  # fmt: skip
 LIST_FILTERS = [
     "reverse",
@@ -66,7 +71,7 @@ class Templates:
         self.variables = list(NAMES)
         return "".join(self.statement(3) for _ in range(self.random.randint(1, 4)))
 
-    def statement(self, depth: int) -> str:
+    def statement(self, depth: int) -> str:  # noqa: PLR0911 - a kind of statement each
         random = self.random
         kind = random.randrange(12) if depth > 0 else 0
         inner = lambda: "".join(self.statement(depth - 1) for _ in range(random.randint(1, 2)))  # noqa: E731
@@ -126,94 +131,98 @@ class Templates:
         return str(getattr(self, kind)(depth - 1))
 
     def text(self, depth: int) -> str:
+        """A text."""
         random = self.random
         if depth <= 0:
-            own = [name for name in self.variables if name in ("q", "r", "x", "v", "d.k", "i.k", "x.k", "o.a")]
+            own = [name for name in self.variables if name in {"q", "r", "x", "v", "d.k", "i.k", "x.k", "o.a"}]
             return random.choice(own) if random.random() < 0.8 else repr(random.choice(TEXTS))
         one = self.text(depth - 1)
+        parts = ["0", "-1", ":1", "1:", ":-1", "::-1", "1:3", "n:", ":n", "5"]
         return random.choice(
             [
                 lambda: f"({one}|{random.choice(TEXT_FILTERS)})",
                 lambda: f"{one}.{random.choice(TEXT_METHODS)}",
-                lambda: f"({one} {random.choice('+~')} {self.expression(depth - 1, 'text')})",
-                lambda: f"({one} ~ {self.expression(depth - 1)})",
-                lambda: f"{one}[{random.choice(['0', '-1', ':1', '1:', ':-1', '::-1', '1:3', 'n:', ':n', '5'])}]",
-                lambda: f"({one} if {self.expression(depth - 1, 'truth')} else {self.expression(depth - 1)})",
+                lambda: f"({one} {random.choice('+~')} {self.of(depth, 'text')})",
+                lambda: f"({one} ~ {self.of(depth)})",
+                lambda: f"{one}[{random.choice(parts)}]",
+                lambda: f"({one} if {self.of(depth, 'truth')} else {self.of(depth)})",
                 lambda: (
                     f"{one}.split({random.choice(['', repr('a'), repr('</think>')])})[{random.choice(['0', '-1'])}]"
                 ),
-                lambda: (
-                    f"({self.expression(depth - 1, 'list')}|{random.choice(['join', 'join(q)', 'first', 'last', 'string'])})"
-                ),
-                lambda: f"({one} or {self.expression(depth - 1, 'text')})",
-                lambda: f"({one} and {self.expression(depth - 1, 'text')})",
-                lambda: f"'ABCD'[{self.expression(depth - 1, 'number')}]",
-                lambda: f"({self.expression(depth - 1)}|default({self.expression(depth - 1)}, true))",
-                lambda: f"({self.expression(depth - 1, 'number')}|string)",
+                lambda: f"({self.of(depth, 'list')}|{random.choice(['join', 'join(q)', 'first', 'last', 'string'])})",
+                lambda: f"({one} {random.choice(['or', 'and'])} {self.of(depth, 'text')})",
+                lambda: f"'ABCD'[{self.of(depth, 'number')}]",
+                lambda: f"({self.of(depth)}|default({self.of(depth)}, true))",
+                lambda: f"({self.of(depth, 'number')}|string)",
             ]
         )()
 
     def number(self, depth: int) -> str:
+        """A number."""
         random = self.random
         if depth <= 0:
-            own = [name for name in self.variables if name in ("n", "loop.index", "loop.length", "d.z")]
+            own = [name for name in self.variables if name in {"n", "loop.index", "loop.length", "d.z"}]
             return random.choice(own) if random.random() < 0.7 else random.choice(["0", "1", "2", "-1"])
         one = self.number(depth - 1)
         return random.choice(
             [
-                lambda: f"({one} {random.choice(['+', '-', '*', '//', '%'])} {self.expression(depth - 1, 'number')})",
-                lambda: f"({self.expression(depth - 1, 'text')}|length)",
-                lambda: f"({self.expression(depth - 1, 'list')}|length)",
-                lambda: f"({self.expression(depth - 1, 'text')}|int)",
+                lambda: f"({one} {random.choice(['+', '-', '*', '//', '%'])} {self.of(depth, 'number')})",
+                lambda: f"({self.of(depth, 'text')}|length)",
+                lambda: f"({self.of(depth, 'list')}|length)",
+                lambda: f"({self.of(depth, 'text')}|int)",
                 lambda: f"({one}|int)",
-                lambda: (
-                    f"{self.expression(depth - 1, 'text')}.{random.choice(['find', 'count'])}({self.expression(0, 'text')})"
-                ),
-                lambda: f"['a', 'abc', {self.expression(0, 'text')}].index(q)",
+                lambda: f"{self.of(depth, 'text')}.{random.choice(['find', 'count'])}({self.of(1, 'text')})",
+                lambda: f"['a', 'abc', {self.of(1, 'text')}].index(q)",
                 lambda: f"-{one}",
-                lambda: f"({one} if {self.expression(depth - 1, 'truth')} else {self.expression(depth - 1, 'number')})",
+                lambda: f"({one} if {self.of(depth, 'truth')} else {self.of(depth, 'number')})",
             ]
         )()
 
     def truth(self, depth: int) -> str:
+        """What is true or not."""
         random = self.random
         if depth <= 0:
-            own = [name for name in self.variables if name in ("b", "loop.last", "loop.first")]
+            own = [name for name in self.variables if name in {"b", "loop.last", "loop.first"}]
             return random.choice([*own, "q", "r", "xs", "n"])
+        one = self.truth(depth - 1)
         return random.choice(
             [
                 lambda: (
-                    f"({self.expression(depth - 1, 'text')} {random.choice(['==', '!=', 'in', 'not in'])} {self.expression(0, 'text')})"
+                    f"({self.of(depth, 'text')} {random.choice(['==', '!=', 'in', 'not in'])} {self.of(1, 'text')})"
                 ),
                 lambda: (
-                    f"({self.expression(depth - 1, 'number')} {random.choice(['<', '<=', '>', '==', '!='])} {self.expression(0, 'number')})"
+                    f"({self.of(depth, 'number')} {random.choice(['<', '<=', '>', '==', '!='])} {self.of(1, 'number')})"
                 ),
-                lambda: f"({self.expression(0, 'text')} in {self.expression(depth - 1, 'list')})",
-                lambda: f"({self.expression(depth - 1)} is {random.choice(['', 'not '])}{random.choice(TESTS)})",
-                lambda: (
-                    f"{self.expression(depth - 1, 'text')}.{random.choice(['startswith', 'endswith'])}({self.expression(0, 'text')})"
-                ),
-                lambda: f"(not {self.truth(depth - 1)})",
-                lambda: f"({self.truth(depth - 1)} {random.choice(['and', 'or'])} {self.truth(depth - 1)})",
-                lambda: f"(0 < {self.expression(depth - 1, 'number')} <= n)",
+                lambda: f"({self.of(1, 'text')} in {self.of(depth, 'list')})",
+                lambda: f"({self.of(depth)} is {random.choice(['', 'not '])}{random.choice(TESTS)})",
+                lambda: f"{self.of(depth, 'text')}.{random.choice(['startswith', 'endswith'])}({self.of(1, 'text')})",
+                lambda: f"(not {one})",
+                lambda: f"({one} {random.choice(['and', 'or'])} {self.truth(depth - 1)})",
+                lambda: f"(0 < {self.of(depth, 'number')} <= n)",
             ]
         )()
 
     def list(self, depth: int) -> str:
+        """A list."""
         random = self.random
         if depth <= 0:
             return random.choice(["xs", "xs", "ns", "ds", "['a', 'b']", "[q, r]", "[q, 'a']"])
+        one = self.list(depth - 1)
         return random.choice(
             [
-                lambda: f"{self.expression(depth - 1, 'text')}.split({random.choice(['', repr('a')])})",
-                lambda: f"({self.list(depth - 1)} + {self.expression(depth - 1, 'list')})",
-                lambda: f"{self.list(depth - 1)}[{random.choice([':1', '1:', '::-1', ':-1'])}]",
-                lambda: f"({self.list(depth - 1)}|{random.choice(LIST_FILTERS)}|list)",
-                lambda: f"[{self.expression(depth - 1)}, {self.expression(depth - 1)}]",
+                lambda: f"{self.of(depth, 'text')}.split({random.choice(['', repr('a')])})",
+                lambda: f"({one} + {self.of(depth, 'list')})",
+                lambda: f"{one}[{random.choice([':1', '1:', '::-1', ':-1'])}]",
+                lambda: f"({one}|{random.choice(LIST_FILTERS)}|list)",
+                lambda: f"[{self.of(depth)}, {self.of(depth)}]",
                 lambda: "(ds|map(attribute='k')|list)",
                 lambda: "(range(n)|list)",
             ]
         )()
+
+    def of(self, depth: int, kind: str = "any") -> str:
+        """An expression that is a level less deep."""
+        return self.expression(depth - 1, kind)
 
     def wild(self, depth: int) -> str:
         """An expression that may make no sense."""
@@ -241,10 +250,12 @@ class Templates:
 
 def rows(random: Random) -> list[dict[str, object]]:
     """Rows of one schema: texts, numbers, lists and structs, some of them null."""
+
     def text():
         return random.choice(
             ["", "a", "abc", " a b\n", "cab", "A", "x</think>y", "é\u2003", "12", "\x1ca", "q", "7", None]
         )
+
     return [
         {
             "q": random.choice(["a", "abc", " abc ", "", "b\na", "1", "İß", "</think>a"]),

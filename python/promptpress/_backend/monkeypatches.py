@@ -113,11 +113,24 @@ def _check_value(found: Any, module: ModuleType, path: str, seen: set[Any] | Non
     if isinstance(found, (staticmethod, classmethod)):
         found = found.__func__
     found = originals.get(found, found) if isinstance(found, FunctionType) else found
+    found = _undecorated(found, module)
     codes = _codes(module.__name__).get(path, ())
     if not isinstance(found, FunctionType) or found.__code__ not in codes or found.__globals__ is not vars(module):
         raise NotCoveredError(f"{path} isn't that of {module.__name__}")
     if seen is not None:
         _check_names(found.__code__, module, seen)
+
+
+def _undecorated(found: Any, module: ModuleType) -> Any:
+    """The function that a decorator of the same package wraps."""
+    wrapped = getattr(found, "__wrapped__", None)
+    if not isinstance(found, FunctionType) or not isinstance(wrapped, FunctionType):
+        return found
+    home = found.__globals__.get("__name__", "")
+    is_own = home in sys.modules and _package(home) == _package(module.__name__)
+    is_as_written = is_own and any(found.__code__ in codes for codes in _codes(home).values())
+    keeps = any(cell.cell_contents is wrapped for cell in found.__closure__ or ())
+    return _undecorated(wrapped, module) if is_as_written and keeps else found
 
 
 def _check_names(code: CodeType, module: ModuleType, seen: set[Any]) -> None:

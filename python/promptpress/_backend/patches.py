@@ -20,7 +20,7 @@ class Patches:
     """Replacements for methods in modules that are loaded already or will be.
 
     Args:
-        methods: `{module: {"Class.method": wrap}}`.
+        methods: `{module: {"Class.method": wrap}}`, or `"function"` for a function of the module.
 
     Example:
         >>> import json
@@ -54,8 +54,8 @@ class Patches:
     def apply_to(self, module: ModuleType) -> None:
         """Replace the methods of one module."""
         for path, wrap in self._methods[module.__name__].items():
-            owner_name, _, name = path.partition(".")
-            owner = getattr(module, owner_name, None)
+            owner_name, _, name = path.rpartition(".")
+            owner: Any = getattr(module, owner_name, None) if owner_name else module
             if owner is not None and name in vars(owner):
                 own = vars(owner)[name]
                 own = originals.get(own, own)  # someone may have put back what was there while the backend was on

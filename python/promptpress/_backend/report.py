@@ -71,9 +71,8 @@ class CallRecord:
         """
         if reason not in self.reasons:
             self.reasons.append(reason)
-            if (self.names, reason) not in _report.logged and not self.is_silent:
-                _report.logged.add((self.names, reason))
-                _report.log("warning", "promptpress leaves prompts to the harness: %s%s", reason, self.names)
+            if not self.is_silent:
+                log_once("warning", self.names, f"promptpress leaves prompts to the harness: {reason}")
 
     @property
     def names(self) -> str:
@@ -265,5 +264,21 @@ class Report:
 
 
 _report = Report()
+
+
+def log_once(level: str, names: str, text: str) -> None:
+    """Log a line, once in a run for each text and call.
+
+    Args:
+        level: The level's name.
+        names: Whose line it is, in brackets.
+        text: The line.
+    """
+    if (names, text) not in _report.logged:
+        _report.logged.add((names, text))
+        _report.log(level, "%s%s", text, names)
+
+
 start = _report.start
+count = _report.count
 end = _report.end

@@ -16,6 +16,7 @@ from promptpress._file_errors import ConfigError, UsageError
 from promptpress._inputs.formats import STDIN
 from promptpress._inputs.samples import example_rows
 
+from .jinja_sources import chat_template
 from .template_option import TEMPLATE, with_template
 
 _OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings")
@@ -65,6 +66,8 @@ def renderer_of(
     options: dict[str, Any] = {n: getattr(arguments, n) for n in _OVERRIDES if getattr(arguments, n) is not None}
     if examples is not None:
         options["examples"] = examples
+    if getattr(arguments, "chat_template", None) is not None:
+        options["chat_template"] = chat_template(arguments)
     try:
         return promptpress.Renderer(**arguments_of(chosen, model, options))
     except promptpress.TemplateError as error:

@@ -39,7 +39,9 @@ def diff(arguments: Namespace) -> ExitCode:
         what = (
             "neither A nor --template" if arguments.config is None else f"{arguments.config}: both sides are the same"
         )
-        what = what if arguments.template is None else "--template: both sides are the same"
+        for option in ("--template", "--jinja", "--chat-template"):
+            if getattr(arguments, option[2:].replace("-", "_")) is not None:
+                what = f"{option}: both sides are the same"
         raise UsageError(f"{what}; name B, or an option of B such as --model-b or --template-b")
     for side in sides:
         if _holds_prompts(side) and not all(map(_holds_prompts, sides)):

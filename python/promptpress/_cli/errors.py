@@ -61,6 +61,13 @@ def exit_code_of(error: FileError) -> ExitCode:
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), ExitCode.UNEXPECTED)
 
 
+_OF_TEMPLATES = {
+    'fallback="jinja2" has Jinja2 render it': "--fallback jinja2 has Jinja2 render it",
+    "name it by column=": "--column names it",
+    "name one by template=": "name one by --chat-argument template=NAME",
+}
+"""What errors of Jinja templates say in Python, and what they say to who types a command."""
+
 _NAMED_ROLE = re.compile(r"by roles=\{'(.*)': 'user'\}", re.DOTALL)
 _PLAIN_ROLE = re.compile(r"[^\s,='\"{\\]+")
 
@@ -81,7 +88,7 @@ def of_command(error: TemplateError | RenderError) -> str:
 
     """
     if error.code != "unmapped_role":
-        return str(error)
+        return in_options(str(error))
 
     def option(found: re.Match[str]) -> str:
         role = found[1]
@@ -89,3 +96,22 @@ def of_command(error: TemplateError | RenderError) -> str:
         return f"by {example}, or roles: in the configuration"
 
     return _NAMED_ROLE.sub(option, str(error))
+
+
+def in_options(text: str) -> str:
+    """Say in options what a Jinja template's error says in arguments.
+
+    Args:
+        text: what it says.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> in_options("the table has no such column; name it by column=")
+        'the table has no such column; --column names it'
+
+    """
+    for of_python, of_options in _OF_TEMPLATES.items():
+        text = text.replace(of_python, of_options)
+    return text

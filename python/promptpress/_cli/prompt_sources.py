@@ -5,13 +5,18 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
+import pyarrow as pa
+
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
+from promptpress._cli.jinja_options import has_own_source
+from promptpress._cli.jinja_sources import template_of
 from promptpress._cli.notes import tell_notes
 from promptpress._cli.second_side import prompt_options
 from promptpress._file_errors import DataError, UsageError
 from promptpress._inputs.samples import Samples
 from promptpress._view.file_rows import FileRows
+from promptpress._view.made_rows import MadeRows
 from promptpress._view.prompt_source import PromptSource
 from promptpress._view.rendered_source import ColumnNames, RenderedSource
 from promptpress._view.renderer_source import RendererSource
@@ -49,8 +54,15 @@ def prompt_source(arguments: Namespace, rows: SampleRows | None = None) -> Promp
     if arguments.config is not None and is_rendered(arguments.config):
         return _rendered(arguments)
     refuse_prompts(arguments)
+    template = template_of(arguments)
+    if template is not None:
+        rows = sample_rows(arguments.data, arguments.data_format) if rows is None else rows
+        return RenderedSource(MadeRows(template, rows))
     renderer = make_renderer(arguments)
     rows = sample_rows(arguments.data, arguments.data_format) if rows is None else rows
+    if renderer._configuration.chat is not None:
+        samples = pa.RecordBatchReader.from_batches(rows.schema, rows.batches())
+        return RenderedSource(TableRows(renderer.stream(samples).read_all()))
     tell_notes(renderer, rows.schema, arguments)
     return RendererSource(renderer, rows)
 
@@ -66,12 +78,20 @@ def refuse_prompts(arguments: Namespace) -> None:
 
     """
     if not arguments.data:
-        if arguments.config is None and arguments.template is None:
+        given = [
+            f"--{name}" for name in ("template", "jinja", "chat-template") if getattr(arguments, _dest(name), None)
+        ]
+        if arguments.config is None and not given:
             raise UsageError("neither CONFIG nor --template; one of them says what a prompt is")
-        what = arguments.config or "--template"
+        what = arguments.config or given[0]
         raise UsageError(f"{what}: a configuration needs samples; --data FILE names them")
     if arguments.prompt_column is not None:
-        raise UsageError("--prompt-column: names the prompts of a rendered file, and there is a configuration")
+        what = "a template" if has_own_source(arguments) else "a configuration"
+        raise UsageError(f"--prompt-column: names the prompts of a rendered file, and there is {what}")
+
+
+def _dest(name: str) -> str:
+    return name.replace("-", "_")
 
 
 def refuse_rendering(arguments: Namespace) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 import promptpress
+from promptpress._cli.jinja_runs import Maker
 from promptpress._cli.progress import Progress
 from promptpress._file_errors import DataError, reason
 from promptpress._inputs.samples import Samples
@@ -62,7 +63,7 @@ class TableSamples:
 
 
 def rendered(
-    renderer: promptpress.Renderer,
+    renderer: Maker,
     samples: Samples | TableSamples,
     progress: Progress,
     keep: list[str],

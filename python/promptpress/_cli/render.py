@@ -29,6 +29,8 @@ from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file
 from promptpress._view.visible import encodable, visible
 
 from .configured_renderer import make_renderer
+from .jinja_runs import Maker, RunCounts
+from .jinja_sources import template_of
 from .notes import held_back, tell_notes
 from .progress import Progress
 
@@ -92,7 +94,7 @@ def render(arguments: Namespace) -> None:
     refuse_overwriting(arguments)
     set_threads(arguments.threads)
     with held_back(arguments) as held:
-        renderer = make_renderer(arguments)
+        renderer = template_of(arguments) or make_renderer(arguments)
     start = time.perf_counter()
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     done = render_samples(arguments, out, renderer, samples, held)
@@ -104,7 +106,7 @@ def render(arguments: Namespace) -> None:
 def render_samples(
     arguments: Namespace,
     out: Written,
-    renderer: promptpress.Renderer,
+    renderer: Maker,
     samples: Samples | TableSamples,
     held: Sequence[str],
 ) -> Done:
@@ -113,7 +115,7 @@ def render_samples(
     Args:
         arguments: as `promptpress._cli.arguments.parse` gives them.
         out: how the file is written.
-        renderer: what renders.
+        renderer: what renders: a renderer, or a Jinja template.
         samples: the samples.
         held: notes that were held back while the renderer was made.
 
@@ -129,18 +131,29 @@ def render_samples(
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
     schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
-    tell_notes(renderer, samples.schema, arguments, held)
+    if isinstance(renderer, promptpress.Renderer):
+        tell_notes(renderer, samples.schema, arguments, held)
+    counts = RunCounts(renderer)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with Progress(samples.num_rows, is_shown=is_shown) as progress:
         stream = rendered(renderer, samples, progress, keep, arguments.index)
-        batches = pulled(stream, samples)
+        batches = counts.counted(pulled(stream, samples))
         if arguments.print_first:
             batches = _first_printed(batches, to_stderr=arguments.out == STDOUT)
-        return write_prompts(arguments.out, out, schema, batches, arguments.compression)
+        done = write_prompts(arguments.out, out, schema, batches, arguments.compression)
+    if not arguments.quiet:
+        counts.tell()
+    return done
 
 
 def write_prompts(
-    path: str, out: Written, schema: pa.Schema, batches: Iterable[pa.RecordBatch], compression: str | None
+    path: str,
+    out: Written,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    compression: str | None,
+    *,
+    prompts: int = -1,
 ) -> Done:
     """Write prompts to a file that is there when all of them are.
 
@@ -150,6 +163,7 @@ def write_prompts(
         schema: of the batches.
         batches: the prompts, as they come.
         compression: of Parquet and Arrow.
+        prompts: the number of their column; the last.
 
     Returns:
         How many there were.
@@ -166,7 +180,7 @@ def write_prompts(
             with background_writer(writer.write_batch) as write:
                 for batch in batches:
                     done.rows += batch.num_rows
-                    done.prompt_bytes += text_bytes(batch.column(batch.num_columns - 1))
+                    done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
                     write(batch)
             write_or_raise(writer.close)
             if packed is not None:
@@ -223,7 +237,8 @@ def refuse_overwriting(arguments: Namespace) -> None:
     if arguments.out == STDOUT:
         return
     out = os.path.realpath(arguments.out)
-    for path in (*arguments.data, *(arguments.examples or ()), arguments.config, arguments.model):
+    others = [getattr(arguments, name, None) for name in ("config", "model", "jinja", "chat_template")]
+    for path in (*arguments.data, *(arguments.examples or ()), *others):
         if path is None:
             continue
         same = os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out)
@@ -259,7 +274,7 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     return names or []
 
 
-def refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[str], config: str) -> None:
+def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: str) -> None:
     """Refuse two columns of one name; what the renderer says of it is an argument's name in Python.
 
     Args:
@@ -273,9 +288,12 @@ def refuse_clash(renderer: promptpress.Renderer, schema: pa.Schema, keep: list[s
 
     """
     output_names = renderer.output_schema(schema).names
-    usual_names = {name: usual for usual, name in (renderer._configuration.settings["names"] or {}).items()}
+    own = renderer._configuration.settings["names"] if isinstance(renderer, promptpress.Renderer) else None
+    usual_names = {name: usual for usual, name in (own or {}).items()}
     for name in keep:
         if name in output_names:
+            if not isinstance(renderer, promptpress.Renderer):
+                raise ConfigError(f"--keep: the column {name!r} has the name of the output column; rename it")
             raise ConfigError(
                 f"--keep: the column {name!r} has the name of an output column; {config} can give that another, by"
                 f" names: {{{usual_names.get(name, name)}: ...}} beside its prompt_template"

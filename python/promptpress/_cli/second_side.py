@@ -6,6 +6,7 @@ import argparse
 import copy
 from argparse import ArgumentParser, Namespace
 
+from promptpress._cli.jinja_options import JINJA_OPTIONS, OF_CONFIGURATIONS, add_jinja
 from promptpress._cli.options import add_config, add_prompt_options
 
 _SUFFIX = "-b"
@@ -21,6 +22,7 @@ def prompt_options() -> list[argparse.Action]:
     """
     scratch = ArgumentParser(add_help=False)
     add_config(scratch)
+    add_jinja(scratch)
     add_prompt_options(scratch)
     scratch.add_argument("--examples", metavar="FILE", nargs="+", action="extend", help="the rows of examples")
     return [action for action in scratch._actions if action.option_strings]
@@ -57,8 +59,23 @@ def second_side(arguments: Namespace) -> Namespace:
     given = {action.dest: getattr(arguments, f"{action.dest}_b") for action in prompt_options()}
     own = {name: value for name, value in given.items() if value is not None}
     config = arguments.other or arguments.config
-    if "template" in own:  # in the place of A's configuration
+    if "jinja" in own:  # in the place of all that A's configuration is rendered by
+        config = arguments.other
+        own = {**dict.fromkeys((*OF_CONFIGURATIONS, "chat_template")), **own}
+    elif arguments.other is not None or "template" in own:  # in the place of A's Jinja template
+        own = {**dict.fromkeys(_jinja_options(arguments)), **own}
+    if own.get("template") is not None:  # in the place of A's configuration
         config = arguments.other
     elif arguments.other is not None:  # in the place of A's template
         own = {**dict.fromkeys(_TEMPLATE), **own}
     return Namespace(**{**vars(arguments), "config": config, **own})
+
+
+def _jinja_options(arguments: Namespace) -> tuple[str, ...]:
+    """Those that go with the template in the place of A's configuration, if there is one."""
+    is_one = getattr(arguments, "jinja", None) is not None or (
+        getattr(arguments, "chat_template", None) is not None
+        and arguments.config is None
+        and getattr(arguments, "template", None) is None
+    )
+    return JINJA_OPTIONS if is_one else ()

@@ -49,7 +49,8 @@ def show(arguments: Namespace) -> None:
             shown.append(prompt)
             terminal.write(layout.prompt(prompt, marks=marks, tokens=tokens))
             if arguments.origins:
-                _origins(prompt, terminal, layout, source)
+                is_jinja = arguments.jinja is not None or arguments.chat_template is not None
+                _origins(prompt, terminal, layout, source, is_jinja=is_jinja)
         if terminal.is_colored:
             legend = list(layout.legend(shown))
             terminal.write([[], *legend] if legend else [])
@@ -67,12 +68,14 @@ def _tell_taken(source: RendererSource, rows: Sequence[int]) -> None:
             print(f"promptpress: note: {said}; --substitution single_pass leaves them alone", file=sys.stderr)
 
 
-def _origins(prompt: Prompt, terminal: Terminal, layout: Layout, source: PromptSource) -> None:
+def _origins(prompt: Prompt, terminal: Terminal, layout: Layout, source: PromptSource, *, is_jinja: bool) -> None:
     if source.has_origins:
         terminal.write(layout.said("origins, in bytes:", "head"))
         terminal.write(layout.origins(prompt))
     else:
-        terminal.write(layout.said("origins: a file of prompts doesn't say them; its configuration does", "head"))
+        said = "a file of prompts doesn't say them; its configuration does"
+        said = "texts of a Jinja template don't say them" if is_jinja else said
+        terminal.write(layout.said(f"origins: {said}", "head"))
 
 
 def _prompts(source: PromptSource, arguments: Namespace, terminal: Terminal, layout: Layout) -> Iterator[Prompt]:

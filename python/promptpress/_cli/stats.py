@@ -9,6 +9,8 @@ from argparse import Namespace
 
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
+from promptpress._cli.jinja_runs import Maker
+from promptpress._cli.jinja_sources import template_of
 from promptpress._cli.progress import Progress
 from promptpress._cli.prompt_sources import is_rendered, refuse_prompts, refuse_rendering
 from promptpress._cli.prompt_stream import errors_of
@@ -44,7 +46,7 @@ def stats(arguments: Namespace) -> None:
         own = _measured(arguments, samples, None, counter, _prompt_column(arguments, samples))
     else:
         refuse_prompts(arguments)
-        renderer = make_renderer(arguments)
+        renderer = template_of(arguments) or make_renderer(arguments)
         own = _measured(arguments, _samples(arguments, arguments.data), renderer, counter, None)
     with standard_output() as stream:
         if arguments.json:
@@ -79,7 +81,7 @@ def _prompt_column(arguments: Namespace, samples: Samples) -> str:
 def _measured(
     arguments: Namespace,
     samples: Samples,
-    renderer: promptpress.Renderer | None,
+    renderer: Maker | None,
     counter: TokenCounter | None,
     column: str | None,
 ) -> promptpress.Statistics:
@@ -89,8 +91,10 @@ def _measured(
         with errors_of(samples):
             if renderer is None:
                 own = promptpress.stats(reader, tokenizer=counter, column=column)
-            else:
+            elif isinstance(renderer, promptpress.Renderer) and renderer._configuration.chat is None:
                 own = promptpress.stats(renderer, reader, tokenizer=counter)
+            else:  # what texts are made of isn't known
+                own = promptpress.stats(renderer.stream(reader), tokenizer=counter, column=PROMPT_COLUMN)
     samples.close()
     return own
 

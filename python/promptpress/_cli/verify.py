@@ -23,6 +23,7 @@ from promptpress._view.visible import encodable, printable
 from .harness_chats import by_turn, infer_mode_of, reply
 from .harness_pipeline import HARNESSES, Harness
 from .jobs import ALL, Job, jobs, takes_all
+from .lm_eval_files import is_lm_eval
 from .outcome import Outcome, Refusal, plain
 from .verdict import Verdict, counted, judged, worst
 
@@ -62,6 +63,12 @@ def verify(arguments: Namespace) -> ExitCode:
         FileError: when something is wrong, by kind; with several, only what is wrong with all of them.
 
     """
+    if is_lm_eval(arguments.config):
+        from .verify_lm_eval import lm_eval_verdict  # noqa: PLC0415 - for its tasks only
+
+        return _told(lm_eval_verdict(arguments))
+    if arguments.num_fewshot is not None:
+        raise UsageError("--num-fewshot is for tasks of lm-evaluation-harness; this configuration isn't one")
     if arguments.examples and not arguments.data:
         raise UsageError("--examples needs --data: without it the dataset that the configuration names is loaded")
     if arguments.backend:
@@ -70,11 +77,7 @@ def verify(arguments: Namespace) -> ExitCode:
     sides = _Sides(arguments, len(found))
     if not takes_all(arguments) and not arguments.backend:
         (only,) = found
-        verdict = sides.compared(0, only)
-        _print_line(f"{verdict.word}{' ' if verdict.code == ExitCode.DIFFERENT else ': '}{verdict.found}")
-        for line in verdict.details:
-            _print_line(line)
-        return verdict.code
+        return _told(sides.compared(0, only))
     verdicts = []
     names = _BACKEND_WORDS if arguments.backend else {}
     width = max(len(one.label) for one in found)
@@ -90,6 +93,14 @@ def verify(arguments: Namespace) -> ExitCode:
         f"{counted(len(verdicts), 'configuration')}: " + ", ".join(f"{n:,} {word}" for word, n in counts.items())
     )
     return worst(verdicts)
+
+
+def _told(verdict: Verdict) -> ExitCode:
+    """Print what was found of the only one there is."""
+    _print_line(f"{verdict.word}{' ' if verdict.code == ExitCode.DIFFERENT else ': '}{verdict.found}")
+    for line in verdict.details:
+        _print_line(line)
+    return verdict.code
 
 
 class _Sides:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
+from promptpress._public_names import name_publicly
+
 __all__ = ["public"]
+
+_HOME = {"ChatTemplate": "promptpress._jinja.chat.template", "JinjaTemplate": "promptpress._jinja.template"}
 
 
 def public(name: str) -> Any:
     """Import a class that needs Jinja2, under the name by which users know it.
 
     Args:
-        name: `JinjaTemplate`.
+        name: `ChatTemplate` or `JinjaTemplate`.
 
     Returns:
         The class.
@@ -28,9 +33,6 @@ def public(name: str) -> Any:
     except ModuleNotFoundError as error:
         message = f'promptpress.{name} needs Jinja2: pip install "promptpress[jinja]"'
         raise ImportError(message, name="jinja2") from error
-    from promptpress._jinja import template  # noqa: PLC0415 - imports Jinja2
-    from promptpress._public_names import name_publicly  # noqa: PLC0415
-
-    found = {"JinjaTemplate": template.JinjaTemplate}[name]
+    found = getattr(importlib.import_module(_HOME[name]), name)
     name_publicly("promptpress", {name: found})
     return found

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUDGET",
     "MAX_INT_BITS",
+    "WEIGHTLESS",
     "LimitExceededError",
     "charge",
     "charge_text",
@@ -44,6 +45,10 @@ _SEQUENCES: tuple[type, ...] = (list, tuple, set, frozenset, type({}.keys()), ty
 
 class LimitExceededError(Exception):
     """A template does more than any that is meant to be rendered."""
+
+
+WEIGHTLESS: set[type] = set()
+"""Types of values that stand for a row's, and may be asked for nothing."""
 
 
 class _Budget(threading.local):
@@ -151,8 +156,8 @@ def weigh(value: Any) -> int:
 
 
 def _weigh(value: Any, path: set[int]) -> int:
-    if isinstance(value, (str, bytes)):
-        return len(value)
+    if type(value) in WEIGHTLESS or isinstance(value, (str, bytes)):
+        return 1 if type(value) in WEIGHTLESS else len(value)
     if isinstance(value, int):
         return _digits(value)
     if isinstance(value, dict):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2.filters import make_attrgetter
 from jinja2.runtime import Undefined
 
-from promptpress._jinja.bounds import charge, charge_text, counted, refuse, weigh
+from promptpress._jinja.bounds import WEIGHTLESS, charge, charge_text, counted, refuse, weigh
 from promptpress._jinja.guarded_calls import guard_integer, printf_size, replaced_size
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _guarded(function: Callable[..., Any], size_of: Size | None, environment: En
         if size_of is not None:
             arguments, keywords = size_of(environment, skipped, arguments, keywords, size)
         made = function(*arguments, **keywords)
-        if isinstance(made, str):
+        if type(made) not in WEIGHTLESS and isinstance(made, str):
             charge_text(len(made))
         return guard_integer(made)
 

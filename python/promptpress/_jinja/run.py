@@ -155,6 +155,8 @@ class Runner:
                 reasons[self._reason(part, programs, program, reason)] += rows
         if self._refuse and by_reference:
             row = min(by_reference)
+            # What raises is told as what it is, however it was found.
+            self._texts(part, [row], first_row)
             why = ", ".join(reasons)
             message = f'it can\'t be compiled: {why}; fallback="jinja2" has Jinja2 render it'
             raise render_error("unsupported_mode", message, row=first_row + row)

@@ -110,8 +110,7 @@ class JinjaTemplate:
         # A tree of its own: looking for names folds constants in it.
         variables = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
         # A column hides what the environment has of its name.
-        named = {node.name for node in reference.ast().find_all(nodes.Name)}
-        variables |= named & set(reference.environment.globals)
+        variables |= _names(reference) & set(reference.environment.globals)
         if _CLOCK not in variables:
             # A clock that isn't read makes no difference between two templates.
             arguments = {**arguments, "now": None}
@@ -377,6 +376,10 @@ _RENDERER: dict[str, Any] = {
     "substitution": "harness",
 }
 """The settings of a Renderer of nothing."""
+
+
+def _names(reference: Reference) -> set[str]:
+    return {node.name for node in reference.ast().find_all(nodes.Name)}
 
 
 def _check(name: str, value: object, kind: type) -> None:

@@ -188,6 +188,7 @@ class _Places:
 def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None) -> Statistics:
     core = renderer._core
     renderer._configuration.refuse_replies()
+    renderer._configuration.refuse_chat("stats")
     table = as_table(samples) if core.label_column is not None else None
     reader = as_reader(samples) if table is None else table.to_reader()
     renderer._warn(renderer._output_schemas.of(reader.schema, ()), reader.schema, table)

@@ -48,6 +48,7 @@ class RendererSource:
     has_origins = True
 
     def __init__(self, renderer: Renderer, rows: SampleRows) -> None:
+        renderer._configuration.refuse_chat("a look at prompts by their origins")
         self.renderer = renderer
         self.rows = rows
         self._chosen: Any = ()

@@ -71,8 +71,10 @@ impl TextBlock {
         let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
         // SAFETY: the engine writes every text whole, and a text is made of strings only: literals of `str`, fields
         // that `TextColumn` has validated or `super::plain` has while it copied them (it gives up what it wrote
-        // otherwise), and parts of examples, which are texts themselves. Filling column by column
-        // cuts at `{name}` tokens, which are `str` too, so it cuts between characters. The last offset is the length of
+        // otherwise), and parts of examples, which are texts themselves. Filling column by column cuts at `{name}`
+        // tokens, which are `str` too, so it cuts between characters. Jinja's programs (`crate::jinja`) write slices of
+        // such texts that begin and end between characters, and what they put together of them. The last offset is the
+        // length of
         // `bytes`.
         unsafe { GenericStringArray::new_unchecked(offsets, self.bytes.clone(), nulls) }
     }

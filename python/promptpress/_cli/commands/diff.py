@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
+from promptpress._cli.jinja_options import add_jinja
 from promptpress._cli.options import (
     DATA_FORMATS,
     add_data,
@@ -36,6 +37,7 @@ def _add_options(parser: ArgumentParser) -> None:
     parser.add_argument("config", metavar="A", nargs="?", help="a configuration, or a file of prompts")
     parser.add_argument("other", metavar="B", nargs="?", help="another; default: A, with options for B")
     add_template(parser)
+    add_jinja(parser)
     add_model(parser)
     add_data(parser, required=False)
     what = parser.add_argument_group("what is rendered, over what the configurations say")

@@ -6,6 +6,8 @@ from argparse import ArgumentParser, Namespace
 
 from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
+from promptpress._cli.jinja_options import add_jinja, has_own_source
+from promptpress._cli.lm_eval_options import add_lm_eval, refuse_lm_eval
 from promptpress._cli.options import (
     DATA_FORMATS,
     OUT_FORMATS,
@@ -24,9 +26,10 @@ Render every row of some files into the prompt that an LLM-evaluation harness wo
 
 CONFIG is JSON, YAML, TOML or a harness's Python file, which is read as data and never executed. It holds arguments of
 promptpress.Renderer (prompt_template, retriever, ...), a dataset dict (reader_cfg, infer_cfg), or a list of those
-(datasets, ..._datasets). Or --template gives the prompt itself. Files are told apart by suffix: .parquet,
-.arrow/.feather/.ipc (Arrow IPC), .jsonl/.ndjson, .json (an array of objects), .csv, .tsv; any of them may end with .gz,
-.zst, .bz2 or .xz.
+(datasets, ..._datasets). Or --template gives the prompt itself, --jinja a Jinja template, and --chat-template a model's
+chat template, for conversations. A YAML task of lm-evaluation-harness gives the requests that the harness would make.
+Files are told apart by suffix: .parquet, .arrow/.feather/.ipc (Arrow IPC), .jsonl/.ndjson, .json (an array of objects),
+.csv, .tsv; any of them may end with .gz, .zst, .bz2 or .xz.
 """
 
 _EXIT_CODES = """\
@@ -37,6 +40,8 @@ Whatever goes wrong, --out is either complete or untouched.
 
 def _add_options(parser: ArgumentParser) -> None:
     add_config(parser, "; all takes every one, each into a file of the folder --out")
+    add_jinja(parser)
+    add_lm_eval(parser)
     add_data(parser, required=False)
     parser.add_argument(
         "--out",
@@ -70,10 +75,16 @@ def _add_options(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> ExitCode:
     from promptpress._cli.jobs import takes_all  # noqa: PLC0415
+    from promptpress._cli.lm_eval_files import is_lm_eval  # noqa: PLC0415
     from promptpress._cli.render import render  # noqa: PLC0415 - --help needn't wait for Arrow
     from promptpress._cli.render_all import render_all  # noqa: PLC0415
+    from promptpress._cli.render_lm_eval import render_lm_eval  # noqa: PLC0415
 
-    if takes_all(arguments):
+    if is_lm_eval(arguments.config):
+        render_lm_eval(arguments)
+        return ExitCode.OK
+    refuse_lm_eval(arguments)
+    if takes_all(arguments) and not has_own_source(arguments):
         return render_all(arguments)
     render(arguments)
     return ExitCode.OK

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
+from promptpress._cli.jinja_options import add_jinja
 from promptpress._cli.options import (
     DATA_FORMATS,
     add_config,
@@ -51,6 +52,7 @@ def pattern(text: str) -> re.Pattern[str]:
 
 def _add_options(parser: ArgumentParser) -> None:
     add_config(parser)
+    add_jinja(parser)
     add_data(parser, required=False)
     which = parser.add_argument_group("which prompts; default: the first row")
     one = which.add_mutually_exclusive_group()

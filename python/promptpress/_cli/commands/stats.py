@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from promptpress._cli.commands.command import Command
 from promptpress._cli.errors import ExitCode
+from promptpress._cli.jinja_options import add_jinja
 from promptpress._cli.options import (
     DATA_FORMATS,
     add_config,
@@ -31,6 +32,7 @@ exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 out
 
 def _add_options(parser: ArgumentParser) -> None:
     add_config(parser)
+    add_jinja(parser)
     add_data(parser, required=False)
     what = parser.add_argument_group("what is measured")
     what.add_argument("--prompt-column", metavar="NAME", help="of a file of prompts: their column (prompt)")

@@ -14,6 +14,10 @@ Render the rows of a dataset with the harness that CONFIG is for, and with promp
 CONFIG is a harness's dataset configuration, as for render. The harness (OpenCompass or AISBench) has to be installed;
 it reads CONFIG itself, loads the dataset that CONFIG names, or takes the rows of --data and --examples, and goes from
 its retriever to its model's parser. No model is loaded.
+
+CONFIG may be a YAML task of lm-evaluation-harness, whose requests are compared; or samples_TASK_DATE.jsonl of a
+finished run, beside its results_DATE.json: the requests that were sent are compared with those for the documents in it.
+Where a run showed examples, --examples are the rows that they were drawn from.
 """
 
 _EXIT_CODES = """\
@@ -34,8 +38,9 @@ def _add_options(parser: ArgumentParser) -> None:
         action="extend",
         help="the samples; default: the dataset that CONFIG names, as the harness loads it",
     )
-    add("--examples", metavar="FILE", nargs="+", action="extend", help="with --data: the rows that examples come from")
+    add("--examples", metavar="FILE", nargs="+", action="extend", help="the rows that examples come from, with --data")
     add("--backend", action="store_true", help="don't compare: list what the bulk backend would render, and what not")
+    add("--num-fewshot", type=natural, metavar="N", help="of a YAML task: how many examples, whatever it says")
     add("--rows", "--limit", type=natural, metavar="N", help="the first N samples only")
     add("--dialect", choices=("opencompass", "aisbench"), help="which harness, where CONFIG's class names don't tell")
     add("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")

@@ -16,8 +16,10 @@ from promptpress._jinja.bounds import BUDGET
 from promptpress._jinja.partial import filters, tests
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.expressions import Expressions
+from promptpress._jinja.partial.forks import Bail
 from promptpress._jinja.partial.kinds import kind_of
-from promptpress._jinja.partial.machine import Bail, Keys, Machine
+from promptpress._jinja.partial.machine import Machine
+from promptpress._jinja.partial.operands import Keys
 from promptpress._jinja.partial.scope import Scope
 from promptpress._jinja.partial.statements import Statements
 from promptpress._jinja.partial.values import UNKNOWN, BailError, LoopControl, is_opaque
@@ -117,6 +119,7 @@ def compile_names(
 
     """
     machine = Machine(builder, keys)
+    BUDGET.start()
     machine.assumed_key = assumed_key
     BUDGET.start()
     with _LOCK:

@@ -28,13 +28,6 @@ _BINARY: dict[type[nodes.Node], str] = {
 }
 _OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod"}
 _REAL: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "**": lambda a, b: a**b,
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,
@@ -45,7 +38,6 @@ _REAL: dict[str, Callable[[Any, Any], Any]] = {
     "notin": lambda a, b: a not in b,
 }
 _COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "lteq": "le", "gt": "gt", "gteq": "ge"}
-_MAX_REPEATED = 1 << 20
 
 
 class Expressions:
@@ -121,9 +113,7 @@ class Expressions:
     def _binary(self, operator: str, left: Any, right: Any) -> Any:
         machine = self.machine
         if not is_opaque(left) and not is_opaque(right):
-            if operator in ("*", "**"):
-                _check_size(machine, operator, left, right)
-            return machine.real(_REAL[operator], left, right)
+            return machine.real(self.environment.call_binop, self.context, operator, left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is joined with `+`")
         if operator not in _OPERATIONS:
@@ -244,13 +234,9 @@ class Expressions:
         if type(left) is dict and type(right) is dict:
             if not all(type(key) is str for key in (*left, *right)):
                 raise self.machine.unsupported("dicts with values of the row and other keys than texts are compared")
-            if set(left) != set(right):
-                return False
-            pairs = [(left[key], right[key]) for key in left]
+            pairs = [(left[key], right[key]) for key in left] if set(left) == set(right) else [(True, False)]
         elif type(left) is type(right) and type(left) in (list, tuple):
-            if len(left) != len(right):
-                return False
-            pairs = list(zip(left, right, strict=True))
+            pairs = list(zip(left, right, strict=True)) if len(left) == len(right) else [(True, False)]
         elif holds_opaque([left, right]) and (type(left) in _CONTAINERS or type(right) in _CONTAINERS):
             return self.machine.real(lambda: False) if _are_plain(left, right) else self._not_compared()
         else:
@@ -396,17 +382,3 @@ def _are_plain(*values: Any) -> bool:
 
 def _is_neither_text_nor_none(value: Any) -> bool:
     return type(value) in (bool, int, float, list, dict, tuple)
-
-
-def _check_size(machine: Machine, operator: str, left: Any, right: Any) -> None:
-    """Nothing huge is made while a template is compiled."""
-    if operator == "**" and type(left) is int and type(right) is int and left.bit_length() * abs(right) > 4096:
-        raise machine.unsupported("a very large number")
-    for one, count in ((left, right), (right, left)):
-        if (
-            type(count) is int
-            and hasattr(type(one), "__len__")
-            and not is_opaque(one)
-            and len(one) * count > _MAX_REPEATED
-        ):
-            raise machine.unsupported("a very large text or list")

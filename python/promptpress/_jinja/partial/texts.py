@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from promptpress._jinja.partial.values import Choice, Sym, is_opaque
 
 if TYPE_CHECKING:
-    from promptpress._jinja.partial.machine import Machine
+    from promptpress._jinja.partial.operands import Operands
 
 __all__ = ["holds_opaque", "json_text", "plain_text"]
 
@@ -38,7 +38,7 @@ def holds_opaque(value: Any, depth: int = 0) -> bool:
     return False
 
 
-def plain_text(machine: Machine, value: Any) -> Any:
+def plain_text(machine: Operands, value: Any) -> Any:
     """What `str` gives for a list, tuple or dict.
 
     Args:
@@ -82,7 +82,7 @@ def plain_text(machine: Machine, value: Any) -> Any:
 
 
 def json_text(
-    machine: Machine,
+    machine: Operands,
     value: Any,
     *,
     ensure_ascii: bool,

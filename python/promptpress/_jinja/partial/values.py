@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, final
 
+from promptpress._jinja.bounds import WEIGHTLESS
+
 __all__ = [
     "MISSING",
     "TEXT",
@@ -125,7 +127,7 @@ class Opaque:
     __slots__ = ()
 
     __str__ = __repr__ = __format__ = __bool__ = __len__ = __iter__ = __next__ = __contains__ = _refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __pow__ = __rpow__ = _refuse
     __neg__ = __pos__ = __abs__ = __invert__ = __int__ = __float__ = __index__ = __complex__ = __round__ = _refuse
@@ -135,7 +137,7 @@ class Opaque:
     __await__ = __aiter__ = __anext__ = __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __dir__ = _refuse
     __getattr__ = _refuse
     # `isinstance` asks for it.
-    __class__ = property(_refuse)  # type: ignore[assignment]
+    __class__ = property(_refuse)
 
 
 @final
@@ -190,6 +192,7 @@ class MarkedSafe(Opaque):
 
 
 _OPAQUE = (Sym, Choice, MarkedSafe)
+WEIGHTLESS.update(_OPAQUE)
 
 
 def is_opaque(value: Any) -> bool:

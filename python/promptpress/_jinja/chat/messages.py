@@ -1,0 +1,199 @@
+"""What transformers makes of a conversation before its template sees it, and of the text behind it.
+
+The rules are those of `apply_chat_template` in transformers 5.23.0. They go by what a conversation is made of, so the
+same code runs over the messages of a row and over those of a shape, in which texts are values that aren't there yet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["TAG", "cut", "normalised", "plain", "tagged"]
+
+Messages = list[Any]
+
+TAG = "CONTINUE_FINAL_MESSAGE_TAG "
+"""What is put behind the text that is to be continued, and looked for in what was rendered."""
+
+_REASONING = ("reasoning_content", "thinking", "reasoning")
+"""Names of a message's reasoning. The first is the one that templates read."""
+
+_SCALARS = frozenset({type(None), bool, int, float, str})
+
+_SHAREGPT_ROLES = {
+    "human": "user",
+    "gpt": "assistant",
+    "chatgpt": "assistant",
+    "bing": "assistant",
+    "bard": "assistant",
+    "model": "assistant",
+    "bot": "assistant",
+    "function": "tool",
+    "function_response": "tool",
+    "observation": "tool",
+}
+"""Whom ShareGPT's `from` means where it isn't a role's own name."""
+
+
+def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Messages:
+    """A conversation as a template sees it.
+
+    Keys whose value is None are dropped, ShareGPT's names are OpenAI's, and reasoning stands under each name that
+    templates read it by.
+
+    Args:
+        conversation: A list of messages.
+        is_opaque: Whether a value isn't there yet.
+
+    Returns:
+        New messages.
+
+    Raises:
+        ValueError: If there is no message.
+        TypeError: If a message is no dict.
+        AttributeError: Likewise.
+
+    >>> normalised([{"from": "human", "value": "Hi.", "name": None}, {"role": "tool", "content": 1, "thinking": "?"}])
+    [{'role': 'user', 'content': 'Hi.'}, {'thinking': '?', 'role': 'tool', 'content': 1, 'reasoning_content': '?'}]
+
+    """
+    if not conversation:
+        raise ValueError("Cannot apply chat template to an empty conversation. Provide at least one message.")
+    messages = [{key: value for key, value in message.items() if value is not None} for message in conversation]
+    return [_with_reasoning(plain(_as_openai(message), is_opaque)) for message in messages]
+
+
+def _as_openai(message: dict[str, Any]) -> dict[str, Any]:
+    """ShareGPT's `from` and `value` as `role` and `content`, where the message has no role."""
+    speaker = message.get("from")
+    if "role" in message or type(speaker) is not str:
+        return message
+    names = {"from": "role"} if "content" in message else {"from": "role", "value": "content"}
+    out = {names.get(key, key): value for key, value in message.items()}
+    out["role"] = _SHAREGPT_ROLES.get(speaker, speaker)
+    return out
+
+
+def _with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
+    reasoning = next((message[key] for key in _REASONING if message.get(key) is not None), None)
+    if reasoning is None:
+        return message
+    return {"thinking": reasoning, **message, "reasoning_content": reasoning}
+
+
+def plain(value: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Any:
+    """A value made of nothing but JSON's types, tuples and names of other types: all that a template may see.
+
+    Args:
+        value: Any value.
+        is_opaque: Whether a value isn't there yet; such a value stays.
+
+    Returns:
+        A copy.
+
+    >>> import datetime
+    >>> plain({"at": datetime.date(2026, 3, 5), "n": (1, 2.5)})
+    {'at': '<date>', 'n': (1, 2.5)}
+
+    """
+    if type(value) in _SCALARS or is_opaque(value):
+        return value
+    if isinstance(value, Mapping):
+        return {plain(key, is_opaque): plain(item, is_opaque) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [plain(item, is_opaque) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    return _plain_object(value)
+
+
+def _plain_object(value: Any) -> Any:  # noqa: PLR0911 - a return for each kind of object
+    # A subclass may carry methods of its own.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        return plain(value.item())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if callable(getattr(value, "model_dump", None)):
+        return plain(value.model_dump())
+    return f"<{type(value).__name__}>"
+
+
+def tagged(
+    messages: Messages, field: str, source: str, join: Callable[[Any, str], Any], same: Callable[[Any, Any], bool]
+) -> Any:
+    """Put the tag behind the text that is to be continued.
+
+    Args:
+        messages: As a template sees them; the last one is changed.
+        field: The key of its text.
+        source: The template, which has to name the key.
+        join: Puts the tag behind a text.
+        same: Whether two values are equal.
+
+    Returns:
+        The text without the tag.
+
+    Raises:
+        ValueError: If there is no such text, or the template doesn't read it.
+
+    """
+    final = messages[-1].get(field)
+    if final is None:
+        message = f'continue_final_message is set but the final message has no "{field}" to continue!'
+        raise ValueError(message)
+    fields = [field]
+    if field in _REASONING:
+        fields = [name for name in _REASONING if same(messages[-1].get(name), final)]
+    if not any(name in source for name in fields):
+        message = f'continue_final_message is set to "{field}" but this is not an accepted field in the chat_template'
+        raise ValueError(message)
+    if type(final) in (list, tuple):
+        for part in reversed(final):
+            if "text" in part:
+                final = part["text"]
+                part["text"] = join(part["text"], TAG)
+                return final
+        message = "continue_final_message is set but we could not find any text to continue in the final message!"
+        raise ValueError(message)
+    for name in fields:
+        messages[-1][name] = join(messages[-1][name], TAG)
+    return final
+
+
+def cut(text: str, final: Any) -> str:
+    """Cut a text off where its last message ends.
+
+    Args:
+        text: What was rendered with the tag.
+        final: The text that is to be continued.
+
+    Returns:
+        The text up to the tag; without blanks at its end, if the template took off the tag's own.
+
+    Raises:
+        ValueError: If the text or the tag isn't in it.
+
+    >>> cut("<user> Hi. <bot> Well, CONTINUE_FINAL_MESSAGE_TAG </s>", "Well, ")
+    '<user> Hi. <bot> Well, '
+
+    """
+    if final.strip() not in text or TAG.strip() not in text:
+        message = (
+            "continue_final_message is set but the final message does not appear in the chat after "
+            "applying the chat template! This can happen if the chat template deletes portions of "
+            "the final message. Please verify the chat template and final message in your chat to "
+            "ensure they are compatible."
+            f"Final message to continue: {final.strip()}\nRendered chat:\n{text}"
+        )
+        raise ValueError(message)
+    at = text.rindex(TAG.strip())
+    return text[:at] if text.startswith(TAG, at) else text[:at].rstrip()

@@ -1,0 +1,145 @@
+"""What a chat template is given beside the conversations, checked once."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from promptpress._errors import template_error
+from promptpress._jinja.chat.messages import plain
+
+__all__ = ["ChatSettings", "document_list", "tool_schemas"]
+
+_FALLBACKS = ("jinja2", "refuse")
+
+
+@dataclass(frozen=True)
+class ChatSettings:
+    """Arguments of a chat template that decide its texts.
+
+    Args:
+        source: The template.
+        environment: Whose environment it is compiled in.
+        fallback: What becomes of rows without a program.
+        add_generation_prompt: Given to the template.
+        continued: Which field of the last message is continued, if any.
+        tools: Schemas of tools.
+        documents: Documents.
+        now: The clock; None where the template doesn't ask for it.
+        variables: What else the template is given.
+
+    """
+
+    source: str
+    environment: str
+    fallback: str
+    add_generation_prompt: Any
+    continued: str | None
+    tools: list[Any] | None
+    documents: Any
+    now: datetime | None
+    variables: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, str):
+            message = (
+                f"expected the template's text, found a {type(self.source).__name__}; "
+                "ChatTemplate.from_tokenizer takes folders, configurations and tokenizers"
+            )
+            raise template_error("wrong_type", "source", message)
+        if self.fallback not in _FALLBACKS:
+            message = f"expected one of {', '.join(map(repr, _FALLBACKS))}, found {self.fallback!r}"
+            raise template_error("unknown_name", "fallback", message)
+        if self.continued is not None and self.add_generation_prompt:
+            message = (
+                "it can't go with add_generation_prompt: the one continues the last message, "
+                "and the other begins a message of the assistant"
+            )
+            raise template_error("unsupported_mode", "continue_final_message", message)
+        if "messages" in self.variables:
+            message = "the messages are the column's; name the column by column="
+            raise template_error("unknown_key", "messages", message)
+
+    def names(self) -> dict[str, Any]:
+        """What the template is rendered with beside the messages."""
+        return {
+            "tools": self.tools,
+            "documents": self.documents,
+            "add_generation_prompt": self.add_generation_prompt,
+            **self.variables,
+        }
+
+
+def tool_schemas(tools: Any) -> list[Any] | None:
+    """Tools as a template sees them.
+
+    Args:
+        tools: Dicts, or functions with annotations and a docstring, of which transformers makes dicts.
+
+    Returns:
+        The schemas, of plain values.
+
+    Raises:
+        TemplateError: If a tool is neither; or a function, and transformers isn't installed or can't read it.
+
+    """
+    if tools is None:
+        return None
+    found = []
+    if isinstance(tools, (str, Mapping)) or not hasattr(tools, "__iter__"):
+        raise template_error("wrong_type", "tools", f"expected a list of tools, found a {type(tools).__name__}")
+    for number, tool in enumerate(tools):
+        if isinstance(tool, dict):
+            found.append(plain(tool))
+        elif inspect.isfunction(tool) or inspect.ismethod(tool):
+            found.append(plain(_schema(tool, f"tools[{number}]")))
+        else:
+            message = f"expected a schema, which is a dict, or a function, found a {type(tool).__name__}"
+            raise template_error("wrong_type", f"tools[{number}]", message)
+    return found
+
+
+def _schema(function: Any, path: str) -> dict[str, Any]:
+    try:
+        make: Any = importlib.import_module("transformers.utils").get_json_schema
+    except ImportError as error:
+        message = (
+            f"transformers makes schemas of functions, and it can't be imported ({error}); "
+            f"give {function.__name__}'s schema, a dict"
+        )
+        raise template_error("wrong_type", path, message) from error
+    try:
+        schema: dict[str, Any] = make(function)
+    except Exception as error:  # it has exceptions of its own
+        raise template_error("wrong_type", path, f"{type(error).__name__}: {error}") from error
+    return schema
+
+
+def document_list(documents: Any) -> Any:
+    """Documents as a template sees them.
+
+    Args:
+        documents: Dicts.
+
+    Returns:
+        Them, of plain values.
+
+    Raises:
+        TemplateError: If one is no dict.
+
+    """
+    if documents is None:
+        return None
+    if isinstance(documents, (str, Mapping)) or not hasattr(documents, "__iter__"):
+        message = f"expected a list of documents, found a {type(documents).__name__}"
+        raise template_error("wrong_type", "documents", message)
+    documents = list(documents)
+    for number, document in enumerate(documents):
+        if not isinstance(document, dict):
+            message = f"expected a dict with 'title' and 'text', found a {type(document).__name__}"
+            raise template_error("wrong_type", f"documents[{number}]", message)
+    return plain(documents)

@@ -1,0 +1,130 @@
+"""Programs by the shapes of conversations, made as shapes occur."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._jinja.chat.settings import ChatSettings
+from promptpress._jinja.chat.shape_compiler import compile_shape
+from promptpress._jinja.partial.compile import Compiled
+from promptpress._jinja.reference import Reference
+from promptpress._jinja.table_programs import core_program
+
+__all__ = ["ShapeProgram", "ShapePrograms"]
+
+MAX_SHAPES = 10_000
+"""Shapes that are kept; conversations of others are Jinja2's."""
+MAX_SKELETON_BYTES = 64 << 20
+MAX_PROGRAMS = 2_000
+"""Shapes that have programs."""
+CHEAP_PROGRAMS = 64
+"""So many shapes are compiled as soon as they are met again."""
+WORTHWHILE_ROWS = 64
+"""A further one when it had so many rows: Jinja2 renders some rows of it in the time that compiling takes."""
+
+
+class ShapeProgram(NamedTuple):
+    """What a shape was compiled to.
+
+    Args:
+        program: In the core's form; None where all rows are Jinja2's.
+        reasons: Why rows go to Jinja2, by number.
+        compiled: What the compiler gave, if it gave something.
+
+    """
+
+    program: _core.JinjaProgram | None
+    reasons: tuple[str, ...]
+    compiled: Compiled | None
+
+
+_LATER = ShapeProgram(None, ("its shape hasn't been met often",), None)
+_UNKNOWN = ShapeProgram(None, ("its shape is new, or can't be compared",), None)
+
+
+class ShapePrograms:
+    """The shapes that were met and their programs, for all tables that one template renders.
+
+    Args:
+        reference: The template.
+        settings: What it is given.
+
+    """
+
+    def __init__(self, reference: Reference, settings: ChatSettings) -> None:
+        self._reference = reference
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._rows: dict[int, int] = {}
+        self._programs: dict[int, ShapeProgram] = {}
+        self.shapes = _core.ConversationShapes(MAX_SHAPES, MAX_SKELETON_BYTES)
+
+    def of_rows(
+        self, ids: pa.Array, counts: list[tuple[int, int]]
+    ) -> tuple[list[ShapeProgram], pa.Array | None, list[int]]:
+        """The programs of rows.
+
+        Args:
+            ids: The shape of each row.
+            counts: The shapes that occur, each with its rows.
+
+        Returns:
+            Programs; which of them each row takes, None if all take the first; and the shapes that are new.
+
+        """
+        with self._lock:
+            new = []
+            for number, rows in counts:
+                if self._wants_program(number, rows):
+                    self._programs[number] = self.compile(self.shapes.skeleton(number))
+                    new.append(number)
+            programs = [self._programs.get(number, _LATER) for number, _ in counts]
+        if sum(rows for _, rows in counts) == len(ids) and len(counts) == 1:
+            return programs, None, new
+        known = pa.array([number for number, _ in counts], pa.uint32())
+        found = pc.index_in(ids, value_set=known)
+        which = pc.fill_null(found, len(counts)).cast(pa.uint32())
+        return [*programs, _UNKNOWN], which, new
+
+    def _wants_program(self, number: int, rows: int) -> bool:
+        """Count rows of a shape, and say whether it is compiled now."""
+        self._rows[number] = total = self._rows.get(number, 0) + rows
+        if number in self._programs or len(self._programs) >= MAX_PROGRAMS:
+            return False
+        return len(self._programs) < CHEAP_PROGRAMS or total >= WORTHWHILE_ROWS
+
+    def compile(self, skeleton: str) -> ShapeProgram:
+        """Compile the template for a shape.
+
+        Args:
+            skeleton: The shape.
+
+        Returns:
+            The program, or why there is none.
+
+        """
+        settings = self._settings
+        compiled, reason = compile_shape(self._reference, skeleton, settings.names(), settings.continued)
+        if compiled is None:
+            return ShapeProgram(None, (reason or "it can't be compiled",), None)
+        program = core_program(compiled)
+        reasons = compiled.program.reasons
+        if program is None:
+            reasons = tuple(_reason(bail) for bail in compiled.bails[:1]) or ("it can't be compiled",)
+        return ShapeProgram(program, reasons, compiled)
+
+    def known(self) -> list[tuple[str, int, ShapeProgram]]:
+        """The skeletons of shapes that were compiled, their rows, and what they were compiled to."""
+        with self._lock:
+            found = [(number, self._rows[number], program) for number, program in self._programs.items()]
+        return [(self.shapes.skeleton(number), rows, program) for number, rows, program in found]
+
+
+def _reason(bail: Any) -> str:
+    line, *_, reason = bail
+    return f"line {line}: {reason}"

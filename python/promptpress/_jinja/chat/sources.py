@@ -1,0 +1,163 @@
+"""Where chat templates and special tokens come from: folders, files, configurations, and tokenizers in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from promptpress._errors import template_error
+from promptpress._model_classes import did_you_mean
+
+__all__ = ["TokenizerTemplates", "templates_of"]
+
+_STANDARD = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+_CONFIG, _SPECIAL_TOKENS = "tokenizer_config.json", "special_tokens_map.json"
+_TEMPLATE, _MORE_TEMPLATES, _OLD_TEMPLATE = "chat_template.jinja", "additional_chat_templates", "chat_template.json"
+
+
+class TokenizerTemplates(NamedTuple):
+    """What a tokenizer has for chats.
+
+    Args:
+        templates: Sources by name; one alone is "default".
+        tokens: Special tokens by the names that templates know them by.
+        place: Where they are from, for errors.
+
+    """
+
+    templates: dict[str, str]
+    tokens: dict[str, str]
+    place: str
+
+    def chosen(self, name: str | None, *, with_tools: bool) -> str:
+        """A template, as `apply_chat_template` chooses it.
+
+        Args:
+            name: Which one; None: "tool_use" where there are tools and there is one, else "default".
+            with_tools: Whether there are tools.
+
+        Returns:
+            Its source.
+
+        Raises:
+            TemplateError: If there is none, or none of that name.
+
+        """
+        if not self.templates:
+            message = f"{self.place} has no chat template; give its source: ChatTemplate(source, ...)"
+            raise template_error("missing_template", "source", message)
+        if name is None:
+            name = "tool_use" if with_tools and "tool_use" in self.templates else "default"
+        if name not in self.templates:
+            known = ", ".join(map(repr, sorted(self.templates)))
+            remedy = did_you_mean(name, list(self.templates))
+            message = f"{self.place} has no chat template {name!r}; it has {known}{remedy or '; name one by template='}"
+            raise template_error("unknown_name", "template", message)
+        return self.templates[name]
+
+
+def templates_of(source: Any) -> TokenizerTemplates:
+    """Read what a tokenizer has for chats.
+
+    Args:
+        source: A folder, a file (`tokenizer_config.json`, `chat_template.jinja`, `chat_template.json`), a dict as in
+            `tokenizer_config.json`, or an object with `chat_template` and `special_tokens_map`.
+
+    Returns:
+        Its templates and special tokens.
+
+    Raises:
+        TemplateError: If it can't be read.
+
+    >>> config = {"chat_template": "{{ bos_token }}", "bos_token": {"content": "<s>"}, "add_bos_token": True}
+    >>> templates_of(config).templates, templates_of(config).tokens
+    ({'default': '{{ bos_token }}'}, {'bos_token': '<s>'})
+
+    """
+    if isinstance(source, Mapping):
+        return TokenizerTemplates(_named(source.get("chat_template")), _tokens(source), "the configuration")
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(os.fspath(source))
+        if path.is_dir():
+            return _of_folder(path)
+        if path.suffix == ".json":
+            return templates_of(_json(path))._replace(place=str(path))
+        if path.suffix == ".jinja":
+            return TokenizerTemplates({"default": _text(path)}, {}, str(path))
+        message = f"{path} is no folder, and no file of a tokenizer ({_CONFIG}, {_TEMPLATE}, {_OLD_TEMPLATE})"
+        raise template_error("unreadable_config", "source", message)
+    kind = type(source).__name__
+    if not hasattr(source, "chat_template"):
+        message = f"expected a folder, a configuration or a tokenizer, found a {kind}, which has no chat_template"
+        raise template_error("wrong_type", "source", message)
+    tokenizer = source if hasattr(source, "special_tokens_map") else getattr(source, "tokenizer", None)
+    tokens = getattr(tokenizer, "special_tokens_map", {})
+    found = {str(name): str(token) for name, token in tokens.items() if not isinstance(token, (list, tuple))}
+    return TokenizerTemplates(_named(source.chat_template), found, f"the {kind}")
+
+
+def _of_folder(folder: Path) -> TokenizerTemplates:
+    config = _json(folder / _CONFIG) if (folder / _CONFIG).is_file() else {}
+    tokens = dict(config)
+    if "added_tokens_decoder" not in config and (folder / _SPECIAL_TOKENS).is_file():
+        tokens.update(_json(folder / _SPECIAL_TOKENS))
+    templates = {}
+    if (folder / _TEMPLATE).is_file():
+        templates["default"] = _text(folder / _TEMPLATE)
+    if (folder / _MORE_TEMPLATES).is_dir():
+        for file in sorted((folder / _MORE_TEMPLATES).glob("*.jinja")):
+            templates[file.name.removesuffix(".jinja")] = _text(file)
+    templates = templates or _named(config.get("chat_template"))
+    if not templates and (folder / _OLD_TEMPLATE).is_file():
+        templates = _named(_json(folder / _OLD_TEMPLATE).get("chat_template"))
+    return TokenizerTemplates(templates, _tokens(tokens), str(folder))
+
+
+def _named(template: Any) -> dict[str, str]:
+    """Templates by name, of whatever a configuration or a tokenizer has."""
+    if template is None:
+        return {}
+    if isinstance(template, str):
+        return {"default": template}
+    try:
+        named = (
+            template.items() if isinstance(template, Mapping) else [(one["name"], one["template"]) for one in template]
+        )
+        out = dict(named)
+    except (TypeError, KeyError):
+        out = {"": None}
+    if not all(isinstance(text, str) for text in (*out, *out.values())):
+        message = 'expected a text, or a list of {"name": ..., "template": ...}'
+        raise template_error("wrong_type", "chat_template", message)
+    return out
+
+
+def _tokens(config: Mapping[str, Any]) -> dict[str, str]:
+    """The special tokens of a configuration: texts, or dicts that have one as their `content`."""
+    found = {}
+    for more in ("model_specific_special_tokens", "extra_special_tokens"):
+        if isinstance(config.get(more), Mapping):
+            found.update(config[more])
+    found.update({name: value for name, value in config.items() if name in _STANDARD or name.endswith("_token")})
+    texts = {name: token.get("content") if isinstance(token, Mapping) else token for name, token in found.items()}
+    return {name: text for name, text in texts.items() if isinstance(text, str)}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise template_error("unreadable_config", "source", f"{path} can't be read: {error}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(_text(path))
+    except ValueError as error:
+        raise template_error("unreadable_config", "source", f"{path} holds no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise template_error("unreadable_config", "source", f"{path} holds no object, but a {type(found).__name__}")
+    return found

@@ -1,0 +1,219 @@
+"""The operands of a program's operations: constants, values of the row, and what Jinja's own code makes of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.runtime import LoopContext
+
+from promptpress._jinja.bounds import charge_text
+from promptpress._jinja.partial.builder import Builder
+from promptpress._jinja.partial.once import Once, taken
+from promptpress._jinja.partial.texts import holds_opaque, plain_text
+from promptpress._jinja.partial.values import (
+    BailError,
+    NeedsKeyError,
+    Sym,
+    UnsupportedError,
+    asked,
+    is_opaque,
+)
+
+__all__ = ["SCALARS", "Keys", "Operands", "Statement"]
+
+MAX_STEPS = 100_000
+"""Nodes of the template's tree that are visited: what takes longer isn't worth compiling, or never ends."""
+
+SCALARS = (type(None), bool, int, float, str)
+_INT64 = 1 << 63
+
+Statement = tuple[Any, ...]
+Keys = Mapping[tuple[Any, ...], int]
+
+
+class Operands:
+    """Makes operations of values.
+
+    Args:
+        builder: Takes the expressions.
+        keys: The values of expressions that the program is made for; None: it is made for none.
+
+    """
+
+    def __init__(self, builder: Builder, keys: Keys | None) -> None:
+        self.builder = builder
+        self.keys = keys
+        self.assumed_key: int | None = None
+        """What a key is taken for that isn't given: to see what would be compiled if there were rows."""
+        self.state: dict[Any, Any] = {}
+        """What names, namespaces and generators stand at."""
+        self.known: dict[Any, bool] = {}
+        """Conditions on the way here, by their nodes; and what has been checked."""
+        self.block: list[Statement] = []
+        self.steps = 0
+        self.lineno = 0
+        self.at = "Template"
+        self.visited: dict[tuple[int, str], None] = {}
+
+    # What happens
+
+    def step(self, node: nodes.Node) -> None:
+        """Count a step: a node of the template's tree is visited."""
+        self.steps += 1
+        self.lineno = node.lineno or self.lineno
+        self.at = type(node).__name__
+        self.visited[self.lineno, self.at] = None
+        if self.steps > MAX_STEPS:
+            raise self.unsupported(f"it takes more than {MAX_STEPS:,} steps to evaluate")
+
+    def unsupported(self, what: str) -> UnsupportedError:
+        """An operation that isn't compiled."""
+        return UnsupportedError(what, self.lineno)
+
+    def real(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Call code of Jinja's or Python's, as it would be called while a row is rendered.
+
+        Args:
+            function: What is called.
+            arguments: Its arguments.
+            named: Its keyword arguments.
+
+        Returns:
+            What it returns.
+
+        Raises:
+            BailError: If it raises, or has asked a value that isn't there.
+
+        """
+        before = asked()
+        try:
+            result = function(*arguments, **named)
+            if hasattr(type(result), "__next__") and type(result) not in (Once, LoopContext) and not is_opaque(result):
+                result = Once(self, taken(result, self))
+        except (BailError, NeedsKeyError):
+            raise
+        except RecursionError as error:
+            raise self.unsupported("it calls itself too often") from error
+        except Exception as error:
+            raise BailError(f"raises {type(error).__name__}: {error}", self.lineno) from error
+        if asked() != before:
+            raise self.unsupported("a value of the row is looked at by an operation that isn't compiled")
+        return result
+
+    # Expressions
+
+    def node(self, value: Any, *, tuples: bool = False) -> int:
+        """The node of a value.
+
+        Args:
+            value: Of a row, or a constant that programs know.
+            tuples: Whether a tuple may be a list.
+
+        Returns:
+            Its number.
+
+        Raises:
+            UnsupportedError: If programs have no such value.
+
+        """
+        if type(value) is Sym:
+            if value.node < 0:
+                raise self.unsupported("what a loop over the characters of a text does with them")
+            return value.node
+        if type(value) in SCALARS:
+            if type(value) is int and not -_INT64 <= value < _INT64:
+                raise self.unsupported("a number beyond 64 bits")
+            return self.builder.constant(value)
+        if type(value) is list or (tuples and type(value) is tuple):
+            if all(type(item) in SCALARS for item in value):
+                return self.builder.constant(list(value))
+            return self.builder.operation("list", *(self.node(item) for item in value)).node
+        name = "an undefined value or an object" if not is_opaque(value) else "a value that a condition decides"
+        raise self.unsupported(f"{name} among the operands of an operation on a value of the row")
+
+    def operate(self, name: str, *values: Any) -> Sym:
+        """Apply an operation to values; where it may bail, the row does.
+
+        Args:
+            name: The operation's.
+            values: Its operands.
+
+        Returns:
+            Its value.
+
+        """
+        made = self.builder.operation(name, *(self.node(value, tuples=name == "contains") for value in values))
+        if not self.builder.is_certain(made.node) and not self.known.get(("checked", made.node)):
+            self.known[("checked", made.node)] = True
+            self.block.append(("check", made.node))
+        return made
+
+    def text(self, value: Any) -> Any:
+        """What `str()` gives."""
+        if type(value) is Sym:
+            return value if value.kind.only("str") else self.operate("text", value)
+        if type(value) in (list, tuple, dict) and holds_opaque(value):
+            return plain_text(self, value)
+        return self.real(str, value)
+
+    def length(self, value: Sym) -> int:
+        """The length of a list, which the program is made for.
+
+        Raises:
+            NeedsKeyError: If it isn't made for one yet.
+
+        """
+        return self.number(self.operate("length", value))
+
+    def number(self, value: Sym) -> int:
+        """A number, which the program is made for.
+
+        Raises:
+            NeedsKeyError: If it isn't made for one yet.
+
+        """
+        if self.keys is None:
+            raise self.unsupported("how often a loop runs is decided by a value of the row")
+        key = self.builder.expression(value.node)
+        if self.assumed_key is not None:
+            return self.assumed_key
+        if key not in self.keys:
+            raise NeedsKeyError(key)
+        if self.keys[key] < 0:
+            raise BailError("a number that is none, or below 0", self.lineno)
+        return self.keys[key]
+
+    def concat(self, parts: list[Any]) -> Any:
+        """Texts one after the other.
+
+        Args:
+            parts: Texts, or values of the row that are texts.
+
+        Returns:
+            One text, or a value of the row.
+
+        """
+        flat: list[Any] = []
+        for part in parts:
+            inner: tuple[Any, ...] = self.builder.nodes[part.node] if type(part) is Sym else ()
+            if inner and inner[0] == "concat":
+                flat += [self._constant_or_sym(operand) for operand in inner[1:]]
+            else:
+                flat.append(part)
+        joined: list[Any] = []
+        for part in flat:
+            if type(part) is str and joined and type(joined[-1]) is str:
+                joined[-1] += part
+            elif not (type(part) is str and not part):
+                joined.append(part)
+        if all(type(part) is str for part in joined):
+            self.real(charge_text, sum(map(len, joined)))
+            return "".join(joined)
+        if len(joined) == 1 and joined[0].kind.only("str"):
+            return joined[0]
+        return self.operate("concat", *joined)
+
+    def _constant_or_sym(self, node: int) -> Any:
+        return self.builder.constants[node] if node in self.builder.constants else Sym(node, self.builder.kinds[node])

@@ -1,0 +1,1 @@
+"""Under a running lm-evaluation-harness: its requests are built in bulk, its templates compiled once."""

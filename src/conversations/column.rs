@@ -1,0 +1,135 @@
+//! Which kind of conversations a column holds, and its rows on all threads.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, LargeListArray, LargeStringArray, UInt32Array};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field};
+
+use super::arrow::Lists;
+use super::json;
+use super::places::Place;
+use super::plain::Plain;
+use super::reading::Reading;
+use super::shapes::{NO_SHAPE, Shapes};
+use crate::error::{Code, Error, Result};
+use crate::pytext::TextColumn;
+use crate::render::{element_type, is_list, is_text};
+use crate::threads;
+
+/// So many rows are read by one thread at a time.
+const CHUNK_ROWS: usize = 4096;
+
+/// Conversations as they were read.
+pub struct Conversations {
+    /// The number of each one's shape, or [`NO_SHAPE`].
+    pub ids: UInt32Array,
+    /// The texts of each one's holes. Those of a conversation without a shape mean nothing.
+    pub holes: LargeListArray,
+    /// The shapes that occur, and how many rows have each.
+    pub rows: BTreeMap<u32, usize>,
+}
+
+/// Read a column of conversations: lists of structs, or texts that hold them as JSON.
+///
+/// # Errors
+///
+/// `RenderError` for a column of another type, and with its row for a conversation whose array isn't sound.
+pub fn read(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
+    match column.data_type() {
+        own if is_text(own) => of_texts(column, shapes),
+        own if is_list(own) && is_message(element_type(own).as_ref()) => of_lists(column, shapes),
+        found => {
+            let message = format!(
+                "expected conversations: lists of structs with a role and a content (or from and value), or texts that \
+                 hold such lists as JSON; found {found}"
+            );
+            Err(Error::render(Code::WrongColumnType, message))
+        }
+    }
+}
+
+fn is_message(items: Option<&DataType>) -> bool {
+    matches!(items, Some(DataType::Struct(_) | DataType::Null))
+}
+
+fn of_texts(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
+    let texts = TextColumn::new(column)?;
+    let parts = in_parts(column.len(), shapes, |rows, reading| {
+        for row in rows {
+            // The texts have been checked.
+            let text = if texts.is_null(row) { "" } else { str::from_utf8(texts.bytes(row)).unwrap_or_default() };
+            reading.row(|reading| json::conversation(text, reading));
+        }
+    });
+    joined(&parts)
+}
+
+fn of_lists(column: &ArrayRef, shapes: &Shapes) -> Result<Conversations> {
+    let lists = Lists::new(column)?;
+    let plain = lists.items.as_struct_opt().map(Plain::new).transpose().map_err(|error| lists.located(error))?;
+    let Some(plain) = plain.flatten() else {
+        let lists = lists.opened()?;
+        let parts = in_parts(lists.len(), shapes, |rows, reading| {
+            for row in rows {
+                reading.row(|reading| lists.row(row).and_then(|_| lists.write(row, Place::Message, reading)));
+            }
+        });
+        return joined(&parts);
+    };
+    let parts = in_parts(lists.len(), shapes, |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
+    let ends = OffsetBuffer::new(lists.ends().iter().map(|end| *end as i64).collect());
+    let items = Arc::new(Field::new_list_field(plain.contents.data_type().clone(), true));
+    let holes = LargeListArray::try_new(items, ends, plain.contents, None).map_err(|e| malformed(&e))?;
+    Ok(Conversations { ids: ids(&parts), rows: counted(&parts), holes })
+}
+
+fn in_parts<'s>(
+    rows: usize,
+    shapes: &'s Shapes,
+    read: impl Fn(Range<usize>, &mut Reading<'s>) + Send + Sync,
+) -> Vec<Reading<'s>> {
+    threads::map(threads::chunks(0..rows, CHUNK_ROWS), |rows| {
+        let mut reading = Reading::new(shapes);
+        read(rows, &mut reading);
+        reading
+    })
+}
+
+fn ids(parts: &[Reading]) -> UInt32Array {
+    parts.iter().flat_map(|part| part.ids.iter().copied()).collect::<Vec<_>>().into()
+}
+
+fn counted(parts: &[Reading]) -> BTreeMap<u32, usize> {
+    let mut rows = BTreeMap::new();
+    for part in parts {
+        for run in part.ids.chunk_by(|a, b| a == b).filter(|run| run[0] != NO_SHAPE) {
+            *rows.entry(run[0]).or_default() += run.len();
+        }
+    }
+    rows
+}
+
+/// The rows of all parts, with the texts that were copied.
+fn joined(parts: &[Reading]) -> Result<Conversations> {
+    let (mut rows, mut ends) = (vec![0_i64], vec![0_i64]);
+    let mut texts = Vec::with_capacity(parts.iter().map(|part| part.texts.len()).sum());
+    for part in parts {
+        let (holes, bytes) = (ends.len() as i64 - 1, texts.len() as i64);
+        rows.extend(part.rows.iter().map(|row| holes + *row as i64));
+        ends.extend(part.ends.iter().map(|end| bytes + *end as i64));
+        texts.extend_from_slice(&part.texts);
+    }
+    let texts = LargeStringArray::try_new(OffsetBuffer::new(ends.into()), texts.into(), None);
+    let items = Arc::new(Field::new_list_field(DataType::LargeUtf8, true));
+    let texts = Arc::new(texts.map_err(|e| malformed(&e))?);
+    let holes = LargeListArray::try_new(items, OffsetBuffer::new(rows.into()), texts, None);
+    Ok(Conversations { ids: ids(parts), rows: counted(parts), holes: holes.map_err(|e| malformed(&e))? })
+}
+
+fn malformed(error: &arrow_schema::ArrowError) -> Error {
+    Error::render(Code::MalformedArray, error.to_string())
+}

@@ -1,0 +1,86 @@
+//! Where the items of each row's list begin and end.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, OffsetSizeTrait};
+use arrow_buffer::ScalarBuffer;
+use arrow_schema::DataType;
+
+use crate::error::{Code, Error, Result};
+
+/// Where the items of each row's list begin and end, in each of Arrow's layouts.
+pub(super) enum Ends {
+    Narrow(ScalarBuffer<i32>),
+    Wide(ScalarBuffer<i64>),
+    NarrowViews(ScalarBuffer<i32>, ScalarBuffer<i32>),
+    WideViews(ScalarBuffer<i64>, ScalarBuffer<i64>),
+    Fixed(usize),
+}
+
+impl Ends {
+    /// Those of a list array, and its items.
+    ///
+    /// # Errors
+    ///
+    /// The first row that isn't null and leads outside of the items.
+    pub(super) fn of(array: &dyn Array) -> Result<(Self, &dyn Array)> {
+        let (ends, items): (Self, &dyn Array) = match array.data_type() {
+            DataType::List(_) => {
+                let own = array.as_list::<i32>();
+                (Self::Narrow(own.offsets().inner().clone()), own.values())
+            }
+            DataType::LargeList(_) => {
+                let own = array.as_list::<i64>();
+                (Self::Wide(own.offsets().inner().clone()), own.values())
+            }
+            DataType::ListView(_) => {
+                let own = array.as_list_view::<i32>();
+                (Self::NarrowViews(own.offsets().clone(), own.sizes().clone()), own.values())
+            }
+            DataType::LargeListView(_) => {
+                let own = array.as_list_view::<i64>();
+                (Self::WideViews(own.offsets().clone(), own.sizes().clone()), own.values())
+            }
+            _ => {
+                let own = array.as_fixed_size_list();
+                (Self::Fixed(usize::try_from(own.value_length()).unwrap_or(0)), own.values())
+            }
+        };
+        let valid = |row: &usize| array.nulls().is_none_or(|nulls| nulls.is_valid(*row));
+        match (0..array.len()).find(|row| ends.leads_out(*row, items.len()) && valid(row)) {
+            None => Ok((ends, items)),
+            Some(row) => {
+                let message = "the list's offsets lead outside its items: the Arrow array is malformed";
+                Err(Error::render(Code::MalformedArray, message).at_row(row))
+            }
+        }
+    }
+
+    fn leads_out(&self, row: usize, items: usize) -> bool {
+        fn wide<O: OffsetSizeTrait>(offset: O) -> i64 {
+            offset.to_i64().unwrap_or(-1)
+        }
+        let (start, end) = match self {
+            Self::Narrow(offsets) => (wide(offsets[row]), wide(offsets[row + 1])),
+            Self::Wide(offsets) => (offsets[row], offsets[row + 1]),
+            Self::NarrowViews(offsets, sizes) => (wide(offsets[row]), wide(offsets[row]) + wide(sizes[row])),
+            Self::WideViews(offsets, sizes) => (offsets[row], offsets[row].saturating_add(sizes[row])),
+            Self::Fixed(size) => ((row * size) as i64, ((row + 1) * size) as i64),
+        };
+        start < 0 || end < start || end as usize > items
+    }
+
+    /// A row's items; of a null row they may be anything.
+    #[inline]
+    pub(super) fn at(&self, row: usize) -> Range<usize> {
+        let (start, end) = match self {
+            Self::Narrow(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
+            Self::Wide(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
+            Self::NarrowViews(offsets, sizes) => (offsets[row] as usize, offsets[row] as usize + sizes[row] as usize),
+            Self::WideViews(offsets, sizes) => (offsets[row] as usize, offsets[row] as usize + sizes[row] as usize),
+            Self::Fixed(size) => (row * size, (row + 1) * size),
+        };
+        start..end
+    }
+}

@@ -1,0 +1,135 @@
+//! Values as Python's `json.dumps` writes them.
+
+use std::io::Write as _;
+
+use super::scratch::Scratch;
+use super::value::{Bail, Value, Valued};
+use crate::{json_text, pytext};
+
+/// How `json.dumps` is asked to write.
+pub(super) struct Layout<'r> {
+    /// What each level is indented by; on one line without.
+    pub(super) indent: Option<Vec<u8>>,
+    pub(super) sort_keys: bool,
+    pub(super) ensure_ascii: bool,
+    pub(super) item_separator: &'r [u8],
+    pub(super) key_separator: &'r [u8],
+}
+
+impl<'r> Layout<'r> {
+    /// Of the arguments of `json.dumps`: indent, `sort_keys`, `ensure_ascii` and separators, as far as they are given.
+    pub(super) fn of(arguments: &[Value<'r>]) -> Valued<Self> {
+        let argument = |at: usize| arguments.get(at).copied().unwrap_or(Value::None);
+        let flag = |at: usize, default: bool| arguments.get(at).map_or(Ok(default), |value| value.bool());
+        let indent = match argument(0) {
+            Value::None => None,
+            Value::Str(text) => Some(text.to_vec()),
+            // The most that an indent may have: each line has it.
+            Value::Int(width @ 0..=64) => Some(vec![b' '; width as usize]),
+            _ => return Err(Bail::VALUE),
+        };
+        let (item_separator, key_separator) = match argument(3) {
+            Value::None if indent.is_some() => (&b","[..], &b": "[..]),
+            Value::None => (&b", "[..], &b": "[..]),
+            given => {
+                let given = given.list()?;
+                if given.len() != 2 {
+                    return Err(Bail::VALUE);
+                }
+                (given.get(0).str()?, given.get(1).str()?)
+            }
+        };
+        Ok(Self { indent, sort_keys: flag(1, false)?, ensure_ascii: flag(2, true)?, item_separator, key_separator })
+    }
+
+    /// Append a value, `level` levels deep.
+    pub(super) fn write(&self, value: Value, level: usize, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
+        let start = out.len();
+        match value {
+            Value::None => out.extend_from_slice(b"null"),
+            Value::Bool(true) => out.extend_from_slice(b"true"),
+            Value::Bool(false) => out.extend_from_slice(b"false"),
+            Value::Int(value) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+            Value::Float(value) if value.is_nan() => out.extend_from_slice(b"NaN"),
+            Value::Float(value) if value.is_infinite() => {
+                out.extend_from_slice(if value > 0.0 { b"Infinity" } else { b"-Infinity" });
+            }
+            Value::Float(value) => pytext::write_float(value, out),
+            Value::Str(text) => self.string(super::text::utf8(text)?, out),
+            Value::Record(record, row) => {
+                let mut order: Vec<usize> = (0..record.len()).collect();
+                if self.sort_keys {
+                    order.sort_by_key(|at| &record.names()[*at]);
+                }
+                out.push(b'{');
+                for (n, at) in order.iter().enumerate() {
+                    self.item(n, level, out, scratch)?;
+                    self.string(&record.names()[*at], out);
+                    out.extend_from_slice(self.key_separator);
+                    self.write(record.fields()[*at].value(row), level + 1, out, scratch)?;
+                }
+                return self.end(b'}', order.is_empty(), level, out, scratch);
+            }
+            Value::Other(..) => return Err(Bail::VALUE),
+            list => {
+                let list = list.list()?;
+                out.push(b'[');
+                for (n, item) in list.iter().enumerate() {
+                    self.item(n, level, out, scratch)?;
+                    self.write(item, level + 1, out, scratch)?;
+                }
+                return self.end(b']', list.len() == 0, level, out, scratch);
+            }
+        }
+        scratch.spend(out.len() - start)
+    }
+
+    /// What stands before an item.
+    fn item(&self, n: usize, level: usize, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
+        if n > 0 {
+            out.extend_from_slice(self.item_separator);
+        }
+        self.line(level + 1, out, scratch)
+    }
+
+    fn end(&self, close: u8, empty: bool, level: usize, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
+        if !empty {
+            self.line(level, out, scratch)?;
+        }
+        out.push(close);
+        scratch.spend(2)
+    }
+
+    fn line(&self, level: usize, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
+        let Some(indent) = &self.indent else { return Ok(()) };
+        scratch.spend(1 + indent.len() * level)?;
+        out.push(b'\n');
+        for _ in 0..level {
+            out.extend_from_slice(indent);
+        }
+        Ok(())
+    }
+
+    /// Append a text.
+    pub(super) fn string(&self, text: &str, out: &mut Vec<u8>) {
+        if !self.ensure_ascii {
+            return json_text::string(text, out);
+        }
+        out.push(b'"');
+        let mut rest = text;
+        while !rest.is_empty() {
+            let end = rest.bytes().position(|byte| byte >= 0x7f).unwrap_or(rest.len());
+            let (plain, after) = rest.split_at(end);
+            json_text::inside(plain, out);
+            let mut chars = after.chars();
+            if let Some(c) = chars.next() {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    // Writing into a vector can't fail.
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+            rest = chars.as_str();
+        }
+        out.push(b'"');
+    }
+}

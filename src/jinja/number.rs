@@ -1,0 +1,274 @@
+//! Arithmetic as Python does it, as long as ints have 64 bits.
+
+use super::compare::Number;
+use super::value::{Bail, List, Value, Valued};
+
+/// Ints up to this one are floats exactly.
+const MAX_EXACT: u64 = 1 << 53;
+
+impl Number {
+    fn float(self) -> f64 {
+        match self {
+            Self::Int(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+}
+
+/// An operation on two ints that may not fit, or on two floats.
+fn both<'r>(
+    left: Value,
+    right: Value,
+    ints: impl Fn(i64, i64) -> Option<i64>,
+    floats: impl Fn(f64, f64) -> Option<f64>,
+) -> Valued<Value<'r>> {
+    match (Number::of(left)?, Number::of(right)?) {
+        (Number::Int(a), Number::Int(b)) => ints(a, b).map(Value::Int),
+        (a, b) => floats(a.float(), b.float()).map(Value::Float),
+    }
+    .ok_or(Bail::VALUE)
+}
+
+pub(super) fn add<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
+    both(left, right, i64::checked_add, |a, b| Some(a + b))
+}
+
+pub(super) fn sub<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
+    both(left, right, i64::checked_sub, |a, b| Some(a - b))
+}
+
+pub(super) fn mul<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
+    both(left, right, i64::checked_mul, |a, b| Some(a * b))
+}
+
+/// Python's `/`: ints that aren't floats exactly would have to be divided as they are.
+pub(super) fn truediv<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
+    let (left, right) = (Number::of(left)?, Number::of(right)?);
+    if let (Number::Int(a), Number::Int(b)) = (left, right)
+        && a.unsigned_abs().max(b.unsigned_abs()) > MAX_EXACT
+    {
+        return Err(Bail::VALUE);
+    }
+    let divisor = right.float();
+    if divisor == 0.0 { Err(Bail::VALUE) } else { Ok(Value::Float(left.float() / divisor)) }
+}
+
+/// Python's `//`, towards minus infinity.
+pub(super) fn floordiv<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
+    let ints = |a: i64, b: i64| {
+        let quotient = a.checked_div(b)?;
+        Some(if a % b != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+    };
+    both(left, right, ints, |a, b| divmod(a, b).map(|(quotient, _)| quotient))
+}
+
+/// Python's `%`, which has the sign of the divisor.
+pub(super) fn modulo<'r>(left: Value, right: Value) -> Valued<Value<'r>> {
+    let ints = |a: i64, b: i64| {
+        let rest = if b == -1 { 0 } else { a.checked_rem(b)? };
+        Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+    };
+    both(left, right, ints, |a, b| divmod(a, b).map(|(_, rest)| rest))
+}
+
+/// `divmod` of floats, step by step as CPython does it.
+fn divmod(a: f64, b: f64) -> Option<(f64, f64)> {
+    if b == 0.0 {
+        return None;
+    }
+    let mut rest = a % b;
+    let mut quotient = (a - rest) / b;
+    if rest == 0.0 {
+        rest = 0.0_f64.copysign(b);
+    } else if (b < 0.0) != (rest < 0.0) {
+        rest += b;
+        quotient -= 1.0;
+    }
+    let floor = if quotient == 0.0 {
+        0.0_f64.copysign(a / b)
+    } else {
+        let floor = quotient.floor();
+        if quotient - floor > 0.5 { floor + 1.0 } else { floor }
+    };
+    Some((floor, rest))
+}
+
+pub(super) fn neg<'r>(value: Value) -> Valued<Value<'r>> {
+    match Number::of(value)? {
+        Number::Int(value) => value.checked_neg().map(Value::Int).ok_or(Bail::VALUE),
+        Number::Float(value) => Ok(Value::Float(-value)),
+    }
+}
+
+pub(super) fn abs<'r>(value: Value) -> Valued<Value<'r>> {
+    match Number::of(value)? {
+        Number::Int(value) => value.checked_abs().map(Value::Int).ok_or(Bail::VALUE),
+        Number::Float(value) => Ok(Value::Float(value.abs())),
+    }
+}
+
+/// More places behind the point than any float has.
+const MAX_PLACES: i64 = 400;
+
+/// `round` with as many places as `precision`, or to an int without. Places before the point are Python's.
+pub(super) fn round<'r>(value: Value, precision: Option<Value>) -> Valued<Value<'r>> {
+    let places = precision.map(Value::index).transpose()?;
+    match (Number::of(value)?, places) {
+        (Number::Int(value), None | Some(0..)) => Ok(Value::Int(value)),
+        (Number::Float(value), None) => whole(value.round_ties_even()).map(Value::Int).ok_or(Bail::VALUE),
+        (Number::Float(value), Some(MAX_PLACES..)) => Ok(Value::Float(value)),
+        (Number::Float(value), Some(places @ 0..)) if value.is_finite() => {
+            // Both print the exact value, and half of a last place goes to the even digit.
+            let text = format!("{value:.*}", places as usize);
+            text.parse().map(Value::Float).map_err(|_| Bail::VALUE)
+        }
+        (Number::Float(value), Some(0..)) => Ok(Value::Float(value)),
+        _ => Err(Bail::VALUE),
+    }
+}
+
+/// A whole float as an int, if it has 64 bits.
+fn whole(value: f64) -> Option<i64> {
+    let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
+    fits.then_some(value as i64)
+}
+
+/// `sum` of ints. How floats are added up depends on Python's version.
+pub(super) fn sum<'r>(items: List) -> Valued<Value<'r>> {
+    let total = items.iter().try_fold(0_i64, |sum, item| sum.checked_add(item.index().ok()?));
+    total.map(Value::Int).ok_or(Bail::VALUE)
+}
+
+/// The filter `int`.
+pub(super) fn int<'r>(value: Value, default: Value<'r>, base: i64) -> Valued<Value<'r>> {
+    match value {
+        Value::Str(text) => {
+            if base != 10 {
+                return Err(Bail::VALUE);
+            }
+            if let Read::Number(value) = int_of(text)? {
+                return Ok(Value::Int(value));
+            }
+            match float_of(text)? {
+                Read::Number(value) if value.is_finite() => whole(value.trunc()).map(Value::Int).ok_or(Bail::VALUE),
+                _ => Ok(default),
+            }
+        }
+        Value::Float(value) if value.is_nan() => Ok(default),
+        Value::Float(value) => whole(value.trunc()).map(Value::Int).ok_or(Bail::VALUE),
+        Value::Other(..) => Err(Bail::VALUE),
+        other => Ok(other.index().map_or(default, Value::Int)),
+    }
+}
+
+/// The filter `float`.
+pub(super) fn float<'r>(value: Value, default: Value<'r>) -> Valued<Value<'r>> {
+    match value {
+        Value::Str(text) => match float_of(text)? {
+            Read::Number(value) => Ok(Value::Float(value)),
+            Read::None => Ok(default),
+        },
+        Value::Other(..) => Err(Bail::VALUE),
+        other => Ok(Number::of(other).map_or(default, |number| Value::Float(number.float()))),
+    }
+}
+
+/// Python's `int` of a number or a decimal text.
+pub(super) fn to_int<'r>(value: Value) -> Valued<Value<'r>> {
+    match value {
+        Value::Str(text) => match int_of(text)? {
+            Read::Number(value) => Ok(Value::Int(value)),
+            Read::None => Err(Bail::VALUE),
+        },
+        Value::Float(value) => whole(value.trunc()).map(Value::Int).ok_or(Bail::VALUE),
+        other => other.index().map(Value::Int),
+    }
+}
+
+/// What a text says.
+enum Read<T> {
+    Number(T),
+    /// No number.
+    None,
+}
+
+/// A text's ASCII without the white space around it; None where something else shows that it is no number.
+///
+/// # Errors
+///
+/// Where Python may know a digit.
+fn ascii(text: &[u8]) -> Valued<Option<&[u8]>> {
+    let text = super::text::strip(text, Value::None, super::text::Ends::Both)?;
+    if text.is_ascii() {
+        return Ok(Some(text));
+    }
+    // Digits of other scripts count. A letter of one is no digit in any version of Unicode.
+    if super::text::utf8(text)?.chars().any(|c| !c.is_ascii() && c.is_alphabetic() && !c.is_numeric()) {
+        return Ok(None);
+    }
+    Err(Bail::VALUE)
+}
+
+/// Digits without the underscores between them; None if it isn't digits with at most one underscore between two.
+fn digits(text: &[u8]) -> Option<Vec<u8>> {
+    let fine = text.first().is_some_and(u8::is_ascii_digit)
+        && text.last().is_some_and(u8::is_ascii_digit)
+        && text.windows(2).all(|two| two != b"__")
+        && text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'_');
+    fine.then(|| text.iter().filter(|byte| **byte != b'_').copied().collect())
+}
+
+/// The sign, and what follows it.
+fn signed(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    }
+}
+
+/// What Python's `int` reads in a text, base 10. Bails for one that has more than 64 bits.
+fn int_of(text: &[u8]) -> Valued<Read<i64>> {
+    let Some(text) = ascii(text)? else { return Ok(Read::None) };
+    let (minus, rest) = signed(text);
+    let Some(digits) = digits(rest) else { return Ok(Read::None) };
+    let add = |sum: i64, digit: &u8| sum.checked_mul(10)?.checked_sub(i64::from(digit - b'0'));
+    // Counted downwards, where there is one more.
+    let negative = digits.iter().try_fold(0, add).ok_or(Bail::VALUE)?;
+    let value = if minus { Some(negative) } else { negative.checked_neg() };
+    value.map(Read::Number).ok_or(Bail::VALUE)
+}
+
+/// What Python's `float` reads in a text.
+fn float_of(text: &[u8]) -> Valued<Read<f64>> {
+    let Some(text) = ascii(text)? else { return Ok(Read::None) };
+    let (minus, rest) = signed(text);
+    let lower = rest.to_ascii_lowercase();
+    let sign = |value: f64| Ok(Read::Number(if minus { -value } else { value }));
+    match &lower[..] {
+        b"inf" | b"infinity" => return sign(f64::INFINITY),
+        b"nan" => return sign(f64::NAN),
+        _ => {}
+    }
+    let (mantissa, exponent) = match lower.iter().position(|byte| *byte == b'e') {
+        Some(at) => (&lower[..at], Some(&lower[at + 1..])),
+        None => (&lower[..], None),
+    };
+    let (before, behind) = match mantissa.iter().position(|byte| *byte == b'.') {
+        Some(at) => (&mantissa[..at], &mantissa[at + 1..]),
+        None => (mantissa, &b""[..]),
+    };
+    let part = |text: &[u8]| if text.is_empty() { Some(Vec::new()) } else { digits(text) };
+    let (Some(before), Some(behind)) = (part(before), part(behind)) else { return Ok(Read::None) };
+    if before.is_empty() && behind.is_empty() {
+        return Ok(Read::None);
+    }
+    let mut plain = String::from_utf8([&before[..], b".", &behind[..]].concat()).map_err(|_| Bail::VALUE)?;
+    if let Some(exponent) = exponent {
+        let (minus, rest) = signed(exponent);
+        let Some(digits) = digits(rest) else { return Ok(Read::None) };
+        plain.push_str(if minus { "e-" } else { "e" });
+        plain.extend(digits.iter().map(|byte| char::from(*byte)));
+    }
+    plain.parse().map_err(|_| Bail::VALUE).and_then(sign)
+}

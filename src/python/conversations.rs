@@ -1,0 +1,62 @@
+//! Columns of conversations for Python.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3_arrow::PyArray;
+
+use super::arrow::{Imported, export};
+use super::detach::detached_rows;
+use super::errors::to_python;
+use crate::conversations::{Shapes, read};
+use crate::error::{Code, Error};
+
+/// The shapes of conversations that were met, shared by all batches.
+#[pyclass(frozen, module = "promptpress._core")]
+pub(super) struct ConversationShapes(Shapes);
+
+/// The ids of some rows' shapes, their holes, and how many rows have each id.
+type Read<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<(u32, usize)>);
+
+#[pymethods]
+impl ConversationShapes {
+    /// No shapes yet; at most `limit` of them are kept, of `bytes` bytes as skeletons.
+    #[new]
+    fn new(limit: usize, bytes: usize) -> Self {
+        Self(Shapes::new(limit, bytes))
+    }
+
+    /// Read `rows` rows of a column from row `start` on: their shapes' ids as uint32, 4294967295 where the shape isn't
+    /// kept or the row can't be read; their holes as lists of strings; the ids that occur, each with its rows. An error
+    /// counts rows from the column's first, which is row `first_row`.
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        column: Imported<PyArray>,
+        start: usize,
+        rows: usize,
+        first_row: usize,
+    ) -> PyResult<Read<'py>> {
+        let (column, _) = column.0.into_inner();
+        if start.checked_add(rows).is_none_or(|end| end > column.len()) {
+            let message = format!("rows {start} to {start} + {rows} of {}", column.len());
+            return Err(to_python(py, &Error::render(Code::RowOutOfRange, message), None));
+        }
+        let found = detached_rows(py, None, rows, || read(&column.slice(start, rows), &self.0))?;
+        let found = found.map_err(|error| to_python(py, &error.shifted(first_row + start), None))?;
+        Ok((export(py, Arc::new(found.ids))?, export(py, Arc::new(found.holes))?, found.rows.into_iter().collect()))
+    }
+
+    /// The skeleton of a shape, as JSON.
+    fn skeleton(&self, id: u32) -> PyResult<String> {
+        match self.0.skeleton(id) {
+            Some(skeleton) => Ok(skeleton.to_string()),
+            None => Err(PyIndexError::new_err(format!("there is no shape {id}"))),
+        }
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+}

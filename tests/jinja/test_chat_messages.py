@@ -1,0 +1,175 @@
+"""What becomes of a conversation before a template sees it, and of the text behind it."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import pickle
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("jinja2")
+
+from promptpress import ChatTemplate, RenderError
+from promptpress._jinja.chat.messages import TAG, cut, normalised, plain, tagged
+
+SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{% endfor %}"
+
+
+def texts(template: ChatTemplate, chats: Any, **how: Any) -> list[str]:
+    """Of conversations twice over: the first of each shape is Jinja2's, and a program's is compared with it."""
+    column = pa.array([*chats, *chats], **how)
+    found = template.render(pa.table({"messages": column}))["prompt"].to_pylist()
+    assert found[: len(chats)] == found[len(chats) :]
+    return found[: len(chats)]
+
+
+def test_null_keys_are_no_keys_of_a_message() -> None:
+    chat = [{"role": "user", "content": "a", "name": None, "n": {"x": None}}]
+    assert texts(ChatTemplate(SEEN), [chat]) == ["role=user;content=a;n={'x': None};|"]
+
+
+def test_reasoning_stands_under_all_of_its_names() -> None:
+    for name in ("reasoning_content", "thinking", "reasoning"):
+        (message,) = normalised([{"role": "assistant", name: "hm"}])
+        assert (message["thinking"], message["reasoning_content"]) == ("hm", "hm")
+        assert list(message) == list(dict.fromkeys(["thinking", "role", name, "reasoning_content"]))
+    both = normalised([{"reasoning": "old", "thinking": "t", "role": "a"}])
+    assert both == [{"thinking": "t", "reasoning": "old", "role": "a", "reasoning_content": "t"}]
+    assert normalised([{"role": "a", "reasoning": None}]) == [{"role": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("speaker", "role"),
+    [("human", "user"), ("gpt", "assistant"), ("system", "system"), ("observation", "tool"), ("narrator", "narrator")],
+)
+def test_sharegpt_is_openai_by_other_names(speaker: str, role: str) -> None:
+    assert texts(ChatTemplate(SEEN), [[{"from": speaker, "value": "a"}]]) == [f"role={role};content=a;|"]
+    assert texts(ChatTemplate(SEEN), [[{"value": "a", "weight": 1, "from": speaker}]]) == [
+        f"content=a;weight=1;role={role};|"
+    ]
+
+
+def test_a_message_with_a_role_is_no_sharegpt() -> None:
+    message = {"role": "user", "content": "a", "from": "human", "value": "b"}
+    assert normalised([message]) == [message]
+
+
+class Word(str, enum.Enum):
+    ONE = "one"
+
+
+@dataclass
+class Point:
+    x: int
+    at: datetime.date
+
+
+def test_a_template_sees_nothing_but_plain_values() -> None:
+    class Model:
+        def model_dump(self) -> dict[str, Any]:
+            return {"d": Decimal(1)}
+
+    given = {"w": Word.ONE, "p": Point(1, datetime.date(2026, 3, 5)), "m": Model(), "t": (True, None), "s": {1}}
+    expected = {"w": "one", "p": {"x": 1, "at": "<date>"}, "m": {"d": "<Decimal>"}, "t": (True, None), "s": "<set>"}
+    found = plain(given)
+    assert found == expected
+    assert type(found["w"]) is str
+
+
+def test_numpy_values_are_numbers() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert plain([numpy.int64(3), numpy.float32(0.5), numpy.bool_(False)]) == [3, 0.5, False]
+
+
+def continued(messages: list[Any], field: str = "content", source: str = "content thinking reasoning") -> Any:
+    final = tagged(messages, field, source, lambda one, tag: one + tag, lambda a, b: bool(a == b))
+    return final, messages[-1]
+
+
+def test_the_tag_is_put_behind_the_last_text() -> None:
+    assert continued([{"content": "a"}]) == ("a", {"content": "a" + TAG})
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"type": "image"}]
+    final, message = continued([{"content": parts}])
+    assert (final, message["content"][1]["text"]) == ("b", "b" + TAG)
+    reasoning = normalised([{"role": "assistant", "reasoning": "r", "thinking": "r", "content": "c"}])
+    _, message = continued(reasoning, "thinking")
+    assert {name for name, text in message.items() if text == "r" + TAG} == {
+        "reasoning",
+        "thinking",
+        "reasoning_content",
+    }
+
+
+@pytest.mark.parametrize(
+    ("messages", "field", "said"),
+    [
+        ([{"role": "a"}], "content", 'no "content" to continue'),
+        ([{"content": "a"}], "prefix", 'no "prefix" to continue'),
+        ([{"content": [{"type": "image"}]}], "content", "could not find any text"),
+        ([{"prefix": "a"}], "prefix", "not an accepted field"),
+    ],
+)
+def test_what_can_t_be_continued(messages: list[Any], field: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        continued(messages, field)
+
+
+def test_a_text_is_cut_at_the_last_tag() -> None:
+    assert cut(f"<a> b {TAG}</a>", " b ") == "<a> b "
+    assert cut(f"<a> b {TAG.strip()}</a>", " b ") == "<a> b"
+    assert cut(f"{TAG} b {TAG}c", "b") == f"{TAG} b "
+    for text in ("<a> b </a>", TAG):
+        with pytest.raises(ValueError, match="does not appear in the chat"):
+            cut(text, "b")
+
+
+CHATML = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</>\n{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        CHATML,
+        CHATML.replace("m.content }}", "m.content | trim }}"),
+        CHATML.replace("m.content }}", "m.content.rstrip() }}"),
+        "{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% else %}"
+        "[{{ m.content.strip() }}]{% endif %}{% endfor %}",
+        "{{ messages | map(attribute='content') | join('/') }}.",
+        "{{ messages[-1].content[:-20] }}",
+        "{{ messages[0].content }}",
+    ],
+)
+def test_programs_cut_as_jinja2_does(source: str) -> None:
+    random.seed(source)
+    pool = ["", " ", "a", " b \n", "a b", TAG, "CONTINUE", "</>", "é\x1c"]
+    chats = [[{"role": role, "content": random.choice(pool)} for role in ("user", "assistant")] for _ in range(60)]
+    template = ChatTemplate(source, continue_final_message=True)
+    alone = [outcome(ChatTemplate(source, continue_final_message=True), [chat]) for chat in chats]
+    good = [(chat, text) for chat, text in zip(chats, alone, strict=True) if isinstance(text, list)]
+    found = template.render(pa.table({"messages": pa.array([chat for chat, _ in good], pa.array(chats).type)}))
+    assert found["prompt"].to_pylist() == [text[0] for _, text in good]
+    for chat, text in zip(chats, alone, strict=True):
+        if not isinstance(text, list):
+            again = outcome(template, [*(chat for chat, _ in good[:2]), chat])
+            assert isinstance(again, str)
+            assert again.split(": ", 1)[1] == text.split(": ", 1)[1]
+
+
+def outcome(template: ChatTemplate, chats: list[Any]) -> Any:
+    try:
+        return template.render(pa.table({"messages": chats}))["prompt"].to_pylist()
+    except RenderError as error:
+        return str(error)
+
+
+def test_a_clock_that_nobody_reads_is_no_difference() -> None:
+    assert ChatTemplate("a") == ChatTemplate("a", now=datetime.datetime(2020, 1, 1))
+    clock = ChatTemplate("{{ strftime_now('%Y') }}", now=datetime.datetime(2020, 1, 1))
+    assert texts(clock, [[{"role": "user", "content": ""}]]) == ["2020"]
+    assert pickle.loads(pickle.dumps(clock)) == clock != ChatTemplate("{{ strftime_now('%Y') }}")

@@ -1,0 +1,209 @@
+"""What is made in bulk is what is made one by one: draws, contexts, literals, equal rows."""
+
+import ast
+import random
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("jinja2")
+
+from promptpress._lm_eval import contexts as contexts_module
+from promptpress._lm_eval.documents import TableDocuments
+from promptpress._lm_eval.draws import draw, first
+from promptpress._lm_eval.equal_rows import equal_rows
+from promptpress._lm_eval.listed_choices import listed_choices
+from promptpress._lm_eval.literals import literal, number
+from promptpress._lm_eval.rendered import rendered_row, syntax_tree
+from promptpress.lm_eval import requests
+
+SIZES = [1, 2, 5, 20, 21, 22, 30, 64, 85, 86, 100, 285, 1000, 70_000, 2**17]
+
+
+@pytest.mark.parametrize("pool", SIZES)
+@pytest.mark.parametrize("shots", [1, 5, 6, 12])
+def test_draws_are_those_of_sample(pool, shots):
+    if shots > pool:
+        with pytest.raises(ValueError, match="are to be drawn"):
+            draw(random.Random(1), pool, shots, None, 1)
+        return
+    for count in (0, 1, 3, 400):
+        one, other = random.Random(f"{pool} {shots} {count}"), random.Random(f"{pool} {shots} {count}")
+        one.random(), other.random()
+        expected = [row for _ in range(count) for row in other.sample(range(pool), shots)]
+        assert draw(one, pool, shots, None, count).tolist() == expected
+        assert one.getstate() == other.getstate()
+
+
+@pytest.mark.parametrize("pool", [6, 21, 30, 300])
+def test_draws_leave_equal_rows_out(pool):
+    choose = random.Random(pool)
+    for shots in (1, 2, 5):
+        equal = [frozenset(choose.sample(range(pool), choose.choice([0, 1, pool - shots]))) for _ in range(100)]
+        one, other = random.Random(shots), random.Random(shots)
+        expected = []
+        for own in equal:
+            drawn = [row for row in other.sample(range(pool), shots + 1) if row not in own][:shots]
+            if len(drawn) < shots:
+                drawn = other.sample([row for row in range(pool) if row not in own], shots)
+            expected += drawn
+        assert draw(one, pool, shots, equal, 100).tolist() == expected
+        assert one.getstate() == other.getstate()
+
+
+def test_the_first_ones_leave_equal_rows_out():
+    equal = [frozenset(), frozenset([0]), frozenset([0, 1, 2]), frozenset([4])]
+    assert first(5, 2, equal, 4).tolist() == [0, 1, 1, 2, 3, 4, 0, 1]
+    with pytest.raises(AssertionError, match="3 shots are asked for, and there are 2"):
+        first(5, 3, equal, 4)
+
+
+PIECES = ["", "a", " b ", "{q}", "{{x}}", "\uf8ff0", "{\uf8ff0}", "\uf8ffshots\uf8ff", "é\n", "7", "[1]", "x\u3000"]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_contexts_in_bulk_are_those_made_one_by_one(seed, monkeypatch):
+    choose = random.Random(seed)
+
+    def table(rows):
+        return pa.table(
+            {
+                "q": choose.choices(PIECES, k=rows),
+                "n": choose.choices([0, 1], k=rows),
+                "p": choose.choices(PIECES, k=rows),
+            }
+        )
+
+    config = {
+        "test_split": "test",
+        "fewshot_split": choose.choice(["test", "dev"]),
+        "doc_to_text": choose.choice(["q", "{{q}}", "Q: {{q.strip()}}\nA:", "constant {q}"]),
+        "doc_to_target": choose.choice(["q", "p", "{{p}}x"]),
+        "description": choose.choice(["", *PIECES[:3], *PIECES[5:8], "p", "{{p}} "]),
+        "gen_prefix": choose.choice([None, None, "", "So", " so", "p", "{{p}}", PIECES[6]]),
+        "target_delimiter": choose.choice([" ", "", PIECES[6]]),
+        "fewshot_delimiter": choose.choice(["\n\n", "", PIECES[7]]),
+        "fewshot_config": {"sampler": choose.choice(["default", "first_n"])},
+    }
+    if choose.random() < 0.3:
+        config |= {"doc_to_choice": ["x", "{y}"], "doc_to_target": choose.choice(["n", "{{n}}", 1])}
+    if choose.random() < 0.5:
+        config["fewshot_config"]["gen_prefix"] = None
+    docs, shots = table(choose.choice([1, 9, 40])), table(40)
+    docs = docs.set_column(0, "q", pa.array([f"q{row} {text}" for row, text in enumerate(docs["q"].to_pylist())]))
+    options = {
+        "num_fewshot": choose.choice([0, 1, 3]) if len(docs) > 4 else 0,
+        "system_instruction": choose.choice([None, "{q}"]),
+    }
+    bulk = requests(config, docs, shots, **options).to_pylist()
+    monkeypatch.setattr(contexts_module, "plain_contexts", lambda *_, **__: None)
+    assert bulk == requests(config, docs, shots, **options).to_pylist()
+
+
+CHARACTERS = list("ab'\"\\\n\r\0 ,[]é\u2028\x85\x0c#{rub")
+
+
+def test_literals_are_read_as_python_reads_them():
+    choose = random.Random(5)
+    for _ in range(20_000):
+        inner = ["".join(choose.choices(CHARACTERS, k=choose.randrange(4))) for _ in range(choose.randrange(3))]
+        source = choose.choice([repr, lambda texts: "[" + ", ".join(f"'{text}'" for text in texts) + "]", "".join])(
+            inner
+        )
+        try:
+            expected = repr(ast.literal_eval(source))
+        except (SyntaxError, ValueError) as error:
+            with pytest.raises(type(error)):
+                literal(source)
+            continue
+        assert repr(literal(source)) == expected, source
+
+
+ODD_TEXTS = ["", "it's", '"', "\\", "\n\r\0\x1f\x85\u2028", "\u200b\ufeff", "😀", "{{a}}", "]", "\\x41", "None"]
+LISTING = [
+    "{{ l }}",
+    "{{l}}",
+    "{{ [a, 'n\\'t', l[0], s.k, s['m'][1]] }}",
+    "{{ s.m }}",
+    "{{ s['m'] }}",
+    "{{ [a] }}",
+    "{{ [a, n] }}",
+    "{{ [] }}",
+    "{{ [a, maybe] }}",
+    "{{ maybe }}",
+    "{{ [l[3]] }}",
+    "{{ [l[-1]] }}",
+    "{{ s.items }}",
+    "{{ s['items'] }}",
+    "{{ [a | upper] }}",
+    "{{ nothing }}",
+    " {{ l }}",
+    "{{ a }}",
+    "{{ few }}",
+]
+
+
+@pytest.mark.parametrize("source", LISTING)
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_listed_choices_are_those_that_are_printed_and_read(source, chunks):
+    rows = [
+        {
+            "a": text,
+            "l": [text, "x", text[::-1]],
+            "s": {"k": text, "m": ["p", text], "items": [text]},
+            "n": 1,
+            "maybe": [text] if text else None,
+            "few": [None] if text == "]" else [text],
+        }
+        for text in ODD_TEXTS
+    ]
+    table = pa.Table.from_pylist(rows)
+    table = pa.concat_tables([table] * chunks)
+    found = listed_choices(syntax_tree(source), table)
+    by_program = LISTING.index(source) < 6 or "['items']" in source
+    assert (found is not None) is by_program
+    if found is not None:
+        assert found.array.to_pylist() == [ast.literal_eval(rendered_row(source, row)) for row in rows * chunks]
+
+
+def test_numbers_are_read_as_python_reads_them():
+    for digits in ["0", "00", "10", "1" * 18, "1" * 19, "1" * 40]:
+        assert number(digits) == ast.literal_eval(digits)
+    for digits in ["01", "²", "٣", "1" * 5000]:
+        with pytest.raises(SyntaxError):
+            number(digits)
+
+
+NAN = float("nan")
+ROWS = [
+    {"a": "x", "n": 1, "f": 1.0, "l": ["p"], "s": {"k": [1.5]}},
+    {"a": "x", "n": 1, "f": 1.0, "l": ["p"], "s": {"k": [1.5]}},
+    {"a": "x", "n": 1, "f": 1.0, "l": ["q"], "s": {"k": [1.5]}},
+    {"a": "y", "n": 1, "f": 2.0, "l": ["p"], "s": {"k": [1.5]}},
+    {"a": None, "n": None, "f": None, "l": None, "s": None},
+    {"a": None, "n": None, "f": None, "l": None, "s": None},
+]
+
+
+@pytest.mark.parametrize(
+    "columns", [["a"], ["a", "n"], ["l"], ["a", "l"], ["f"], ["s", "a"], ["a", "n", "f", "l", "s"]]
+)
+@pytest.mark.parametrize("extra", [None, {"f": NAN}, {"s": {"k": [NAN]}}])
+def test_equal_rows_are_those_of_dicts(columns, extra):
+    rows = [dict(row) for row in ROWS] + ([ROWS[0] | extra] * 2 if extra else [])
+    table = pa.Table.from_pylist(rows).select(columns)
+    own = table.to_pylist()
+    expected = [frozenset(at for at, other in enumerate(table.to_pylist()) if other == row) for row in own]
+    pool = TableDocuments(table, "few-shot document")
+    assert equal_rows(TableDocuments(table, "row"), pool, same=True) == expected
+    assert equal_rows(TableDocuments(table, "row"), pool, same=False) == expected
+    part = TableDocuments(table, "row").take([0, 4])
+    assert equal_rows(part, pool, same=True) == [expected[0], expected[4]]
+    other = pa.Table.from_pylist([*rows[2:], {"a": "other", "n": 7}], table.schema)
+    expected_of_other = [frozenset(at for at, row in enumerate(own) if row == one) for one in other.to_pylist()]
+    assert equal_rows(TableDocuments(other, "row"), pool, same=False) == expected_of_other
+    reordered = TableDocuments(table.select(columns[::-1]), "row")
+    assert equal_rows(reordered, pool, same=False) == expected
+    assert equal_rows(TableDocuments(table.append_column("z", [["1"] * len(rows)]), "row"), pool, same=False) == [
+        frozenset()
+    ] * len(rows)
