@@ -27,6 +27,7 @@ __all__ = [
     "Config",
     "Conversation",
     "Diff",
+    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",
