@@ -27,7 +27,6 @@ __all__ = [
     "Config",
     "Conversation",
     "Diff",
-    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",
