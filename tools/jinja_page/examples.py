@@ -19,7 +19,8 @@ TABLE = pa.table({
 EXPRESSIONS = [
     "text", "number", "ratio", "flag", "words", "record", "missing",
     "record.name", "record['name']", "record[text]", "words[0]", "words[-1]", "words[number - 3]", "text[0]",
-    "text[1:3]", "words[1:]", "{'b': 1}.get(text)", "{'one, two': 1, 'b': 2, 'Three': 3}[text]", "[text, number]", "(text, 1)",
+    "text[1:3]", "words[1:]", "{'b': 1}.get(text)",
+    "{'one, two': 1, 'b': 2, 'Three': 3}[text]", "[text, number]", "(text, 1)",
     "{'a': text}", "text ~ number", "text + '!'", "words + ['z']", "number + 1", "number - 1", "number * 2", "text * 2",
     "number / 2", "number // 2", "number % 2", "'%s' % text", "number ** 2", "-number", "text == 'b'", "number > 3",
     "1 < number < 5", "'e' in text", "text in ['b', 'c']", "text in words", "text not in words", "flag and text",
