@@ -44,7 +44,9 @@ def hinted(count: int) -> pa.Table:
     rows = range(table.num_rows)
     answers = table["answer"].to_pylist()
     hints = [answer[:40] if row % 3 == 0 else "" for row, answer in zip(rows, answers, strict=True)]
-    table = table.append_column("hint", pa.array(hints)).append_column("short", pa.array([row % 2 == 0 for row in rows]))
+    table = table.append_column("hint", pa.array(hints)).append_column(
+        "short", pa.array([row % 2 == 0 for row in rows])
+    )
     return repeated(table.drop_columns(["answer"]), count)
 
 
@@ -59,7 +61,8 @@ JINJA_WORKLOADS = [
     JinjaWorkload(id="strip", source="Question: {{ question.strip() }}\nAnswer:", samples=padded),
     JinjaWorkload(
         id="item",
-        source="{{ question }}\nA. {{ choices[0] }}\nB. {{ choices[1] }}\nC. {{ choices[2] }}\nD. {{ choices[3] }}\nAnswer:",
+        source="{{ question }}\nA. {{ choices[0] }}\nB. {{ choices[1] }}\n"
+        "C. {{ choices[2] }}\nD. {{ choices[3] }}\nAnswer:",
         samples=listed,
     ),
     JinjaWorkload(
@@ -70,7 +73,8 @@ JINJA_WORKLOADS = [
     ),
     JinjaWorkload(
         id="mmlu",
-        source="{{ question.strip() }}\n{% for choice in choices %}{{ 'ABCD'[loop.index0] }}. {{ choice }}\n{% endfor %}Answer:",
+        source="{{ question.strip() }}\n"
+        "{% for choice in choices %}{{ 'ABCD'[loop.index0] }}. {{ choice }}\n{% endfor %}Answer:",
         samples=listed,
     ),
 ]

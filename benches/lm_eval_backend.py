@@ -2,9 +2,10 @@
 
 python benches/lm_eval_backend.py [DOCUMENTS] [--rounds N] [--stock-documents N]
 
-Documents a second of `build_all_requests`, and beside them how many times as many as the harness by itself. All ways
-are measured in turn, in one process, over the same made-up documents; the figure is the median of the rounds. By itself
-the harness is given fewer documents, since it takes as long for each. "compile cache" keeps what
+Documents a second of `build_all_requests`, by the clock and by the processor's time of all threads, which a machine
+with other work changes less, each with how many times as many as the harness by itself. All ways are measured in turn,
+in one process, over the same made-up documents, and make the same requests; figures are medians of the rounds. By
+itself the harness is given fewer documents, since it takes as long for each. "compile cache" keeps what
 `lm_eval.utils.env.from_string` compiles and changes nothing else; "backend, not bulk" is what the backend does for
 tasks that stay with the harness.
 """
@@ -120,15 +121,15 @@ WAYS: dict[str, Callable[[], Any]] = {
 }
 
 
-def rate(way: str, config: dict[str, Any], splits: dict[str, Any], limit: int) -> tuple[float, list[Any]]:
+def rate(way: str, config: dict[str, Any], splits: dict[str, Any], limit: int) -> tuple[tuple[float, float], list[Any]]:
     task = ConfigurableTask(config={**copy.deepcopy(config), "custom_dataset": lambda **_: dict(splits)})
     task.set_fewshot_seed(1234)
     with WAYS[way]():
         gc.collect()
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         task.build_all_requests(limit=limit)
-        seconds = time.perf_counter() - start
-    return limit / seconds, task.instances
+        seconds, work = time.perf_counter() - start, time.process_time() - worked
+    return (limit / seconds, limit / work), task.instances
 
 
 def main() -> None:
@@ -141,7 +142,7 @@ def main() -> None:
     test = documents(arguments.documents, 1)
     for name, config in TASKS.items():
         train = documents(5 if "fewshot_config" in config else 10_000, 2)
-        rates: dict[str, list[float]] = {way: [] for way in WAYS}
+        rates: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
         for _ in range(arguments.rounds):
             made = {}
             for way in WAYS:
@@ -151,11 +152,15 @@ def main() -> None:
             assert made["compile cache"] == made["backend"] == made["backend, not bulk"]
             assert made["backend"][: len(made["lm_eval"])] == made["lm_eval"]
             del made
-        stock = statistics.median(rates["lm_eval"])
         print(f"{name} ({arguments.documents:,} documents)")
+        stock = medians(rates["lm_eval"])
         for way, found in rates.items():
-            median = statistics.median(found)
-            print(f"  {way:18} {median:10,.0f} /s  {median / stock:6.1f}x")
+            columns = [f"{one:10,.0f} /s {one / own:6.1f}x" for one, own in zip(medians(found), stock, strict=True)]
+            print(f"  {way:18}{columns[0]}  processor{columns[1]}")
+
+
+def medians(found: list[tuple[float, float]]) -> list[float]:
+    return [statistics.median(column) for column in zip(*found, strict=True)]
 
 
 if __name__ == "__main__":

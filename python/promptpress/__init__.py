@@ -19,15 +19,14 @@ from promptpress._view.preview import Preview
 
 if _TYPE_CHECKING:
     from promptpress import export, lm_eval
-    from promptpress._jinja.chat.template import ChatTemplate
-    from promptpress._jinja.template import JinjaTemplate
+    from promptpress._jinja.chat.template import ChatTemplate as ChatTemplate
+    from promptpress._jinja.template import JinjaTemplate as JinjaTemplate
 
+# Without what needs an extra: `from promptpress import *` has to work where that isn't installed.
 __all__ = [
-    "ChatTemplate",
     "Config",
     "Conversation",
     "Diff",
-    "JinjaTemplate",
     "LengthSummary",
     "Preview",
     "PromptWarning",

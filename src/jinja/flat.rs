@@ -18,7 +18,7 @@ use super::program::{NodeKind, Program, Step};
 use super::value::{Bail, Value};
 use crate::error::{Code, Error, Result};
 use crate::pytext::TextColumn;
-use crate::render::put;
+use crate::render::{CopyStep, Pairs, put};
 use crate::threads;
 
 /// Rows at most whose bytes are checked before they are copied, and bytes at most that stay near.
@@ -125,6 +125,13 @@ impl<'a> Flat<'a> {
         rows: Range<usize>,
         program_of: &(dyn Fn(usize) -> u32 + Sync),
     ) -> (Vec<usize>, Vec<Bailed>) {
+        if let Some(copies) = self.only_columns() {
+            let mut lengths = vec![copies.fixed; rows.len()];
+            for piece in &copies.pieces {
+                self.sources[piece.column].texts.add_lengths(rows.clone(), &mut lengths);
+            }
+            return (lengths, Vec::new());
+        }
         let mut bailed = Vec::new();
         let mut lengths = Vec::with_capacity(rows.len());
         for row in rows {
@@ -147,6 +154,26 @@ impl<'a> Flat<'a> {
         (lengths, bailed)
     }
 
+    /// The only program, if it copies columns alone: its rows are all rendered here, and measured column by column.
+    fn only_columns(&self) -> Option<&Copies<'a>> {
+        match &self.programs[..] {
+            [Some(copies)] if copies.lists.is_empty() => Some(copies),
+            _ => None,
+        }
+    }
+
+    /// The same as such a program, where its columns are of one kind.
+    fn pairs(&self) -> Option<Pairs<'_, i32>> {
+        let copies = self.only_columns()?;
+        let mut steps = Vec::with_capacity(2 * copies.pieces.len() + 1);
+        for piece in &copies.pieces {
+            steps.push(CopyStep::Lit(copies.literals, piece.literal.0, piece.literal.1));
+            steps.push(CopyStep::column(&self.sources[piece.column].texts));
+        }
+        steps.push(CopyStep::Lit(copies.literals, copies.end.0, copies.end.1));
+        Pairs::new(&steps, copies.literals)
+    }
+
     /// Write rows' texts one behind the other; false if a column's bytes turn out to be none. `others` are the texts of
     /// rows that aren't rendered here, the first of these rows first.
     pub(super) fn write<'o>(
@@ -156,12 +183,17 @@ impl<'a> Flat<'a> {
         mut others: impl Iterator<Item = (usize, &'o str)>,
         own: &mut [u8],
     ) -> bool {
-        let mut other = others.next();
-        let mut at = 0;
+        let (pairs, mut other, mut at) = (self.pairs(), others.next(), 0);
         let block = (BLOCK_BYTES * rows.len() / own.len().max(1)).clamp(1, BLOCK_ROWS);
         for rows in threads::chunks(rows, block) {
             if !self.sources.iter().all(|source| source.is_sound(rows.clone())) {
                 return false;
+            }
+            if let Some(pairs) = &pairs {
+                for row in rows {
+                    at = pairs.write(own, at, row, &[]);
+                }
+                continue;
             }
             for row in rows {
                 if let Some((number, text)) = other

@@ -23,8 +23,8 @@ type Read<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Vec<(u32, usize)>);
 impl ConversationShapes {
     /// No shapes yet; at most `limit` of them are kept, of `bytes` bytes as skeletons.
     #[new]
-    fn new(limit: usize, bytes: usize) -> Self {
-        Self(Shapes::new(limit, bytes))
+    fn new(limit: usize, max_bytes: usize) -> Self {
+        Self(Shapes::new(limit, max_bytes))
     }
 
     /// Read `rows` rows of a column from row `start` on: their shapes' ids as uint32, 4294967295 where the shape isn't
@@ -49,10 +49,10 @@ impl ConversationShapes {
     }
 
     /// The skeleton of a shape, as JSON.
-    fn skeleton(&self, id: u32) -> PyResult<String> {
-        match self.0.skeleton(id) {
+    fn skeleton(&self, shape: u32) -> PyResult<String> {
+        match self.0.skeleton(shape) {
             Some(skeleton) => Ok(skeleton.to_string()),
-            None => Err(PyIndexError::new_err(format!("there is no shape {id}"))),
+            None => Err(PyIndexError::new_err(format!("there is no shape {shape}"))),
         }
     }
 

@@ -47,7 +47,7 @@ mod values;
 
 pub use batches::{render, render_turn};
 pub use compiled::CompiledConfig;
-pub(crate) use copying::put;
+pub(crate) use copying::{Pairs, Step as CopyStep, put};
 pub use divergence::{Divergence, divergence};
 pub use explain::{OriginSpan, explain};
 pub use findings::findings;

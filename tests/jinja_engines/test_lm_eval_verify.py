@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("lm_eval.evaluator")
 
-from jinja_engines.lm_eval_runs import Scripted, evaluator, no_tasks, quiet, task_of
+from jinja_engines.lm_eval_runs import Scripted, evaluator, no_tasks, quiet, said_of, task_of
 from jinja_engines.test_lm_eval_backend import BASE, GENERATE, KINDS, SPLITS
 from lm_eval.loggers import EvaluationTracker
 from promptpress import lm_eval as promptpress_lm_eval
@@ -58,6 +58,14 @@ def test_a_task_with_local_data(task: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out.startswith("equal: 12 requests of 6 rows (lm_eval 0.4.13, promptpress ")
     assert verify(task, "--rows", 2, "--num-fewshot", 0) == ExitCode.OK
     assert capsys.readouterr().out.startswith("equal: 4 requests of 2 rows (")
+
+
+def test_the_harness_s_side_is_its_own(task: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("promptpress._lm_eval.backend.contexts.Contexts.parts", None)
+    said = said_of(monkeypatch)
+    promptpress_lm_eval.enable()
+    assert verify(task) == ExitCode.OK
+    assert said == []
 
 
 def test_a_task_that_includes_another(task: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,6 +239,19 @@ def test_a_finished_run_of_chats(
         system_instruction="Hm.",
     )
     assert verify(path, "--examples", rows_of("train", tmp_path)) == ExitCode.OK, capsys.readouterr().out
+
+
+def test_a_chat_template_without_a_place_for_the_system(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rendered(self: Any, chat_history: Any, add_generation_prompt: bool = True) -> str:  # noqa: ARG001
+        return "".join(f"<|{one['role']}|>{one['content']}<|end|>" for one in chat_history[1:]) + "<|assistant|>"
+
+    refuses = "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+    monkeypatch.setattr(Scripted, "apply_chat_template", rendered)
+    monkeypatch.setattr(Scripted, "chat_template", lambda *_: refuses + CHAT)
+    path = finished(tmp_path, BASE, apply_chat_template=True, system_instruction="Hm.")
+    assert verify(path) == ExitCode.OK, capsys.readouterr().out
 
 
 def test_a_run_whose_files_are_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -137,6 +137,8 @@ def _chat_template(results: Mapping[str, Any]) -> Callable[..., str] | None:
     source = results.get("chat_template")
     if not isinstance(source, str) or not source:
         return None
+    from jinja2 import TemplateError  # noqa: PLC0415 - for chats only
+
     from promptpress._jinja.reference import Reference  # noqa: PLC0415 - needs Jinja2
 
     try:
@@ -146,8 +148,12 @@ def _chat_template(results: Mapping[str, Any]) -> Callable[..., str] | None:
     tokens = {f"{name}_token": _token(results.get(f"tokenizer_{name}_token")) for name in ("bos", "eos", "pad")}
 
     def render(messages: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
-        names = {**tokens, "messages": messages, "add_generation_prompt": add_generation_prompt}
-        text: str = template.render({**names, "tools": None, "documents": None})
+        names = {**tokens, "add_generation_prompt": add_generation_prompt, "tools": None, "documents": None}
+        try:
+            text: str = template.render({**names, "messages": messages})
+        except TemplateError:
+            # The harness's models leave out what the system says where a template has no place for it.
+            text = template.render({**names, "messages": [one for one in messages if one["role"] != "system"]})
         return text if add_generation_prompt else _continued(text, messages[-1]["content"])
 
     return render

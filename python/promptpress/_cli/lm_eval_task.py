@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._file_errors import ConfigError, DataError, UsageError, reason
+from promptpress.lm_eval import disable
 
 from .harness_pipeline import silence
 from .lm_eval_requests import outcome_of
@@ -39,6 +40,7 @@ def load_harness() -> str:
         with silence():
             importlib.import_module("lm_eval.tasks")
             importlib.import_module("lm_eval.tasks._yaml_loader")
+        disable()  # PROMPTPRESS_BACKEND may have switched it on, and theirs are to be compared
     except ImportError as error:
         raise ConfigError(f"lm_eval can't be imported: {reason(error)}") from error
     return f"lm_eval {version('lm_eval')}"

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-import promptpress
 from promptpress._cli.jinja_sources import chat_template
 from promptpress._cli.lm_eval_options import refuse_others
 from promptpress._cli.lm_eval_yaml import Function, read_task
@@ -83,7 +80,7 @@ def _requests(arguments: Namespace, config: dict[str, Any]) -> pa.Table:
         example_rows(arguments.examples, arguments.data_format),
         num_fewshot=arguments.num_fewshot,
         system_instruction=arguments.system_instruction,
-        chat_template=None if arguments.chat_template is None else _chat_function(arguments),
+        chat_template=None if arguments.chat_template is None else chat_template(arguments),
         fewshot_as_multiturn=bool(arguments.fewshot_as_multiturn),
         limit=arguments.limit,
         **given,
@@ -105,29 +102,6 @@ def _with_process_docs(config: dict[str, Any]) -> list[dict[str, Any]]:
 def _forget_process_docs(config: dict[str, Any]) -> None:
     for one in _with_process_docs(config):
         del one["process_docs"]
-
-
-def _chat_function(arguments: Namespace) -> Callable[..., str]:
-    """The chat template as the harness calls a model's: where nothing is begun, the last message is continued."""
-    from jinja2 import TemplateError  # noqa: PLC0415 - an extra
-
-    continued = [*(arguments.chat_argument or ()), ("continue_final_message", "true")]
-    options = {**vars(arguments), "now": arguments.now or datetime.now()}
-    renderers = {
-        True: chat_template(Namespace(**{**options, "add_generation_prompt": True}))._renderer,
-        False: chat_template(Namespace(**{**options, "chat_argument": continued}))._renderer,
-    }
-
-    def apply(messages: list[dict[str, Any]], add_generation_prompt: bool = True) -> str:
-        renderer = renderers[bool(add_generation_prompt)]
-        try:
-            return renderer.text(messages)
-        except TemplateError as error:  # the harness then does without the system's message
-            text = f"--chat-template: {error}; so messages of the system are left out, as the harness does"
-            warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
-            return renderer.text([message for message in messages if message["role"] != "system"])
-
-    return apply
 
 
 def _plain_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -88,7 +88,8 @@ def _check(arguments: Namespace) -> None:
 def _is_chat(arguments: Namespace) -> bool:
     """Say whether the template is what the user of a chat says, instead of the whole prompt."""
     is_asked_for = getattr(arguments, "output", None) in _CHAT_OUTPUTS
-    return is_asked_for or arguments.system is not None or arguments.model is not None
+    is_behind = getattr(arguments, "chat_template", None) is not None
+    return is_asked_for or is_behind or arguments.system is not None or arguments.model is not None
 
 
 def _value(arguments: Namespace) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # as Formatter does
 from datetime import datetime
 from functools import update_wrapper
@@ -12,13 +11,15 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from jinja2 import BaseLoader, StrictUndefined, nodes, pass_eval_context
-from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.exceptions import SecurityError
+from jinja2.exceptions import TemplateError as EngineError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Namespace
 
 from promptpress._errors import template_error
 from promptpress._jinja.bounded import BoundedEnvironment
+from promptpress._jinja.bounded_regex import substituted
 from promptpress._jinja.bounds import charge_text, weigh
 from promptpress._jinja.guarded_calls import read
 
@@ -170,13 +171,13 @@ ENVIRONMENTS: dict[str, Callable[[datetime], BoundedEnvironment]] = {
 
 
 def regex_replace(string: Any, pattern: Any, repl: Any, count: int = 0) -> Any:
-    return re.sub(pattern, repl, string, count=count)
+    return substituted(string, pattern, repl, count)
 
 
 @_named("raise_exception")
 def _raise_exception(message: Any) -> None:
     charge_text(weigh(message))
-    raise TemplateError(message)
+    raise EngineError(message)
 
 
 @_named("tojson")

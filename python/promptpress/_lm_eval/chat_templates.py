@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -32,14 +31,13 @@ class ManyChats:
 
     def __init__(self, template: ChatTemplate) -> None:
         from promptpress._jinja.chat.chat_renderer import ChatRenderer  # noqa: PLC0415 - needs Jinja2
+        from promptpress._jinja.chat.settings import ChatSettings  # noqa: PLC0415 - likewise
 
         settings = template.__getstate__()["settings"]
         self._renderers: dict[bool, ChatRenderer] = {}
         for prompted in (False, True):
-            own = dataclasses.replace(
-                settings, add_generation_prompt=prompted, continued=None if prompted else "content"
-            )
-            self._renderers[prompted] = ChatRenderer(own)
+            end = {"add_generation_prompt": prompted, "continued": None if prompted else "content"}
+            self._renderers[prompted] = ChatRenderer(ChatSettings(**{**settings, **end}))
 
     def __call__(self, messages: list[dict[str, Any]], add_generation_prompt: bool = True) -> str:
         """Render one conversation."""

@@ -3,5 +3,5 @@
 mod pieces;
 mod writer;
 
-pub use pieces::{Step, put};
+pub use pieces::{Pairs, Step, put};
 pub use writer::{TextLookup, TextSources, Writer};

@@ -107,7 +107,7 @@ class ChatRenderer:
     def _by_jinja2(self, part: _Part, numbers: list[int]) -> list[str]:
         if self.settings.fallback == "refuse" and numbers:
             program = part.program(numbers[0])
-            why = program.reasons[0] if program.program is None else "a value of the row decides"
+            why = next(iter(program.reasons if program.program is None else ()), "a value of the row decides")
             message = f'no program renders it ({why}), and fallback="refuse" leaves nothing to Jinja2'
             raise render_error("unsupported_mode", message, part.row(numbers[0]), part.rows.column)
         return [self._text_of_row(part, number) for number in numbers]

@@ -49,13 +49,8 @@ def compiled_table(renderer: ChatRenderer) -> pa.Table:
 
 def _rows(skeleton: str, rows: int, program: ShapeProgram) -> list[dict[str, Any]]:
     own = {"shape": _called(json.loads(skeleton)), "rows": rows, "compiled": program.program is not None}
-    bails: list[tuple[int | None, str | None]]
-    bails = [] if program.compiled is None else [(bail[0], bail[-1]) for bail in program.compiled.bails]
-    if program.compiled is None:
-        bails = [(None, reason) for reason in program.reasons]
-    nothing: list[tuple[int | None, str | None]] = [(None, None)]
-    reasons = list(dict.fromkeys(bails)) or nothing
-    return [{**own, "line": line, "reason": reason} for line, reason in reasons]
+    nothing: tuple[tuple[int | None, str | None], ...] = ((None, None),)
+    return [{**own, "line": line, "reason": reason} for line, reason in program.bails or nothing]
 
 
 def _called(messages: Any) -> str:

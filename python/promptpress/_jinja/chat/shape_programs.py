@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -11,7 +11,6 @@ from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_compiler import compile_shape
-from promptpress._jinja.partial.compile import Compiled
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.table_programs import core_program
 
@@ -20,12 +19,12 @@ __all__ = ["ShapeProgram", "ShapePrograms"]
 MAX_SHAPES = 10_000
 """Shapes that are kept; conversations of others are Jinja2's."""
 MAX_SKELETON_BYTES = 64 << 20
-MAX_PROGRAMS = 2_000
+MAX_PROGRAMS = 4_000
 """Shapes that have programs."""
 CHEAP_PROGRAMS = 64
 """So many shapes are compiled as soon as they are met again."""
-WORTHWHILE_ROWS = 64
-"""A further one when it had so many rows: Jinja2 renders some rows of it in the time that compiling takes."""
+WORTHWHILE_ROWS = 16
+"""A further one when it had so many rows: Jinja2 renders about as many in the time that compiling takes."""
 
 
 class ShapeProgram(NamedTuple):
@@ -34,17 +33,17 @@ class ShapeProgram(NamedTuple):
     Args:
         program: In the core's form; None where all rows are Jinja2's.
         reasons: Why rows go to Jinja2, by number.
-        compiled: What the compiler gave, if it gave something.
+        bails: The lines of the template where they do, and why; no line where that is known beforehand.
 
     """
 
     program: _core.JinjaProgram | None
     reasons: tuple[str, ...]
-    compiled: Compiled | None
+    bails: tuple[tuple[int | None, str], ...]
 
 
-_LATER = ShapeProgram(None, ("its shape hasn't been met often",), None)
-_UNKNOWN = ShapeProgram(None, ("its shape is new, or can't be compared",), None)
+_LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
+_UNKNOWN = ShapeProgram(None, ("its shape is new, or can't be compared",), ())
 
 
 class ShapePrograms:
@@ -111,20 +110,16 @@ class ShapePrograms:
         settings = self._settings
         compiled, reason = compile_shape(self._reference, skeleton, settings.names(), settings.continued)
         if compiled is None:
-            return ShapeProgram(None, (reason or "it can't be compiled",), None)
+            reason = reason or "it can't be compiled"
+            return ShapeProgram(None, (reason,), ((None, reason),))
+        bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
         program = core_program(compiled)
-        reasons = compiled.program.reasons
         if program is None:
-            reasons = tuple(_reason(bail) for bail in compiled.bails[:1]) or ("it can't be compiled",)
-        return ShapeProgram(program, reasons, compiled)
+            return ShapeProgram(None, tuple(f"line {line}: {why}" for line, why in bails[:1]), bails)
+        return ShapeProgram(program, compiled.program.reasons, bails)
 
     def known(self) -> list[tuple[str, int, ShapeProgram]]:
         """The skeletons of shapes that were compiled, their rows, and what they were compiled to."""
         with self._lock:
             found = [(number, self._rows[number], program) for number, program in self._programs.items()]
         return [(self.shapes.skeleton(number), rows, program) for number, rows, program in found]
-
-
-def _reason(bail: Any) -> str:
-    line, *_, reason = bail
-    return f"line {line}: {reason}"

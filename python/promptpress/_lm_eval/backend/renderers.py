@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import promptpress
+from promptpress import _compute as pc
 from promptpress._lm_eval.rendered import rendered_table
 
 Render = Callable[[pa.Table], list[str]]
