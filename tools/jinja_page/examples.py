@@ -77,6 +77,7 @@ FILTERS = {
 }  # fmt: skip
 
 TESTS = {
+    "boolean": "flag is boolean", "callable": "text is callable",
     "defined": "text is defined", "divisibleby": "number is divisibleby 2", "eq": "text is eq 'b'",
     "equalto": "text is equalto 'b'", "escaped": "text is escaped", "even": "number is even", "false": "flag is false",
     "filter": "text is filter", "float": "ratio is float", "ge": "number is ge 3",

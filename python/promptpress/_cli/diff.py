@@ -7,6 +7,7 @@ import sys
 from argparse import Namespace
 
 from promptpress._cli.errors import ExitCode
+from promptpress._cli.jinja_options import has_own_source
 from promptpress._cli.prompt_sources import is_rendered, prompt_source, sample_rows
 from promptpress._cli.second_side import prompt_options, second_side
 from promptpress._cli.terminal import Terminal
@@ -36,6 +37,7 @@ def diff(arguments: Namespace) -> ExitCode:
     """
     sides = (Namespace(**vars(arguments)), second_side(arguments))
     if arguments.other is None and all(vars(sides[0])[name] == vars(sides[1])[name] for name in _names()):
+        has_own_source(sides[0])  # refuses what doesn't go together
         what = (
             "neither A nor --template" if arguments.config is None else f"{arguments.config}: both sides are the same"
         )

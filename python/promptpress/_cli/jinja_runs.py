@@ -18,7 +18,6 @@ Maker: TypeAlias = "promptpress.Renderer | JinjaTemplate | ChatTemplate"
 
 _Batch = TypeVar("_Batch")
 _MAX_SHOWN = 5
-_UNCOMPILED = "the template isn't compiled for such rows"
 
 
 class RunCounts:
@@ -37,8 +36,7 @@ class RunCounts:
             self._template = None if chat is None else chat.chat
         else:
             self._template = maker
-        self._is_jinja = type(self._template).__name__ == "JinjaTemplate"  # whose module needs Jinja2
-        if self._is_jinja:
+        if type(self._template).__name__ == "JinjaTemplate":  # its module needs Jinja2
             self._template._runner.noted = True  # what is told of all batches needn't be of the first
         self._seen: Any = None
         self.rows = 0
@@ -89,13 +87,5 @@ class RunCounts:
         """
         compiled = self.rows - self.jinja2
         said = f"{compiled:,} row{'s' if compiled != 1 else ''} compiled, {self.jinja2:,} rendered by Jinja2"
-        shown = [f"{self._reason(reason)} ({rows:,})" for reason, rows in self.reasons.most_common(_MAX_SHOWN)]
+        shown = [f"{reason} ({rows:,})" for reason, rows in self.reasons.most_common(_MAX_SHOWN)]
         return f"{said}: {'; '.join(shown)}" if shown else said
-
-    def _reason(self, reason: str) -> str:
-        """What to say of a reason: of a template that no row has a program for, what in it isn't compiled."""
-        if reason == _UNCOMPILED and self._is_jinja:
-            for row in self._template.compiled.to_pylist():
-                if not row["compiled"]:
-                    return f"line {row['line']}: {row['reason']}"
-        return reason

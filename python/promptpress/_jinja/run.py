@@ -189,10 +189,10 @@ class Runner:
         return known.for_table(table)
 
     def _reason(self, table: pa.Table, programs: Sequence[Any], program: int, reason: int) -> str:
-        if programs[program] is None:
-            return "nothing is compiled for it"
         known = self._programs.get(_key(table))
         reasons = () if known is None else known.reasons(program)
+        if programs[program] is None:
+            return reasons[0] if reasons else "nothing is compiled for it"
         return reasons[reason] if reason < len(reasons) else "a value that no operation is compiled for"
 
     def _texts(self, table: pa.Table, rows: list[int], first_row: int) -> list[str]:

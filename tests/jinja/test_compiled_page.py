@@ -1,0 +1,47 @@
+"""docs/jinja-compiled.md is what compiling gives, of everything that Jinja has."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jinja2")
+
+from promptpress._jinja.environments import ENVIRONMENTS, environment
+from promptpress._jinja.partial import calls, filters, tests
+
+PROJECT = Path(__file__).resolve().parents[2]
+SPEC = importlib.util.spec_from_file_location("jinja_examples", PROJECT / "tools" / "jinja_page" / "examples.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+examples = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(examples)
+
+
+def test_the_page_is_written_by_the_tool() -> None:
+    tool = [sys.executable, str(PROJECT / "tools" / "jinja_page"), "--check"]
+    done = subprocess.run(tool, capture_output=True, text=True, check=False, cwd=PROJECT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_filter_test_and_function_has_an_example() -> None:
+    engines = [environment(name) for name in ENVIRONMENTS]
+    assert set(examples.FILTERS) == {name for engine in engines for name in engine.filters}
+    named = {name for engine in engines for name in engine.tests if name.isidentifier()}
+    assert set(examples.TESTS) == named
+    assert set(examples.FUNCTIONS) == {name for engine in engines for name in engine.globals}
+
+
+@pytest.mark.parametrize("kind", [str, list, dict])
+def test_every_method_has_an_example(kind: type) -> None:
+    assert set(examples.METHODS[kind.__name__]) == {name for name in dir(kind) if name[0] != "_"}
+
+
+def test_what_the_evaluator_knows_has_an_example() -> None:
+    assert set(filters._FILTERS) <= set(examples.FILTERS)
+    assert set(tests._KINDS) | set(tests._KNOWN) <= set(examples.TESTS)
+    assert set(calls._METHODS) <= {name for methods in examples.METHODS.values() for name in methods}
