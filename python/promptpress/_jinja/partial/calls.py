@@ -62,7 +62,8 @@ def field(expressions: Expressions, value: Sym, name: str) -> Any:
 
     """
     machine = expressions.machine
-    if value.kind.only("dict") and value.kind.of_field(name) is None:
+    if value.kind.only("dict", "none") and value.kind.of_field(name) is None:
+        # A null has none either.
         return expressions.environment.undefined(obj={}, name=name)
     if value.kind.only("str") and not hasattr("", name):
         return expressions.environment.undefined(obj="", name=name)
@@ -139,6 +140,14 @@ def _method(expressions: Expressions, receiver: Any, name: str, positional: list
     machine = expressions.machine
     symbolic = type(receiver) is Sym
     opaque = any(map(is_opaque, (*positional, *named.values())))
+    if (
+        type(receiver) is dict
+        and name == "get"
+        and not named
+        and len(positional) in (1, 2)
+        and is_opaque(positional[0])
+    ):
+        return _get_by_key(expressions, receiver, *positional)
     if type(receiver) in (list, tuple) and name in ("index", "count") and (opaque or any(map(is_opaque, receiver))):
         return _METHODS[name](expressions, list(receiver), positional, named)
     if not symbolic and not (type(receiver) is str and opaque):
@@ -229,21 +238,34 @@ def _get(expressions: Expressions, receiver: Any, positional: list[Any], named: 
     machine = expressions.machine
     if named or not positional or len(positional) > 2 or type(positional[0]) is not str or type(receiver) is not Sym:
         raise machine.unsupported("`get` of a value of the row")
-    if not receiver.kind.only("dict") or receiver.kind.fields is None:
+    if not receiver.kind.only("dict", "none") or receiver.kind.fields is None:
         raise machine.unsupported("`get` of a value of the row whose keys aren't known")
+    machine.operate("length", receiver)  # a null has no methods
     if receiver.kind.of_field(positional[0]) is None:
         return positional[1] if len(positional) > 1 else None
     return machine.operate("item", receiver, positional[0])
 
 
+def _get_by_key(expressions: Expressions, receiver: dict[Any, Any], key: Any, default: Any = None) -> Any:
+    """`get` of a dict that is there, by a key of the row."""
+    machine = expressions.machine
+    if type(key) is not Sym or not key.kind.never("list", "dict", "other"):
+        raise machine.unsupported("a dict's value by a key of the row that may be none of a dict's")
+    if not all(type(one) in (str, int, bool) for one in receiver):
+        raise machine.unsupported("a dict's value by a key of the row")
+    found = machine.condition(machine.operate("contains", list(receiver), key))
+    return machine.branch(found, lambda: expressions.item(receiver, key), lambda: default)
+
+
 def _fields(part: str) -> Any:
     def method(expressions: Expressions, receiver: Any, positional: list[Any], named: dict[str, Any]) -> Any:
         machine = expressions.machine
-        if positional or named or type(receiver) is not Sym or not receiver.kind.only("dict"):
+        if positional or named or type(receiver) is not Sym or not receiver.kind.only("dict", "none"):
             raise machine.unsupported(f"`{part}` of a value of the row whose keys aren't known")
         fields = receiver.kind.fields
         if fields is None:
             raise machine.unsupported(f"`{part}` of a value of the row whose keys aren't known")
+        machine.operate("length", receiver)  # a null has no methods
         pairs = {name: machine.operate("item", receiver, name) for name, _ in fields}
         return getattr(pairs, part)()
 
@@ -277,7 +299,7 @@ def expanded(expressions: Expressions, value: Any) -> Any:
     machine = expressions.machine
     if type(value) is not Sym:
         return value
-    if value.kind.only("dict") and value.kind.fields is not None:
+    if value.kind.only("dict", "none") and value.kind.fields is not None:
         machine.operate("length", value)  # a null has no fields
         return [name for name, _ in value.kind.fields]
     made = machine.builder.nodes[value.node]

@@ -238,8 +238,9 @@ def _tojson(expressions: Expressions, value: Any, *arguments: Any, **named: Any)
 
 def _items(expressions: Expressions, value: Any) -> Any:
     machine = expressions.machine
-    if not value.kind.only("dict") or value.kind.fields is None:
+    if not value.kind.only("dict", "none") or value.kind.fields is None:
         raise machine.unsupported("`items` of a value of the row whose keys aren't known")
+    machine.operate("length", value)  # a null is no mapping
     return [(name, machine.operate("item", value, name)) for name, _ in value.kind.fields]
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from jinja2 import nodes
 from jinja2.compiler import Frame, find_undeclared
-from jinja2.runtime import LoopContext, Macro
+from jinja2.runtime import Macro
 from jinja2.utils import missing
 
 from promptpress._jinja.partial.calls import expanded
 from promptpress._jinja.partial.expressions import Expressions
+from promptpress._jinja.partial.loops import Loops
 from promptpress._jinja.partial.machine import Machine
 from promptpress._jinja.partial.scope import Activation, Scope
-from promptpress._jinja.partial.values import MISSING, TEXT, LoopControl, Sym, is_opaque
+from promptpress._jinja.partial.values import MISSING, LoopControl, Sym
 
 __all__ = ["Statements"]
 
@@ -32,6 +33,7 @@ class Statements:
         self.machine: Machine = expressions.machine
         self.scope: Scope = expressions.scope
         self.environment = expressions.environment
+        self.loops = Loops(self)
 
     def template(self, node: nodes.Template, frame: Frame) -> None:
         """Execute a whole template.
@@ -108,9 +110,17 @@ class Statements:
     # Assignments
 
     def _assign(self, node: nodes.Assign, frame: Frame) -> None:
-        self._store(node.target, self.expressions.evaluate(node.node, frame), frame)
+        self.store(node.target, self.expressions.evaluate(node.node, frame), frame)
 
-    def _store(self, target: nodes.Node, value: Any, frame: Frame) -> None:
+    def store(self, target: nodes.Node, value: Any, frame: Frame) -> None:
+        """Assign a value.
+
+        Args:
+            target: A name, a namespace's attribute, or several of them.
+            value: The value.
+            frame: Jinja's.
+
+        """
         if isinstance(target, nodes.Name):
             self.scope.set(frame.symbols.ref(target.name), value)
         elif isinstance(target, nodes.NSRef):
@@ -123,7 +133,7 @@ class Statements:
             if len(values) != len(target.items):
                 raise self.machine.unsupported("as many values as names have to be assigned")
             for item, one in zip(target.items, values, strict=True):
-                self._store(item, one, frame)
+                self.store(item, one, frame)
         else:
             raise self.machine.unsupported(f"{type(target).__name__} isn't assigned to")
 
@@ -134,7 +144,7 @@ class Statements:
         value = self.machine.captured(lambda: self.body(node.body, inner))
         if node.filter is not None:
             value = self._through(node.filter, value, inner)
-        self._store(node.target, value, frame)
+        self.store(node.target, value, frame)
         self.scope.leave(inner)
 
     def _filterblock(self, node: nodes.FilterBlock, frame: Frame) -> None:
@@ -158,7 +168,7 @@ class Statements:
         inner.symbols.analyze_node(node)
         self.scope.enter(inner)
         for target, value in zip(node.targets, node.values, strict=True):
-            self._store(target, self.expressions.evaluate(value, frame), inner)
+            self.store(target, self.expressions.evaluate(value, frame), inner)
         self.body(node.body, inner)
         self.scope.leave(inner)
 
@@ -178,100 +188,7 @@ class Statements:
         if node.recursive:
             raise self.machine.unsupported("a recursive loop")
         value = self.expressions.evaluate(node.iter, frame)
-        self.machine.lift(lambda one: self._loop(node, one, frame), value)
-
-    def _loop(self, node: nodes.For, value: Any, frame: Frame) -> None:
-        inner, test_frame, else_frame = frame.inner(), frame.inner(), frame.inner()
-        inner.loop_frame = True
-        names = find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",))
-        is_extended = "loop" in names or any(block.scoped for block in node.find_all(nodes.Block))
-        loop_ref = inner.symbols.declare_parameter("loop") if is_extended else None
-        inner.symbols.analyze_node(node, for_branch="body")
-        if node.else_:
-            else_frame.symbols.analyze_node(node, for_branch="else")
-        if type(value) is Sym and value.kind.only("str"):
-            self._characters(node, frame)
-            return
-        if is_opaque(value):
-            value = expanded(self.expressions, value)
-        items: Iterable[Any] = value
-        body: Callable[[], None] = lambda: self.body(node.body, inner)  # noqa: E731 - replaced below
-        if node.test is not None:
-            test_frame.symbols.analyze_node(node, for_branch="test")
-            self.machine.real(iter, value)
-            items = self._filtered(node, value, inner, test_frame)
-        ran = False
-        forks = self.machine.forks
-        loop = self.machine.real(LoopContext, items, self.environment.undefined) if is_extended else None
-        steps = iter(loop) if loop is not None else self.machine.real(iter, items)
-        while True:
-            try:
-                step = self.machine.real(_next, steps)
-            except StopIteration:
-                break
-            if step is _END:
-                break
-            self.machine.step(node)
-            ran = True
-            item = step[0] if loop is not None else step
-            self._store(node.target, item, inner)
-            if loop_ref is not None:
-                self.scope.set(loop_ref, loop)
-            self.scope.enter(inner)
-            try:
-                body()
-            except LoopControl as control:
-                if self.machine.forks != forks:
-                    raise
-                if str(control) == "break":
-                    break
-        self.scope.leave(inner)
-        if node.else_ and not ran:
-            self.scope.enter(else_frame)
-            self.body(node.else_, else_frame)
-            self.scope.leave(else_frame)
-
-    def _characters(self, node: nodes.For, frame: Frame) -> None:
-        """A loop over the characters of a text of the row: if nothing comes of any character, of none either.
-
-        Templates that go over the parts of a content meet texts in it, whose characters are no parts.
-        """
-        if node.else_ or node.test is not None or not isinstance(node.target, nodes.Name):
-            raise self.machine.unsupported("a loop over the characters of a value of the row")
-        inner = frame.inner()
-        inner.loop_frame = True
-        if "loop" in find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",)):
-            raise self.machine.unsupported("a loop over the characters of a value of the row")
-        inner.symbols.analyze_node(node, for_branch="body")
-        machine = self.machine
-        before, block, known = dict(machine.state), list(machine.block), machine.known
-        self._store(node.target, Sym(-1, TEXT), inner)
-        self.scope.enter(inner)
-        own = (self.scope.activation, inner.symbols.ref(node.target.name))
-        try:
-            written = machine.captured(lambda: self.body(node.body, inner))
-        except LoopControl as control:
-            raise machine.unsupported("a loop over the characters of a value of the row") from control
-        self.scope.leave(inner)
-        same = all(machine.state[key] is before.get(key, MISSING) for key in machine.state if key != own)
-        if written != "" or not same or machine.block != block:
-            raise machine.unsupported("a loop over the characters of a value of the row")
-        machine.known = known
-
-    def _filtered(self, node: nodes.For, items: Iterable[Any], inner: Frame, test_frame: Frame) -> Iterator[Any]:
-        """The items that a loop's condition lets through, each tested when it is asked for."""
-        forks = self.machine.forks
-        self.scope.enter(test_frame)
-        for item in items:
-            if self.machine.forks != forks:
-                raise self.machine.unsupported("a loop's condition is tested where a value of the row decides whether")
-            self._store(node.target, item, inner)
-            assert node.test is not None
-            found = self.machine.condition(self.expressions.evaluate(node.test, test_frame))
-            if type(found) is not bool:
-                raise self.machine.unsupported("a loop's condition is decided by a value of the row")
-            if found:
-                yield item
+        self.machine.lift(lambda one: self.loops.run(node, one, frame), value)
 
     def _break(self, *_: Any) -> None:
         raise LoopControl("break")
@@ -344,16 +261,9 @@ class Statements:
             self.scope.activation = calling
 
 
-_END = object()
-
-
 def _continues(node: nodes.Node) -> bool:
     """Whether a `continue` stands in it, of the loop that it stands in."""
     for child in node.iter_child_nodes():
         if isinstance(child, nodes.Continue) or (not isinstance(child, nodes.For) and _continues(child)):
             return True
     return False
-
-
-def _next(steps: Iterator[Any]) -> Any:
-    return next(steps, _END)

@@ -1,0 +1,184 @@
+"""Loops: each is written out, an item after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import nodes
+from jinja2.compiler import Frame, find_undeclared
+from jinja2.runtime import LoopContext
+
+from promptpress._jinja.partial.calls import expanded
+from promptpress._jinja.partial.scope import Activation
+from promptpress._jinja.partial.values import MISSING, TEXT, LoopControl, Sym, is_opaque
+
+if TYPE_CHECKING:
+    from promptpress._jinja.partial.statements import Statements
+
+__all__ = ["Loops"]
+
+_END = object()
+
+
+class Loops:
+    """Runs loops.
+
+    Args:
+        statements: What executes their bodies.
+
+    """
+
+    def __init__(self, statements: Statements) -> None:
+        self.statements = statements
+        self.machine = statements.machine
+        self.scope = statements.scope
+        self.environment = statements.environment
+
+    def run(self, node: nodes.For, value: Any, frame: Frame) -> None:
+        """Run a loop.
+
+        Args:
+            node: The loop.
+            value: What it goes over.
+            frame: Jinja's, around it.
+
+        """
+        inner, test_frame, else_frame = frame.inner(), frame.inner(), frame.inner()
+        inner.loop_frame = True
+        names = find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",))
+        is_extended = "loop" in names or any(block.scoped for block in node.find_all(nodes.Block))
+        loop_ref = inner.symbols.declare_parameter("loop") if is_extended else None
+        inner.symbols.analyze_node(node, for_branch="body")
+        if node.else_:
+            else_frame.symbols.analyze_node(node, for_branch="else")
+        if type(value) is Sym and value.kind.only("str"):
+            self._characters(node, frame)
+            return
+        if is_opaque(value):
+            value = expanded(self.statements.expressions, value)
+        items: Iterable[Any] = value
+        tested: list[bool | int] = [True]
+        if node.test is not None:
+            test_frame.symbols.analyze_node(node, for_branch="test")
+            self.machine.real(iter, value)
+            # Without `loop` and `else` it makes no difference to leave out an item that isn't tested true, and to do
+            # nothing for it.
+            found = None if is_extended or node.else_ else tested
+            items = self._filtered(node, value, inner, test_frame, found)
+        loop = self.machine.real(LoopContext, items, self.environment.undefined) if is_extended else None
+        if loop is not None:
+            steps: Iterator[Any] = iter(loop)
+        else:
+            steps = iter(items) if node.test is not None else self.machine.real(iter, items)
+        if not self._run(node, inner, steps, loop_ref, tested) and node.else_:
+            self.scope.enter(else_frame)
+            self.statements.body(node.else_, else_frame)
+            self.scope.leave(else_frame)
+
+    def _run(
+        self, node: nodes.For, inner: Frame, steps: Iterator[Any], loop_ref: str | None, tested: list[bool | int]
+    ) -> bool:
+        """Run the body for each item; says whether there was any."""
+        ran = False
+        forks = self.machine.forks
+        while True:
+            step = self.machine.real(next, steps, _END)
+            if step is _END:
+                break
+            self.machine.step(node)
+            ran = True
+            item = step
+            if loop_ref is not None:
+                item, loop = step
+                self.scope.set(loop_ref, loop)
+            self.statements.store(node.target, item, inner)
+            self.scope.enter(inner)
+            try:
+                self.machine.branch(tested[0], lambda: self._item(node, inner, tested[0]), lambda: None)
+            except LoopControl as control:
+                if self.machine.forks != forks:
+                    raise
+                if str(control) == "break":
+                    break
+        self.scope.leave(inner)
+        return ran
+
+    def _item(self, node: nodes.For, inner: Frame, tested: bool | int) -> None:
+        """The body of a loop for an item."""
+        try:
+            self.statements.body(node.body, inner)
+        except LoopControl as control:
+            if type(tested) is bool or str(control) != "continue":
+                raise
+
+    def _characters(self, node: nodes.For, frame: Frame) -> None:
+        """A loop over the characters of a text of the row: if nothing comes of any character, of none either.
+
+        Templates that go over the parts of a content meet texts in it, whose characters are no parts.
+        """
+        if node.else_ or node.test is not None or not isinstance(node.target, nodes.Name):
+            raise self.machine.unsupported("a loop over the characters of a value of the row")
+        inner = frame.inner()
+        inner.loop_frame = True
+        if "loop" in find_undeclared(node.iter_child_nodes(only=("body",)), ("loop",)):
+            raise self.machine.unsupported("a loop over the characters of a value of the row")
+        inner.symbols.analyze_node(node, for_branch="body")
+        machine = self.machine
+        before, block, known = dict(machine.state), list(machine.block), machine.known
+        self.statements.store(node.target, Sym(-1, TEXT), inner)
+        self.scope.enter(inner)
+        own = (self.scope.activation, inner.symbols.ref(node.target.name))
+        try:
+            written = machine.captured(lambda: self.statements.body(node.body, inner))
+        except LoopControl as control:
+            raise machine.unsupported("a loop over the characters of a value of the row") from control
+        self.scope.leave(inner)
+        same = all(machine.state[key] is before.get(key, MISSING) for key in machine.state if key != own)
+        if written != "" or not same or machine.block != block:
+            raise machine.unsupported("a loop over the characters of a value of the row")
+        machine.known = known
+
+    def _filtered(
+        self, node: nodes.For, items: Iterable[Any], inner: Frame, test_frame: Frame, tested: list[bool | int] | None
+    ) -> Iterator[Any]:
+        """The items that a loop's condition lets through, each tested when it is asked for.
+
+        Args:
+            node: The loop.
+            items: What it goes over.
+            inner: The frame of its body.
+            test_frame: That of the condition.
+            tested: Takes the condition where a value of the row decides it; None: it mustn't.
+
+        Yields:
+            Items.
+
+        """
+        forks = self.machine.forks
+        # A function of its own, which `loop.last` may call while the body is at the item before.
+        own = Activation(self.scope.activation)
+        for number, item in enumerate(items):
+            if self.machine.forks != forks:
+                raise self.machine.unsupported("a loop's condition is tested where a value of the row decides whether")
+            found = self._tested(node, item, own, (inner, test_frame), is_first=number == 0)
+            if type(found) is not bool and tested is None:
+                raise self.machine.unsupported("a loop's condition is decided by a value of the row")
+            if tested is not None:
+                tested[0] = found
+            if found is not False:
+                yield item
+
+    def _tested(
+        self, node: nodes.For, item: Any, own: Activation, frames: tuple[Frame, Frame], *, is_first: bool
+    ) -> bool | int:
+        inner, test_frame = frames
+        calling, self.scope.activation = self.scope.activation, own
+        try:
+            if is_first:
+                self.scope.enter(test_frame)
+            self.statements.store(node.target, item, inner)
+            assert node.test is not None
+            return self.machine.condition(self.statements.expressions.evaluate(node.test, test_frame))
+        finally:
+            self.scope.activation = calling
