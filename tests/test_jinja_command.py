@@ -219,8 +219,10 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_stats(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(output(capsys, "stats", "--jinja", "{{ a }}", "--data", "test.jsonl", "--json"))
-    assert found["requests"] == 3
+    assert main(["stats", "--jinja", "{{ a | center(3) }}", "--data", "test.jsonl", "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["requests"] == 3
+    assert said.err.startswith("promptpress: 0 rows compiled, 3 rendered by Jinja2: line 1: the filter `center`")
     behind = ["--template", "{q}", "--chat-template", ".", "--data", "test.jsonl", "--json"]
     assert json.loads(output(capsys, "stats", *behind))["requests"] == 3
 
