@@ -23,10 +23,10 @@ TEMPLATES = ("APITemplateParser", "LMTemplateParser", "PromptList", "PromptTempl
 SWITCH = ("backend", "disable", "enable", "register")
 PUBLIC = {
     "promptpress": (
-        *("ChatTemplate", "JinjaTemplate"),
         *("Config", "load_config"),
         *("Conversation", "PromptWarning", "RenderError", "Renderer", "TemplateError", "__version__", "set_threads"),
-        *("Diff", "LengthSummary", "Preview", "Statistics", "diff", "export", "stats", "to_pylist"),
+        *("Diff", "LengthSummary", "Preview", "Statistics", "diff", "export", "lm_eval", "stats"),
+        "to_pylist",
     ),
     "promptpress.aisbench": (
         *TEMPLATES,

@@ -198,6 +198,11 @@ enum Read<T> {
 ///
 /// Where Python may know a digit.
 fn ascii(text: &[u8]) -> Valued<Option<&[u8]>> {
+    // `strip()` takes the four separators for white space; what reads numbers doesn't.
+    let separator = |byte: &u8| (0x1c..=0x1f).contains(byte);
+    if text.iter().any(separator) {
+        return Ok(None);
+    }
     let text = super::text::strip(text, Value::None, super::text::Ends::Both)?;
     if text.is_ascii() {
         return Ok(Some(text));

