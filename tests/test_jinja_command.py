@@ -142,11 +142,11 @@ def test_a_line_break_of_the_shell_is_noted(capsys: pytest.CaptureFixture[str]) 
 def test_without_jinja2_it_says_what_to_install(folder: Path) -> None:
     (folder / "jinja2.py").write_text("raise ModuleNotFoundError('no', name='jinja2')")
     (folder / "task.yaml").write_text("task: t\ndoc_to_text: x\ntest_split: test\n")
-    for arguments in (["--jinja", "{{ q }}"], ["--chat-template", "."]):
+    for arguments in (["--jinja", "{{ q }}"], ["--chat-template", "."], ["task.yaml"]):
         line = [sys.executable, "-m", "promptpress", "render", *arguments, "--data", "test.jsonl", "--out", "-"]
         done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
         assert done.returncode == 3
-        assert "needs Jinja2: pip install 'promptpress[jinja]'" in done.stderr
+        assert "Jinja2: pip install 'promptpress[jinja]'" in done.stderr
 
 
 # Conversations
