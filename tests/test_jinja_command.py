@@ -142,11 +142,11 @@ def test_a_line_break_of_the_shell_is_noted(capsys: pytest.CaptureFixture[str]) 
 def test_without_jinja2_it_says_what_to_install(folder: Path) -> None:
     (folder / "jinja2.py").write_text("raise ModuleNotFoundError('no', name='jinja2')")
     (folder / "task.yaml").write_text("task: t\ndoc_to_text: x\ntest_split: test\n")
-    for arguments in (["--jinja", "{{ q }}"], ["--chat-template", "."]):
+    for arguments in (["--jinja", "{{ q }}"], ["--chat-template", "."], ["task.yaml"]):
         line = [sys.executable, "-m", "promptpress", "render", *arguments, "--data", "test.jsonl", "--out", "-"]
         done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=folder)
         assert done.returncode == 3
-        assert "needs Jinja2: pip install 'promptpress[jinja]'" in done.stderr
+        assert "Jinja2: pip install 'promptpress[jinja]'" in done.stderr
 
 
 # Conversations
@@ -219,8 +219,10 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_stats(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(output(capsys, "stats", "--jinja", "{{ a }}", "--data", "test.jsonl", "--json"))
-    assert found["requests"] == 3
+    assert main(["stats", "--jinja", "{{ a | center(3) }}", "--data", "test.jsonl", "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["requests"] == 3
+    assert said.err.startswith("promptpress: 0 rows compiled, 3 rendered by Jinja2: line 1: the filter `center`")
     behind = ["--template", "{q}", "--chat-template", ".", "--data", "test.jsonl", "--json"]
     assert json.loads(output(capsys, "stats", *behind))["requests"] == 3
 

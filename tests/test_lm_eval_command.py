@@ -154,6 +154,19 @@ def test_errors(code: int, said: str, text: str, arguments: list[str], capsys: p
     assert not Path("out.jsonl").exists()
 
 
+def test_keys_may_be_quoted(folder: Path) -> None:
+    (folder / "task.yaml").write_text('"include": "base_yaml"\n"task": "quoted"\n')
+    assert render("task.yaml", "--quiet") == 0
+    assert rows()[0]["metadata"]["task"] == "quoted"
+
+
+def test_samples_of_a_run_are_no_task(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "samples_sums_2026-01-31T09-00-00.000001.jsonl"
+    (folder / name).write_text("{}\n{}\n")
+    assert render(name) == 2
+    assert "a configuration is a .json" in capsys.readouterr().err
+
+
 def test_a_yaml_of_another_kind_is_none(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "other.yaml").write_text("prompt_template: '{q}'\n")
     assert render("other.yaml", "--quiet") == 0

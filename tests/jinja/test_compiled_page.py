@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("jinja2")
 
+from promptpress._jinja import bounded, bounds, guarded_calls, run, table_programs
+from promptpress._jinja.chat import shape_programs
 from promptpress._jinja.environments import ENVIRONMENTS, environment
 from promptpress._jinja.partial import calls, filters, tests
 
@@ -20,6 +22,7 @@ assert SPEC is not None
 assert SPEC.loader is not None
 examples = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(examples)
+_WORDS = {1: "one", 2: "two", 3: "three"}
 
 
 def test_the_page_is_written_by_the_tool() -> None:
@@ -45,3 +48,24 @@ def test_what_the_evaluator_knows_has_an_example() -> None:
     assert set(filters._FILTERS) <= set(examples.FILTERS)
     assert set(tests._KINDS) | set(tests._KNOWN) <= set(examples.TESTS)
     assert set(calls._METHODS) <= {name for methods in examples.METHODS.values() for name in methods}
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (
+            "jinja",
+            f"The first {_WORDS[run.CHECKED_FIRST]} rows of each program, and one in {run.CHECKED_ONE_IN:,} after",
+        ),
+        ("jinja", f"({bounds.STEPS:,} for a row"),
+        ("jinja", f"({bounds.MAX_TEXT:,} characters, and"),
+        ("jinja", f"({bounds.MAX_INT_BITS:,} bits)"),
+        ("jinja", f"`range` ({guarded_calls.MAX_RANGE:,})"),
+        ("jinja", f"source ({bounded.MAX_SOURCE:,} characters)"),
+        ("jinja", f"programs for {shape_programs.MAX_PROGRAMS:,} shapes"),
+        ("jinja-compiled", f"more than {table_programs.MAX_PROGRAMS} programs"),
+    ],
+)
+def test_limits_are_those_of_the_code(page: str, said: str) -> None:
+    text = (PROJECT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert said in " ".join(text.split())

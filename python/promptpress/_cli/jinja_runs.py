@@ -36,8 +36,6 @@ class RunCounts:
             self._template = None if chat is None else chat.chat
         else:
             self._template = maker
-        if type(self._template).__name__ == "JinjaTemplate":  # its module needs Jinja2
-            self._template._runner.noted = True  # what is told of all batches needn't be of the first
         self._seen: Any = None
         self.rows = 0
         self.jinja2 = 0
@@ -60,8 +58,6 @@ class RunCounts:
             if self._is_renderer:  # each batch is a run of its own there
                 self._count()
             yield batch
-        if not self._is_renderer:
-            self._count()
 
     def _count(self) -> None:
         run = self._template._last_run
@@ -74,7 +70,9 @@ class RunCounts:
 
     def tell(self) -> None:
         """Say it in a line of standard error."""
-        if self._template is not None and self.rows:
+        if self._template is not None and not self._is_renderer:
+            self._count()
+        if self.rows:
             line = f"promptpress: {self.told()}"
             print(encodable(printable(line), sys.stderr.encoding), file=sys.stderr)
 

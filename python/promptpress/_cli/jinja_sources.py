@@ -93,6 +93,7 @@ def _jinja_template(arguments: Namespace) -> JinjaTemplate:
     make = _public("JinjaTemplate", "--jinja")
     with _named("--jinja", arguments.jinja if source is not arguments.jinja else ""):
         found: JinjaTemplate = make(source, **given)
+    found._runner.noted = True  # the command says what Jinja2 rendered in words of its own
     return found
 
 

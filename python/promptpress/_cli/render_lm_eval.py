@@ -66,11 +66,13 @@ def render_lm_eval(arguments: Namespace) -> None:
 
 def _requests(arguments: Namespace, config: dict[str, Any]) -> pa.Table:
     try:
-        from promptpress import lm_eval  # noqa: PLC0415 - needs Jinja2
+        import jinja2  # noqa: F401, PLC0415 - an extra
     except ImportError:
         raise ConfigError(
             f"{arguments.config}: a task's templates need Jinja2: pip install 'promptpress[jinja]'"
         ) from None
+    from promptpress import lm_eval  # noqa: PLC0415 - needs Jinja2
+
     kept = {key: value for key, value in config.items() if not _is_unread(key, value)}
     samples = Samples(arguments.data, arguments.data_format)
     given: dict[str, Any] = {} if arguments.seed is None else {"seed": arguments.seed}

@@ -9,7 +9,7 @@ from argparse import Namespace
 
 import promptpress
 from promptpress._cli.configured_renderer import make_renderer
-from promptpress._cli.jinja_runs import Maker
+from promptpress._cli.jinja_runs import Maker, RunCounts
 from promptpress._cli.jinja_sources import template_of
 from promptpress._cli.progress import Progress
 from promptpress._cli.prompt_sources import is_rendered, refuse_prompts, refuse_rendering
@@ -95,6 +95,8 @@ def _measured(
                 own = promptpress.stats(renderer, reader, tokenizer=counter)
             else:  # what texts are made of isn't known
                 own = promptpress.stats(renderer.stream(reader), tokenizer=counter, column=PROMPT_COLUMN)
+    if not (arguments.quiet or renderer is None or isinstance(renderer, promptpress.Renderer)):
+        RunCounts(renderer).tell()
     samples.close()
     return own
 

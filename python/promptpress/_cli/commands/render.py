@@ -75,12 +75,12 @@ def _add_options(parser: ArgumentParser) -> None:
 
 def _run(arguments: Namespace) -> ExitCode:
     from promptpress._cli.jobs import takes_all  # noqa: PLC0415
-    from promptpress._cli.lm_eval_files import is_lm_eval  # noqa: PLC0415
+    from promptpress._cli.lm_eval_files import is_lm_eval, is_samples  # noqa: PLC0415
     from promptpress._cli.render import render  # noqa: PLC0415 - --help needn't wait for Arrow
     from promptpress._cli.render_all import render_all  # noqa: PLC0415
     from promptpress._cli.render_lm_eval import render_lm_eval  # noqa: PLC0415
 
-    if is_lm_eval(arguments.config):
+    if is_lm_eval(arguments.config) and not is_samples(arguments.config):
         render_lm_eval(arguments)
         return ExitCode.OK
     refuse_lm_eval(arguments)
