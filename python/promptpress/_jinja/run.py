@@ -23,7 +23,7 @@ __all__ = ["JinjaRun", "Runner", "render_rows"]
 
 CHECKED_FIRST = 2
 """Rows of each program that Jinja2 renders too."""
-CHECKED_ONE_IN = 4096
+CHECKED_ONE_IN = 8192
 """And of all that programs render, one in so many."""
 
 _BLOCK = 1024
