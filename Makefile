@@ -24,6 +24,9 @@ DOCS := .venv-docs
 WHEEL := .venv-wheel
 WHEELS := target/wheels
 
+# Benches whose peers are of other versions than the harnesses are.
+JINJA_BENCHES := benches/test_jinja_rates.py benches/test_chat_rates.py benches/test_lm_eval_rates.py benches/test_compile_corpus.py
+
 # A wheel for Linux is linked by zig against an old C library, and maturin refuses one that needs a newer one. What is
 # linked against this machine's own may need the newest.
 ifeq ($(shell uname -s),Linux)
@@ -52,7 +55,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-exports test-harness test-jinja test-view fuzz fuzz-valgrind lint house docs conformance bench bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-exports test-harness test-jinja test-view fuzz fuzz-valgrind lint house docs conformance bench bench-jinja bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -112,11 +115,15 @@ docs: $(DOCS)/.requirements $(VENV)/.built ## the documentation as a site in tar
 bench: $(BENCH)/.built ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
 ifeq ($(BENCH_ARGS),)
-	$(BENCH)/bin/python benches/report.py target/bench.json $(wildcard target/bench-long.json) --out docs/benchmarks.md
+	$(BENCH)/bin/python benches/report.py target/bench.json $(wildcard target/bench-long.json target/bench-jinja.json) --out docs/benchmarks.md
 	$(BENCH)/bin/python tools/readme_figures.py
 else
 	$(BENCH)/bin/python benches/report.py target/bench.json
 endif
+
+bench-jinja: $(JINJA)/.built ## Jinja beside jinja2, minijinja, transformers and lm-eval; the next `make bench` has the figures
+	$(JINJA)/bin/python -m pytest $(JINJA_BENCHES) -c benches/pytest.ini --rootdir=. \
+	  --benchmark-json=target/bench-jinja.json $(BENCH_ARGS)
 
 bench-long: $(BENCH)/.built ## a hundred million samples streamed; the next `make bench` puts the figure into its page
 	$(BENCH)/bin/python -m pytest benches --long --benchmark-json=target/bench-long.json
@@ -173,7 +180,7 @@ $(BENCH)/.requirements: requirements/bench.txt requirements/harness.txt
 	@touch $@
 
 # The wheel that users get: the engines' workers are processes of their own, and the benches measure it.
-$(addsuffix /.built,$(BENCH) $(ENGINES) $(EXPORTS)): .venv-%/.built: .venv-%/.requirements $(VENV)/.built \
+$(addsuffix /.built,$(BENCH) $(ENGINES) $(EXPORTS) $(JINJA)): .venv-%/.built: .venv-%/.requirements $(VENV)/.built \
                                                      $(shell find python -name '*.py')
 	rm -rf target/$*-wheel
 	$(BIN)/maturin build --release --locked --out target/$*-wheel

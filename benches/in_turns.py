@@ -9,6 +9,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import promptpress
@@ -31,13 +32,16 @@ class Way:
     work: Callable[[], Any]
     threads: int | None = None
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    """Seconds of all its threads' work: what is left of a machine that does other things as well."""
 
     def round(self) -> None:
         promptpress.set_threads(self.threads or cores())
         gc.collect()
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         self.work()
         self.seconds.append(time.perf_counter() - start)
+        self.cpu.append(time.process_time() - cpu)
 
 
 def measured(ways: Sequence[Way], rounds: int = ROUNDS) -> dict[str, Way]:
@@ -50,6 +54,7 @@ def measured(ways: Sequence[Way], rounds: int = ROUNDS) -> dict[str, Way]:
                 way.round()
                 if not number:
                     way.seconds.clear()
+                    way.cpu.clear()
     finally:
         gc.unfreeze()
         for way in ways:
@@ -72,5 +77,8 @@ def replayed(way: Way, replay: Replay, benchmark: Any, **said: Any) -> float:
     """Tell pytest-benchmark of a way's rounds; returns rows a second."""
     replay.seconds = list(way.seconds)
     benchmark.pedantic(replay.play, rounds=len(way.seconds))
-    benchmark.extra_info.update({"way": way.name, "threads": way.threads or 1, "samples": way.rows, **said})
+    cpu = median(way.cpu) if way.cpu else None
+    benchmark.extra_info.update(
+        {"way": way.name, "threads": way.threads or 1, "samples": way.rows, "cpu_seconds": cpu, **said}
+    )
     return way.rows / benchmark.stats.stats.median

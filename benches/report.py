@@ -48,6 +48,7 @@ def page(results: Results, picture: str) -> Iterator[str]:
     yield from streaming(results)
     yield from commands(results)
     yield from json_lines(results)
+    yield from jinja(results)
 
 
 def preface(results: Results) -> Iterator[str]:
@@ -213,6 +214,31 @@ def size(run: dict[str, Any], key: str) -> str:
 def seconds(run: Run) -> str:
     stats = run["stats"]
     return f"{stats['median']:.3f} ({stats['min']:.3f} to {stats['max']:.3f})"
+
+
+def jinja(results: Results) -> Iterator[str]:
+    """What `make bench-jinja` has found."""
+    about = {
+        "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
+        "chat": (
+            "Chats",
+            "Conversations by `ChatTemplate`, transformers' `render_jinja_template`, jinja2, minijinja-py.",
+        ),
+        "lm_eval": ("lm-eval", "Documents whose requests are built: `requests` makes a table, the others objects."),
+    }
+    for kind, (title, said) in about.items():
+        runs = results.of(kind)
+        if not runs:
+            continue
+        yield from [f"## {title}", "", f"{said} In turns; those that are slow do fewer rows.", ""]
+        yield from ["| workload | | threads | rows timed | seconds: median (least to most) | rows/s |"]
+        yield "|---|---|---:|---:|---:|---:|"
+        for run in runs:
+            yield (
+                f"| {run['workload']} | {run['way'].removesuffix('-1')} | {run['threads']} | {run['samples']:,} "
+                f"| {seconds(run)} | {rows_per_second(run):,.0f} |"
+            )
+        yield ""
 
 
 if __name__ == "__main__":

@@ -100,6 +100,37 @@ def json_lines(workload: str, program: str, other: str) -> Figure:
     )
 
 
+def way(kind: str, workload: str, ours: str, other: str) -> Figure:
+    """How many times the rate of another way of the same run."""
+    return lambda results: quotient(
+        *(measure(results.one(kind, workload=workload, way=name), rows_per_second) for name in (ours, other))
+    )
+
+
+def jinja_targets() -> Iterator[Target]:
+    """Those of `make bench-jinja`."""
+    for suffix, threads in (("", "all threads"), ("-1", "one thread")):
+        fields = way("jinja", "fields", f"template{suffix}", f"renderer{suffix}")
+        yield Target(f"Jinja, fields: `JinjaTemplate` to `Renderer`, {threads}", fields, 0.8)
+    for workload in ("strip", "item", "condition"):
+        yield Target(f"Jinja, {workload}: to jinja2", way("jinja", workload, "template", "jinja2"), 40)
+        yield Target("the same to minijinja-py", way("jinja", workload, "template", "minijinja"), 10)
+    for workload, bound in (("chatml", 150), ("llama3", 150), ("qwen3-5", 60)):
+        figure = way("chat", workload, "template", "transformers")
+        yield Target(f"chats, {workload}: `ChatTemplate` to transformers", figure, bound)
+    for ours, other, what, bound in (
+        ("backend", "lm_eval", "the backend to lm-eval", 200),
+        ("backend", "compile cache", "the same to lm-eval with templates compiled once", 4),
+        ("requests", "lm_eval", "`requests` to lm-eval", 2000),
+    ):
+        yield Target(f"MMLU-like, five-shot: {what}", way("lm_eval", "first-five", ours, other), bound)
+    for what, key in (("chat templates", "chats"), ("lm-eval's templates", "lm_eval")):
+        compiled = lambda results, key=key: measure(  # noqa: E731
+            results.one("compile_corpus", workload=key, step="compiled"), lambda run: median(run) * 1e3
+        )
+        yield Target(f"compiling one of {what}, median", compiled, 5, at_least=False, unit=" ms")
+
+
 def targets() -> Iterator[Target]:
     yield Target("zero to Polars `pl.format` (one thread), rate, all threads", times("zero", "polars"), 2)
     yield Target("the same by `stream`", times("zero", "polars", "promptpress-stream"), 2)
@@ -155,3 +186,4 @@ def targets() -> Iterator[Target]:
         yield Target(f"small: ten rows of {workload}, median", small, 100, at_least=False, unit=" µs")
     compiled = microseconds("compile", "five-text")
     yield Target("compile: five-text, median", compiled, 200, at_least=False, unit=" µs")
+    yield from jinja_targets()

@@ -13,10 +13,10 @@ import pytest
 
 pytest.importorskip("lm_eval.api.task")
 
-import lm_eval_backend  # noqa: E402 - skipped without it
-import promptpress.lm_eval  # noqa: E402
-from in_turns import ROUNDS, Way, replayed  # noqa: E402
-from rounds import Replay  # noqa: E402
+import lm_eval_backend
+import promptpress.lm_eval
+from in_turns import ROUNDS, Way, replayed
+from rounds import Replay
 
 TASKS = {"first-five": "MMLU-like, first five of five", "drawn": "the same, five of 10,000 drawn"}
 STOCK = "lm_eval"
@@ -51,7 +51,9 @@ def measured(task: str, count: int, few: int) -> dict[str, Way]:
 @pytest.mark.parametrize(
     ("task", "name", "replay"),
     [
-        pytest.param(*case, id="-".join(case[:2]), marks=pytest.mark.benchmark(group=f"lm_eval-{case[0]}", timer=case[2]))
+        pytest.param(
+            *case, id="-".join(case[:2]), marks=pytest.mark.benchmark(group=f"lm_eval-{case[0]}", timer=case[2])
+        )
         for case in CASES
     ],
 )
