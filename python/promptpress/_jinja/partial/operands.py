@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import nodes
 from jinja2.runtime import LoopContext
+from jinja2.utils import Cycler
 
 from promptpress._jinja.bounds import charge_text
 from promptpress._jinja.partial.builder import Builder
@@ -90,7 +91,11 @@ class Operands:
         before = asked()
         try:
             result = function(*arguments, **named)
-            if hasattr(type(result), "__next__") and type(result) not in (Once, LoopContext) and not is_opaque(result):
+            if (
+                hasattr(type(result), "__next__")
+                and type(result) not in (Once, LoopContext, Cycler)
+                and not is_opaque(result)
+            ):
                 result = Once(self, taken(result, self))
         except (BailError, NeedsKeyError):
             raise

@@ -122,7 +122,7 @@ def _divisible(by: int | None, rest: int) -> Callable[..., Any]:
     def test(expressions: Expressions, value: Sym, *arguments: Any) -> Any:
         machine = expressions.machine
         divisor = by if by is not None else arguments[0]
-        if not value.kind.only("int", "bool", "float"):
+        if not value.kind.only("int", "bool", "float", "none"):
             raise machine.unsupported("a division of a value of the row that may be no number")
         return machine.operate("eq", machine.operate("mod", value, divisor), rest)
 
