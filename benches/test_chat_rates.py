@@ -49,7 +49,7 @@ def ways(workload: ChatWorkload, count: int, few: int) -> Iterator[Way]:
     assert texts == by_transformers() == by_jinja2() == by_minijinja()
     run = template.last_run
     assert run is not None
-    assert run["jinja2"] <= 1, "what is timed is compiled, but for the first conversation of all"
+    assert run.jinja2 <= 1, "what is timed is compiled, but for the first conversation of all"
 
 
 @pytest.mark.parametrize(
@@ -64,11 +64,9 @@ def test_chat_rate(  # noqa: PLR0917 - fixtures
 ) -> None:
     if workload_id not in found:
         workload = CHATS_BY_ID[workload_id]
-        found[workload_id] = measured(
-            list(
-                ways(workload, *((20_000, 1_000) if quick else (COUNTS(workload), 2_000 if workload.shots else 5_000)))
-            )
-        )
+        few = 1_000 if workload.shots else 5_000
+        sizes = (20_000, 1_000) if quick else (COUNTS(workload), few)
+        found[workload_id] = measured(list(ways(workload, *sizes)))
     rate = replayed(found[workload_id][name], replay, benchmark, kind="chat", workload=workload_id)
     per_cpu = found[workload_id][name].rows / benchmark.extra_info["cpu_seconds"]
     record_property(
