@@ -6,14 +6,12 @@ import copy
 import hashlib
 import logging
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
 
-os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", TQDM_DISABLE="1")
 datasets = pytest.importorskip("datasets")
 pytest.importorskip("lm_eval")
 evaluator = pytest.importorskip("lm_eval.evaluator")

@@ -5,14 +5,12 @@ import copy
 import io
 import logging
 import math
-import os
 import random
 
 import promptpress as pp
 import pyarrow as pa
 import pytest
 
-os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 datasets = pytest.importorskip("datasets")
 lm_eval_task = pytest.importorskip("lm_eval.api.task")
 
