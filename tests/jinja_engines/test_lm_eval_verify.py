@@ -136,7 +136,11 @@ def test_documents_are_those_that_process_docs_gave(task: Path, capsys: pytest.C
         ("task: x\noutput_type: generate_until\ndataset_path: json\ntest_split: test\n", ExitCode.DATA),
     ],
 )
-def test_a_file_that_is_no_task(text: str, code: ExitCode, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_no_task(
+    text: str, code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Without files of its own a task is given all JSON files of the folder.
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "no.yaml"
     path.write_text(text, encoding="utf-8")
     assert verify(path) == code
