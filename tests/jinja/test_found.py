@@ -37,7 +37,7 @@ def same_as_jinja(source: str, table: pa.Table = ROWS) -> pp.JinjaTemplate:
         "{{ number in [number] }} {{ number in (1, number) }}",
         "{{ [number] == [number] }} {{ {'a': number} == {'a': number} }} {{ number == number }}",
         "{{ [1.0, number].index(number) }}",
-        "{% set ns = namespace(x=number) %}{% for n in numbers %}{{ n in [ns.x, number] }}{% set ns.x = n %}{% endfor %}",
+        "{% set ns = namespace(x=number) %}{% for n in numbers %}{{ n in [ns.x] }}{% set ns.x = n %}{% endfor %}",
         "{{ (number if numbers|length > 1 else numbers[0]) in [numbers[0], number] }}",
     ],
 )
