@@ -203,6 +203,10 @@ class Duplicates:
 class JinjaProgram:
     """A Jinja template, specialised for the rows of one kind; `promptpress._jinja.program` says what it is made of."""
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why rows are given up, by the numbers that the block has."""
+
     def __new__(
         cls,
         columns: list[str],

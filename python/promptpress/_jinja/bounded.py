@@ -180,7 +180,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
         pieces = list(pieces)
-        charge_text(sum(map(len, pieces)))
+        # What a filter block gives may be no text; `join` says so.
+        charge_text(sum(len(piece) for piece in pieces if isinstance(piece, str)))
         return "".join(pieces)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805

@@ -26,8 +26,9 @@ MAX_RANGE = 1_000_000
 _FEW = 8
 """Arguments that a template writes one by one; more come out of a list."""
 
-_NESTED = re.compile(r"\{[^}]*\{")
+_BRACES = re.compile(r"(\{\{|\{|\})")
 _NUMBER = re.compile(r"\d+")
+_CONVERSION = re.compile(r"%[#0\- +]*(\d*)\*?(?:\.(\d*)\*?)?[hlL]?.?", re.DOTALL)
 _WIDTH = frozenset({"center", "ljust", "rjust", "zfill"})
 _STRIP = frozenset({"strip", "lstrip", "rstrip"})
 _FROM_RIGHT = frozenset({"rfind", "rindex", "rpartition", "rsplit"})
@@ -207,14 +208,15 @@ def format_size(template: str, given: Arguments) -> int:
         given: All arguments.
 
     Returns:
-        A number of characters that it hardly exceeds: each number in the template may be a width, and so may each
-        argument, if there are braces in braces.
+        A number of characters that it hardly exceeds: each number in a field of the template may be a width, and so may
+        each argument, if there are braces in braces.
 
     """
     fields = template.count("{")
-    size = len(template) + sum(map(_int, _NUMBER.findall(template)))
+    inside, is_nested = _fields(template)
+    size = len(template) + sum(map(_int, _NUMBER.findall(inside)))
     size += fields * max((weigh(value) for value in given), default=0)
-    if fields > 1 and _NESTED.search(template):
+    if is_nested:
         size += sum(map(abs, _numbers(given)))
         size += sum(_int(number) for text in given if isinstance(text, str) for number in _NUMBER.findall(text))
     return size
@@ -228,17 +230,41 @@ def printf_size(template: Any, given: Any) -> int:
         given: What stands right of `%`.
 
     Returns:
-        A number of characters that it doesn't exceed: each number in the template may be a width, and so may each of
-        those that are given, if there is an asterisk.
+        A number of characters that it doesn't exceed: each number behind a `%` may be a width, and so may each of those
+        that are given, if there is an asterisk.
 
     """
     text = template if isinstance(template, str) else template.decode("latin-1")
-    numbers = _NUMBER.findall(text) if "%" in text else ()
+    if "%(" in text:
+        numbers = _NUMBER.findall(text)
+    else:
+        numbers = [number for pair in _CONVERSION.findall(text) for number in pair if number]
     size = len(text) + sum(map(_int, numbers))
     size += weigh(given) * (text.count("%") if isinstance(given, dict) else 1)
     if "*" in text:
         size += sum(map(abs, _numbers(given if isinstance(given, tuple) else (given,))))
     return size
+
+
+def _fields(template: str) -> tuple[str, bool]:
+    """What stands in braces, and whether braces stand in them; all of it, where brackets may hide braces."""
+    if "{" not in template:
+        return "", False
+    if "[" in template:
+        return template, template.count("{") > 1
+    found: list[str] = []
+    depth, deepest = 0, 0
+    for part in _BRACES.split(template):
+        if part == "{{":
+            depth += 2 if depth else 0  # outside of a field it is a brace
+        elif part == "{":
+            depth += 1
+        elif part == "}":
+            depth = max(0, depth - 1)
+        elif depth:
+            found.append(part)
+        deepest = max(deepest, depth)
+    return " ".join(found), deepest > 1
 
 
 def _numbers(values: Any) -> list[int]:

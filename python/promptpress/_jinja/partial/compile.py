@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
-from jinja2.compiler import Frame
+from jinja2.compiler import Frame, find_undeclared
 from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 
@@ -142,6 +142,8 @@ def _evaluate(
     expressions = Expressions(machine, scope, engine, context)
     engine.promptpress_expressions = expressions
     tree = reference.ast()
+    if find_undeclared(tree.body, ("self",)):
+        raise BailError("`self`", 1)
     frame = Frame(EvalContext(engine, None))
     frame.symbols.analyze_node(tree)
     frame.toplevel = frame.rootlevel = True

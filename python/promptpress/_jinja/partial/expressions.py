@@ -243,6 +243,12 @@ class Expressions:
             return self.machine.real(_REAL["eq"], left, right)
         return self._all_equal(pairs)
 
+    def _equal_within(self, left: Any, right: Any) -> Any:
+        """`left == right` in containers, where Python asks first whether they are one object: NaN may equal itself."""
+        if type(left) is Sym and type(right) is Sym and not (left.kind.never("float") or right.kind.never("float")):
+            return self.machine.operate("contains", [left], right)
+        return self._equal(left, right)
+
     def _not_compared(self) -> Any:
         raise self.machine.unsupported("a list or dict with values of the row is compared with an object")
 
@@ -250,7 +256,7 @@ class Expressions:
         if not pairs:
             return True
         (left, right), *rest = pairs
-        found = self.machine.condition(self._equal(left, right))
+        found = self.machine.condition(self._equal_within(left, right))
         return self.machine.branch(found, lambda: self._all_equal(rest), lambda: False)
 
     def _contained(self, value: Any, container: Any) -> Any:
@@ -270,7 +276,7 @@ class Expressions:
             return self.machine.operate("contains", list(items), value)
         found: Any = False
         for item in items:
-            one = self.compare("eq", value, item)
+            one = self.machine.lift(self._equal_within, value, item)
             before = found
             found = self.machine.branch(self.machine.condition(before), lambda: True, lambda one=one: one)  # type: ignore[misc]
         return found

@@ -63,9 +63,9 @@ def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any],
     if name == "random":
         raise machine.unsupported("`random` is chance")
     if name == "tojson" and (opaque or holds_opaque(value)):
-        return _tojson(expressions, value, *arguments, **named)
+        return _known(_tojson, expressions, name, value, *arguments, **named)
     if name == "join" and not opaque and holds_opaque_list(value):
-        return _join(expressions, value, *arguments, **named)
+        return _known(_join, expressions, name, value, *arguments, **named)
     if name in ("min", "max") and not opaque and type(value) in (list, tuple) and any(map(is_opaque, value)):
         opaque = True
     if not opaque:
@@ -76,13 +76,17 @@ def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any],
         raise machine.unsupported(f"the filter `{name}` on a safe text of the row")
     known = _FILTERS.get(name)
     if known is not None:
-        try:
-            return known(expressions, value, *arguments, **named)
-        except TypeError as error:
-            raise machine.unsupported(f"the filter `{name}` with these arguments") from error
+        return _known(known, expressions, name, value, *arguments, **named)
     if name in _OVER_ITEMS and type(value) is Sym and not any(map(is_opaque, (*arguments, *named.values()))):
         return _real(expressions, name, expanded(expressions, value), arguments, named)
     raise machine.unsupported(f"the filter `{name}` on a value of the row")
+
+
+def _known(known: Callable[..., Any], expressions: Expressions, name: str, /, *given: Any, **named: Any) -> Any:
+    try:
+        return known(expressions, *given, **named)
+    except TypeError as error:
+        raise expressions.machine.unsupported(f"the filter `{name}` with these arguments") from error
 
 
 def holds_opaque_list(value: Any) -> bool:

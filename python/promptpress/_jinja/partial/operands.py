@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,6 +30,7 @@ MAX_STEPS = 100_000
 
 SCALARS = (type(None), bool, int, float, str)
 _INT64 = 1 << 63
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}>")
 
 Statement = tuple[Any, ...]
 Keys = Mapping[tuple[Any, ...], int]
@@ -105,6 +107,8 @@ class Operands:
             raise BailError(f"raises {type(error).__name__}: {error}", self.lineno) from error
         if asked() != before:
             raise self.unsupported("a value of the row is looked at by an operation that isn't compiled")
+        if type(result) is str and _ADDRESS.search(result):
+            raise self.unsupported("the text of an object, which has its address")
         return result
 
     # Expressions

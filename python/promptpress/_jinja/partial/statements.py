@@ -9,13 +9,14 @@ from jinja2 import nodes
 from jinja2.compiler import Frame, find_undeclared
 from jinja2.runtime import Macro
 from jinja2.utils import missing
+from markupsafe import Markup
 
 from promptpress._jinja.partial.calls import expanded
 from promptpress._jinja.partial.expressions import Expressions
 from promptpress._jinja.partial.loops import Loops
 from promptpress._jinja.partial.machine import Machine
 from promptpress._jinja.partial.scope import Activation, Scope
-from promptpress._jinja.partial.values import MISSING, LoopControl, Sym
+from promptpress._jinja.partial.values import MISSING, LoopControl, MarkedSafe, Sym
 
 __all__ = ["Statements"]
 
@@ -152,8 +153,15 @@ class Statements:
         inner.symbols.analyze_node(node)
         self.scope.enter(inner)
         value = self.machine.captured(lambda: self.body(node.body, inner))
-        self.machine.write(self._through(node.filter, value, inner))
+        self.machine.lift(self._write_filtered, self._through(node.filter, value, inner))
         self.scope.leave(inner)
+
+    def _write_filtered(self, value: Any) -> None:
+        # Jinja joins it with the rest of the output as it is, and what is no text can't be joined.
+        is_text = value.kind.only("str") if type(value) is Sym else type(value) in (str, Markup, MarkedSafe)
+        if not is_text:
+            raise self.machine.unsupported("a filter block that gives what may be no text")
+        self.machine.write(value)
 
     def _through(self, node: nodes.Filter, value: Any, frame: Frame) -> Any:
         """A text through the filters of a block, the innermost first."""

@@ -73,8 +73,8 @@ def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any])
         raise machine.unsupported(f"the test `{name}` with a value of the row")
     if name in _KINDS and not arguments:
         return of_kind(expressions, value, *_KINDS[name])
-    known = _KNOWN.get(name)
-    if known is None:
+    known, count = _KNOWN.get(name, (None, 0))
+    if known is None or len(arguments) != count:
         raise machine.unsupported(f"the test `{name}` of a value of the row")
     return known(expressions, value, *arguments)
 
@@ -129,11 +129,12 @@ def _divisible(by: int | None, rest: int) -> Callable[..., Any]:
     return test
 
 
-_KNOWN: dict[str, Callable[..., Any]] = {
-    "true": _identity(True),
-    "false": _identity(False),
-    "sameas": _sameas,
-    "odd": _divisible(2, 1),
-    "even": _divisible(2, 0),
-    "divisibleby": _divisible(None, 0),
+# Each with the number of arguments that it takes.
+_KNOWN: dict[str, tuple[Callable[..., Any], int]] = {
+    "true": (_identity(True), 0),
+    "false": (_identity(False), 0),
+    "sameas": (_sameas, 1),
+    "odd": (_divisible(2, 1), 0),
+    "even": (_divisible(2, 0), 0),
+    "divisibleby": (_divisible(None, 0), 1),
 }
