@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
-from jinja2.compiler import Frame
+from jinja2.compiler import Frame, find_undeclared
 from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 
@@ -139,9 +139,10 @@ def _evaluate(
     engine = _guarded(reference.environment)
     context = new_context(engine, None, {}, vars=None, shared=False, globals=engine.globals)
     scope = Scope(machine, names, engine)
+    tree = reference.ast()
+    scope.is_self_own = "self" in find_undeclared(tree.body, ("self",))
     expressions = Expressions(machine, scope, engine, context)
     engine.promptpress_expressions = expressions
-    tree = reference.ast()
     frame = Frame(EvalContext(engine, None))
     frame.symbols.analyze_node(tree)
     frame.toplevel = frame.rootlevel = True
