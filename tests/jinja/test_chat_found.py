@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -64,3 +66,54 @@ def test_documents_stay_the_tuple_that_they_are() -> None:
     assert texts("{{ documents }}", documents=documents) == ["({'title': 'a', 'text': 'b'},)"] * 20
     assert texts("{{ documents }}", documents=()) == ["()"] * 20
     assert texts("{{ documents }}", documents=list(documents)) == ["[{'title': 'a', 'text': 'b'}]"] * 20
+
+
+def test_unassigned_characters_are_escaped_as_this_interpreter_has_it() -> None:
+    # In a process of its own: a configuration that another test renders tells the core which characters there are.
+    program = """
+import sys
+import pyarrow as pa
+from promptpress import ChatTemplate
+
+odd = "".join(map(chr, range(0x80, 0xD800))) + "".join(map(chr, range(0xE000, 0x32000)))
+rows = [[{"role": "user", "content": text}] for text in ("a", "b", "c", odd)]
+texts = ChatTemplate("{{ [messages[0].content] }}").render(pa.table({"messages": rows}))["prompt"].to_pylist()
+sys.exit(texts[3] != str([odd]))
+"""
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "{% for m in messages if m.role != 'system' %}{{ loop.last }}:{{ m.content }};{% endfor %}",
+            "False:a{0};False:c{0};True:d{0};",
+        ),
+        (
+            "{% for m in messages if m.role != 'system' %}"
+            "{{ loop.nextitem.content if not loop.last }}:{{ m.content }}{% set m = 0 %}{{ m }};{% endfor %}",
+            "c{0}:a{0}0;d{0}:c{0}0;:d{0}0;",
+        ),
+        (
+            "{% set ns = namespace(n=0) %}{% for m in messages if ns.n < 2 %}"
+            "{% set ns.n = ns.n + 1 %}{{ m.content }};{% endfor %}",
+            "a{0};b{0};",
+        ),
+        (
+            "{% set ns = namespace(n=0) %}{% for m in messages if ns.n < 2 %}{{ loop.last }}"
+            "{% set ns.n = ns.n + 1 %}{{ m.content }};{% endfor %}",
+            "Falsea{0};Falseb{0};Truec{0};",
+        ),
+    ],
+)
+def test_a_loops_condition_has_variables_and_a_time_of_its_own(source: str, expected: str) -> None:
+    roles = ("user", "system", "assistant", "user")
+    rows = [
+        [{"role": role, "content": f"{text}{number}"} for role, text in zip(roles, "abcd", strict=True)]
+        for number in range(20)
+    ]
+    chat = ChatTemplate(source)
+    assert chat.render(pa.table({"messages": rows}))["prompt"].to_pylist() == [expected.format(n) for n in range(20)]
+    assert chat.last_run is not None
+    assert chat.last_run.compiled == 19

@@ -199,11 +199,13 @@ class Statements:
         if node.test is not None:
             test_frame.symbols.analyze_node(node, for_branch="test")
             self.machine.real(iter, value)
-            items = self._filtered(node, value, inner, test_frame)
+            items = self._filtered(node, value, test_frame)
         ran = False
         forks = self.machine.forks
         loop = self.machine.real(LoopContext, items, self.environment.undefined) if is_extended else None
-        steps = iter(loop) if loop is not None else self.machine.real(iter, items)
+        # A condition is tested when its item is asked for, since a body may change what it sees: that isn't taken here.
+        is_lazy = loop is not None or node.test is not None
+        steps = iter(items if loop is None else loop) if is_lazy else self.machine.real(iter, items)
         while True:
             try:
                 step = self.machine.real(_next, steps)
@@ -258,16 +260,24 @@ class Statements:
             raise machine.unsupported("a loop over the characters of a value of the row")
         machine.known = known
 
-    def _filtered(self, node: nodes.For, items: Iterable[Any], inner: Frame, test_frame: Frame) -> Iterator[Any]:
-        """The items that a loop's condition lets through, each tested when it is asked for."""
+    def _filtered(self, node: nodes.For, items: Iterable[Any], frame: Frame) -> Iterator[Any]:
+        """The items that a loop's condition lets through, each tested when it is asked for.
+
+        It is a function with variables of its own, since a body that asks for the next item still stands at this one.
+        """
         forks = self.machine.forks
-        self.scope.enter(test_frame)
+        own = Activation(self.scope.activation)
         for item in items:
             if self.machine.forks != forks:
                 raise self.machine.unsupported("a loop's condition is tested where a value of the row decides whether")
-            self._store(node.target, item, inner)
-            assert node.test is not None
-            found = self.machine.condition(self.expressions.evaluate(node.test, test_frame))
+            body, self.scope.activation = self.scope.activation, own
+            try:
+                self._store(node.target, item, frame)
+                self.scope.enter(frame)
+                assert node.test is not None
+                found = self.machine.condition(self.expressions.evaluate(node.test, frame))
+            finally:
+                self.scope.activation = body
             if type(found) is not bool:
                 raise self.machine.unsupported("a loop's condition is decided by a value of the row")
             if found:
