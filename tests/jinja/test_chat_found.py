@@ -117,3 +117,14 @@ def test_a_loops_condition_has_variables_and_a_time_of_its_own(source: str, expe
     assert chat.render(pa.table({"messages": rows}))["prompt"].to_pylist() == [expected.format(n) for n in range(20)]
     assert chat.last_run is not None
     assert chat.last_run.compiled == 19
+
+
+def test_a_loop_with_a_condition_goes_on_in_each_way_of_a_fork() -> None:
+    source = (
+        "{% for m in messages if m is defined %}{% if m.role == 'user' %}{% if m.content == 'a' %}{{ loop.last }}"
+        "{% endif %}{{ loop.last }}|{% continue %}{% endif %}{{ m.content }}{% endfor %}"
+    )
+    roles = ("user", "user", "system")
+    rows = [[{"role": role, "content": text} for role in roles] for text in "bcbabaabcc"]
+    expected = [("FalseFalse|" if row[0]["content"] == "a" else "False|") * 2 + row[0]["content"] for row in rows]
+    assert ChatTemplate(source).render(pa.table({"messages": rows}))["prompt"].to_pylist() == expected

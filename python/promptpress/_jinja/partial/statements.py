@@ -13,6 +13,7 @@ from jinja2.utils import missing
 from promptpress._jinja.partial.calls import expanded
 from promptpress._jinja.partial.expressions import Expressions
 from promptpress._jinja.partial.machine import Machine
+from promptpress._jinja.partial.once import InOrder
 from promptpress._jinja.partial.scope import Activation, Scope
 from promptpress._jinja.partial.values import MISSING, TEXT, LoopControl, Sym, is_opaque
 
@@ -199,7 +200,7 @@ class Statements:
         if node.test is not None:
             test_frame.symbols.analyze_node(node, for_branch="test")
             self.machine.real(iter, value)
-            items = self._filtered(node, value, test_frame)
+            items = InOrder(self.machine, self._filtered(node, value, test_frame))
         ran = False
         forks = self.machine.forks
         loop = self.machine.real(LoopContext, items, self.environment.undefined) if is_extended else None
