@@ -13,6 +13,7 @@ from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.compile import Compiled, compile_columns
 from promptpress._jinja.partial.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
+from promptpress._process import install_printable
 
 __all__ = ["TablePrograms", "core_program"]
 
@@ -39,6 +40,7 @@ def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
     if compiled.is_hopeless:
         return None
     program = compiled.program
+    install_printable()
     try:
         return _core.JinjaProgram(
             list(program.columns), list(program.nodes), list(program.block), list(program.reasons)

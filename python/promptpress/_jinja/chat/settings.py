@@ -137,7 +137,8 @@ def document_list(documents: Any) -> Any:
     if isinstance(documents, (str, Mapping)) or not hasattr(documents, "__iter__"):
         message = f"expected a list of documents, found a {type(documents).__name__}"
         raise template_error("wrong_type", "documents", message)
-    documents = list(documents)
+    if not isinstance(documents, (list, tuple)):
+        documents = list(documents)
     for number, document in enumerate(documents):
         if not isinstance(document, dict):
             message = f"expected a dict with 'title' and 'text', found a {type(document).__name__}"

@@ -139,11 +139,10 @@ def _evaluate(
     engine = _guarded(reference.environment)
     context = new_context(engine, None, {}, vars=None, shared=False, globals=engine.globals)
     scope = Scope(machine, names, engine)
+    tree = reference.ast()
+    scope.is_self_own = "self" in find_undeclared(tree.body, ("self",))
     expressions = Expressions(machine, scope, engine, context)
     engine.promptpress_expressions = expressions
-    tree = reference.ast()
-    if find_undeclared(tree.body, ("self",)):
-        raise BailError("`self`", 1)
     frame = Frame(EvalContext(engine, None))
     frame.symbols.analyze_node(tree)
     frame.toplevel = frame.rootlevel = True

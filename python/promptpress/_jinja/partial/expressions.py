@@ -88,6 +88,8 @@ class Expressions:
         return node.data
 
     def _name(self, node: nodes.Name, frame: Frame) -> Any:
+        if node.name == "self" and self.scope.is_self_own:
+            raise self.machine.unsupported("the variable `self`, which is the template itself")
         value = self.scope.get(frame.symbols.ref(node.name))
         undefined = self.environment.undefined
         return self.machine.lift(lambda one: undefined(name=node.name) if one is MISSING else one, value)

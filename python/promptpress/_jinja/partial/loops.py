@@ -10,6 +10,7 @@ from jinja2.compiler import Frame, find_undeclared
 from jinja2.runtime import LoopContext
 
 from promptpress._jinja.partial.calls import expanded
+from promptpress._jinja.partial.once import InOrder
 from promptpress._jinja.partial.scope import Activation
 from promptpress._jinja.partial.values import MISSING, TEXT, LoopControl, Sym, is_opaque
 
@@ -65,7 +66,7 @@ class Loops:
             # Without `loop` and `else` it makes no difference to leave out an item that isn't tested true, and to do
             # nothing for it.
             found = None if is_extended or node.else_ else tested
-            items = self._filtered(node, value, inner, test_frame, found)
+            items = InOrder(self.machine, self._filtered(node, value, inner, test_frame, found))
         loop = self.machine.real(LoopContext, items, self.environment.undefined) if is_extended else None
         if loop is not None:
             steps: Iterator[Any] = iter(loop)

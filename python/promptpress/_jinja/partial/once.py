@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from promptpress._jinja.partial.values import Opaque
@@ -9,7 +10,7 @@ from promptpress._jinja.partial.values import Opaque
 if TYPE_CHECKING:
     from promptpress._jinja.partial.operands import Operands
 
-__all__ = ["Once", "taken"]
+__all__ = ["InOrder", "Once", "taken"]
 
 MAX_VALUES = 200_000
 
@@ -62,5 +63,34 @@ class Once:
             raise StopIteration
         state[self._key] = at + 1
         return self._items[at]
+
+    __str__ = __repr__ = Opaque.__repr__
+
+
+class InOrder:
+    """A generator whose values are made when they are asked for, and so for one way of a fork only.
+
+    Args:
+        machine: Where the evaluation stands.
+        values: The generator.
+
+    """
+
+    def __init__(self, machine: Operands, values: Iterator[Any]) -> None:
+        self._machine = machine
+        self._values = values
+        self._key = ("in order", id(self), self)
+        self._asked = 0
+
+    def __iter__(self) -> InOrder:
+        return self
+
+    def __next__(self) -> Any:
+        state = self._machine.state
+        if state.get(self._key, 0) != self._asked:
+            raise self._machine.unsupported("a loop with a condition goes on where a value of the row decides how far")
+        self._asked += 1
+        state[self._key] = self._asked
+        return next(self._values)
 
     __str__ = __repr__ = Opaque.__repr__

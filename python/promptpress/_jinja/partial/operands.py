@@ -30,7 +30,8 @@ MAX_STEPS = 100_000
 
 SCALARS = (type(None), bool, int, float, str)
 _INT64 = 1 << 63
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{6,}>")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+", re.IGNORECASE)
+"""In a text of what has none of its own: another object of the kind is at another address, so no row shares it."""
 
 Statement = tuple[Any, ...]
 Keys = Mapping[tuple[Any, ...], int]
@@ -107,8 +108,8 @@ class Operands:
             raise BailError(f"raises {type(error).__name__}: {error}", self.lineno) from error
         if asked() != before:
             raise self.unsupported("a value of the row is looked at by an operation that isn't compiled")
-        if type(result) is str and _ADDRESS.search(result):
-            raise self.unsupported("the text of an object, which has its address")
+        if issubclass(type(result), str) and _ADDRESS.search(result):
+            raise self.unsupported("a text with an address in memory, such as a method's")
         return result
 
     # Expressions

@@ -48,6 +48,8 @@ class Scope:
         self.globals = environment.globals
         self.environment = environment
         self.activation = Activation(None)
+        self.is_self_own = False
+        """Whether Jinja gives the template a `self`, which is the template: a variable that no context has."""
 
     def get(self, ident: str) -> Any:
         """The value of a variable; MISSING if it has none."""
