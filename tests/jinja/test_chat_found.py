@@ -128,3 +128,11 @@ def test_a_loop_with_a_condition_goes_on_in_each_way_of_a_fork() -> None:
     rows = [[{"role": role, "content": text} for role in roles] for text in "bcbabaabcc"]
     expected = [("FalseFalse|" if row[0]["content"] == "a" else "False|") * 2 + row[0]["content"] for row in rows]
     assert ChatTemplate(source).render(pa.table({"messages": rows}))["prompt"].to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    "control", ["{% break %}", "{% continue %}", "{% if m.content != 'c3' %}{% continue %}{% endif %}"]
+)
+def test_a_loop_that_is_left_in_its_first_body_is_an_empty_one_to_jinja(control: str) -> None:
+    found = texts("{% for m in messages %}{{ m.content }}" + control + "{% else %}E{% endfor %}")
+    assert found == [f"c{n}" + ("" if n == 3 and "if" in control else "E") for n in range(20)]

@@ -195,6 +195,9 @@ class Statements:
     def _for(self, node: nodes.For, frame: Frame) -> None:
         if node.recursive:
             raise self.machine.unsupported("a recursive loop")
+        if node.else_ and any(True for _ in node.find_all((nodes.Break, nodes.Continue))):
+            # Jinja takes a loop for an empty one if no body of it came to its end.
+            raise self.machine.unsupported("a loop with `else`, and `break` or `continue` within it")
         value = self.expressions.evaluate(node.iter, frame)
         self.machine.lift(lambda one: self.loops.run(node, one, frame), value)
 
