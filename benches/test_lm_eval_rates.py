@@ -34,7 +34,7 @@ def measured(task: str, count: int, few: int) -> dict[str, Way]:
     for _ in range(ROUNDS):
         made: dict[str, list[Any]] = {}
         for name in NAMES[:-1]:
-            rate, made[name] = lm_eval_backend.rate(
+            (rate, _), made[name] = lm_eval_backend.rate(
                 name, {"task": "bench", **config}, {"test": test, "train": train}, ways[name].rows
             )
             ways[name].seconds.append(ways[name].rows / rate)
