@@ -285,3 +285,10 @@ def test_without_jinja2_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delitem(vars(pp), "ChatTemplate", raising=False)
     with pytest.raises(ImportError, match=r"pip install .promptpress\[jinja\]"):
         pp.ChatTemplate  # noqa: B018
+
+
+@pytest.mark.parametrize("name", ["chat_template", "conversations", "return_assistant_tokens_mask"])
+def test_variables_that_transformers_cannot_pass_on(name: str) -> None:
+    with pytest.raises(pp.TemplateError, match=f"^{name}: transformers raises a TypeError"):
+        ChatTemplate("{{ messages }}", **{name: True})
+    ChatTemplate("{{ messages }}", environment="jinja2", **{name: True})

@@ -15,6 +15,8 @@ from promptpress._jinja.chat.messages import plain
 __all__ = ["ChatSettings", "document_list", "tool_schemas"]
 
 _FALLBACKS = ("jinja2", "refuse")
+_TAKEN = frozenset({"chat_template", "conversations", "return_assistant_tokens_mask"})
+"""What transformers hands to its `render_jinja_template` itself, beside what it passes on."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,12 @@ class ChatSettings:
         if "messages" in self.variables:
             message = "the messages are the column's; name the column by column="
             raise template_error("unknown_key", "messages", message)
+        taken = sorted(_TAKEN & set(self.variables)) if self.environment == "transformers" else []
+        if taken:
+            message = (
+                "transformers raises a TypeError for a variable of this name: its own function has such an argument"
+            )
+            raise template_error("unknown_key", taken[0], message)
 
     def names(self) -> dict[str, Any]:
         """What the template is rendered with beside the messages."""
