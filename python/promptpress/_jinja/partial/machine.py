@@ -23,8 +23,6 @@ class Machine(Forks):
 
     """
 
-    # Writing
-
     def write(self, value: Any) -> None:
         """Write a value's text.
 

@@ -9,7 +9,7 @@ from jinja2.compiler import Frame
 from jinja2.idtracking import VAR_LOAD_ALIAS, VAR_LOAD_RESOLVE, VAR_LOAD_UNDEFINED
 
 from promptpress._jinja.partial.machine import Machine
-from promptpress._jinja.partial.values import MISSING, Opaque, is_opaque
+from promptpress._jinja.partial.values import MISSING, Opaque
 
 __all__ = ["Namespace", "Scope"]
 
@@ -38,7 +38,7 @@ class Scope:
     Args:
         machine: Whose state they are in.
         names: What the template is rendered with; it goes before what the environment knows.
-        is_private_refused: Whether namespaces refuse names that begin with `_`.
+        environment: The engine's, for what names stand for that aren't given.
 
     """
 
@@ -46,7 +46,6 @@ class Scope:
         self.machine = machine
         self.names = names
         self.globals = environment.globals
-        self.environment = environment
         self.activation = Activation(None)
         self.is_self_own = False
         """Whether Jinja gives the template a `self`, which is the template: a variable that no context has."""
@@ -112,9 +111,4 @@ class Scope:
         return machine.lift(lambda one: environment.undefined(obj=value, name=name) if one is MISSING else one, found)
 
 
-_NAMESPACE_ATTRIBUTES = frozenset(name for name in dir(object))
-
-
-def is_plain(value: Any) -> bool:
-    """Whether Jinja's own code may have it as it is."""
-    return not is_opaque(value) and type(value) is not Namespace
+_NAMESPACE_ATTRIBUTES = frozenset(dir(object))

@@ -7,6 +7,7 @@ that isn't known here can't go on with it and be wrong.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, final
 
@@ -98,12 +99,19 @@ def kind(*names: str) -> Kind:
 UNKNOWN = Kind()
 TEXT = kind("str")
 
-_ASKED = [0]
+
+class _Asked(threading.local):
+    """How often the thread's opaque values were asked: several threads compile, and none may take back another's."""
+
+    count = 0
+
+
+_ASKED = _Asked()
 
 
 def asked() -> int:
     """How often an opaque value was asked for something so far."""
-    return _ASKED[0]
+    return _ASKED.count
 
 
 def forget(count: int) -> None:
@@ -113,11 +121,11 @@ def forget(count: int) -> None:
         count: What `asked` gave.
 
     """
-    _ASKED[0] = count
+    _ASKED.count = count
 
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
-    _ASKED[0] += 1
+    _ASKED.count += 1
     raise UnsupportedError("a value of the row is looked at by an operation that isn't compiled")
 
 
