@@ -14,7 +14,6 @@ pytest.importorskip("jinja2")
 
 from promptpress._jinja.partial.values import Sym, UnsupportedError, asked, forget
 
-
 ASKS: list[Callable[[Any], Any]] = [
     *(str, repr, bool, len, iter, hash, float, int, operator.index, operator.neg, sorted, json.dumps),
     *("{}".format, "abc".startswith, [1].index, "abc".__contains__),
