@@ -12,9 +12,10 @@ from jinja2 import nodes
 from jinja2.meta import find_undeclared_variables
 
 from promptpress._configuration import Configuration
-from promptpress._errors import PromptWarning, render_error, template_error
+from promptpress._errors import PromptWarning, template_error
 from promptpress._jinja.bounds import BUDGET
 from promptpress._jinja.environments import ENVIRONMENTS
+from promptpress._jinja.one_array import one_array
 from promptpress._jinja.partial.compile import outlook
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
@@ -259,11 +260,7 @@ class JinjaTemplate:
         texts = pa.chunked_array(arrays, schema.field(len(schema) - 1).type)
         if not isinstance(batch, pa.RecordBatch):
             return pa.Table.from_arrays([*whole.columns, texts], schema=schema)
-        if texts.nbytes > _MAX_BYTES and self._arguments["strings"] == "string":
-            message = "the texts pass what one array of 32-bit offsets can hold; give smaller batches, or large_string"
-            raise render_error("offset_overflow", message)
-        joined = texts.chunk(0) if texts.num_chunks == 1 else pa.concat_arrays(texts.chunks)
-        return pa.RecordBatch.from_arrays([*batch.columns, joined], schema=schema)
+        return pa.RecordBatch.from_arrays([*batch.columns, one_array(texts.chunks)], schema=schema)
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = (), *, index: str | None = None) -> pa.Schema:
         """Return the schema of what rendering a table of `schema` gives; no data decides it.
@@ -365,7 +362,6 @@ class JinjaTemplate:
         return f"JinjaTemplate({', '.join([repr(source), *(f'{name}={value!r}' for name, value in given.items())])})"
 
 
-_MAX_BYTES = (1 << 31) - 1
 _HASHED = ("source", "environment", "fallback", "strings", "now")
 _DEFAULTS = {"environment": "jinja2", "fallback": "jinja2", "strings": "string"}
 _RENDERER: dict[str, Any] = {

@@ -18,6 +18,7 @@ from promptpress._core import Outcome, RenderError
 from promptpress._errors import render_error, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.template import ChatTemplate
+from promptpress._jinja.one_array import one_array
 from promptpress._jinja.run import JinjaRun
 from promptpress._model_classes import meta_template_of
 from promptpress._sample_numbers import sample_numbers
@@ -113,11 +114,7 @@ class BehindMessages:
             row = None if error.row is None else sample(error.row)
             raise render_error(error.code, error.message, row) from error.__cause__
         object.__setattr__(self.chat, "_last_run", run)
-        try:
-            return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
-        except pa.ArrowInvalid as error:
-            message = f'{error}; give smaller batches, or strings="large_string"'
-            raise render_error("offset_overflow", message) from error
+        return one_array(arrays)
 
 
 def _conversations(prompts: pa.Array) -> pa.Array:

@@ -15,6 +15,7 @@ from promptpress._jinja.chat.messages import plain
 from promptpress._jinja.chat.report import compiled_table
 from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
 from promptpress._jinja.chat.sources import templates_of
+from promptpress._jinja.one_array import one_array
 from promptpress._jinja.run import JinjaRun
 from promptpress._kept_columns import kept_schema, names_of
 from promptpress._model_classes import did_you_mean
@@ -261,12 +262,7 @@ class ChatTemplate:
             table = as_table(batch)
             return self.render(table, column_names(table.schema))
         table = self.render(pa.Table.from_batches([batch]), column_names(batch.schema))
-        texts = table.column(table.num_columns - 1)
-        try:
-            text = pa.concat_arrays(texts.chunks) if texts.num_chunks != 1 else texts.chunk(0)
-        except pa.ArrowInvalid as error:
-            message = f'{error}; give smaller batches, or strings="large_string"'
-            raise render_error("offset_overflow", message, column=self._column) from error
+        text = one_array(table.column(table.num_columns - 1).chunks, self._column)
         return pa.RecordBatch.from_arrays([*batch.columns, text], schema=table.schema)
 
     def output_schema(self, schema: pa.Schema, keep: Sequence[str] = (), *, index: str | None = None) -> pa.Schema:
