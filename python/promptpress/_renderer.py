@@ -15,7 +15,6 @@ from promptpress._configuration import Configuration, behind_messages
 from promptpress._conversation import Conversation
 from promptpress._errors import render_error, template_error
 from promptpress._from_config import renderer_arguments
-from promptpress._kept_columns import names_of
 from promptpress._label_values import labels_of
 from promptpress._model_classes import meta_template_of
 from promptpress._notes import SchemaWarnings, find_notes, table_of
@@ -23,6 +22,7 @@ from promptpress._origin_spans import origin_spans
 from promptpress._output_schema import OutputSchemas
 from promptpress._process import warm_up
 from promptpress._remedies import known_arguments, of_examples
+from promptpress._render_options import RenderOptions
 from promptpress._rendering import rendered_batch, rendered_batches, rendered_table
 from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, for_core
@@ -238,7 +238,9 @@ class Renderer:
 
         return cls(**arguments_of_files(dataset_cfg, model, dataset, model_abbr, overrides))
 
-    def render(self, samples: TableLike, keep: Sequence[str] = (), *, index: str | None = None) -> pa.Table:
+    def render(
+        self, samples: TableLike, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+    ) -> pa.Table:
         """Render all samples.
 
         Args:
@@ -248,10 +250,13 @@ class Renderer:
                 command reads it.
             keep: Columns of the samples to keep beside the prompts.
             index: The name of a column for the number of each request's sample, from 0.
+            hashes: Whether to say a fingerprint of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of
+                messages of one way to write them down, so that string layouts and JSON make no difference. It is the
+                same on every machine.
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
-            then `prompt`.
+            then `prompt`, then `hash` (fixed-size binary).
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
@@ -267,14 +272,14 @@ class Renderer:
 
         """
         table = as_table(samples)
-        keep = names_of(keep)
-        schema = self._output_schemas.of(table.schema, keep, index)
+        options = RenderOptions.of(keep, index, hashes=hashes)
+        schema = self._output_schemas.of(table.schema, options)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
-        return rendered_table(self._configuration, table, schema, keep, numbered=index is not None)
+        return rendered_table(self._configuration, table, schema, options)
 
     def stream(
-        self, batches: StreamLike, keep: Sequence[str] = (), *, index: str | None = None
+        self, batches: StreamLike, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
@@ -283,6 +288,7 @@ class Renderer:
                 whatever `render` takes; files, LazyFrames and datasets that stream are read batch by batch.
             keep: As in `render`.
             index: As in `render`.
+            hashes: As in `render`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -301,10 +307,10 @@ class Renderer:
         self._configuration.refuse_label_column("stream")
         self._configuration.refuse_replies()
         reader = as_reader(batches)
-        keep = names_of(keep)
-        schema = self._output_schemas.of(reader.schema, keep, index)
+        options = RenderOptions.of(keep, index, hashes=hashes)
+        schema = self._output_schemas.of(reader.schema, options)
         self._warn(schema, reader.schema, None)
-        batches = rendered_batches(self._configuration, reader, schema, keep, numbered=index is not None)
+        batches = rendered_batches(self._configuration, reader, schema, options)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     @overload
@@ -335,10 +341,10 @@ class Renderer:
         self._configuration.refuse_replies()
         if not isinstance(batch, pa.RecordBatch):
             table = as_table(batch)
-            schema = self._output_schemas.of(table.schema, column_names(table.schema))
+            schema = self._output_schemas.of(table.schema, RenderOptions.of(column_names(table.schema)))
             self._warn(schema, table.schema, table)  # from here, so that it is the caller's line that a warning shows
             return self.render(table, table.column_names)
-        schema = self._output_schemas.of(batch.schema, column_names(batch.schema))
+        schema = self._output_schemas.of(batch.schema, RenderOptions.of(column_names(batch.schema)))
         self._warn(schema, batch.schema, batch)
         return rendered_batch(self._configuration, batch, schema)
 
@@ -373,7 +379,7 @@ class Renderer:
             )
             raise template_error("unsupported_mode", "inferencer.infer_mode", message)
         table = as_table(samples)
-        schema = self._output_schemas.of(table.schema, ())
+        schema = self._output_schemas.of(table.schema, RenderOptions())
         self._warn(schema, table.schema, table)
         return Conversation(self._core, table, schema)
 
@@ -410,13 +416,16 @@ class Renderer:
         table = as_table(samples_or_schema)
         return table_of(find_notes(self, table.schema, table))
 
-    def output_schema(self, schema: pa.Schema, keep: Sequence[str] = (), *, index: str | None = None) -> pa.Schema:
+    def output_schema(
+        self, schema: pa.Schema, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+    ) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
 
         Args:
             schema: That of the samples.
             keep: As in `render`.
             index: As in `render`.
+            hashes: As in `render`.
 
         Returns:
             The schema of `render` and `stream`.
@@ -429,7 +438,7 @@ class Renderer:
         prompt: large_string
 
         """
-        return self._output_schemas.of(schema, names_of(keep), index)
+        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes))
 
     @property
     def required_columns(self) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress._configuration import Configuration
-from promptpress._core import Position
+from promptpress._core import Outcome, Position
 from promptpress._errors import render_error
 from promptpress._kept_columns import repeated
 from promptpress._label_values import labels_of
+from promptpress._render_options import RenderOptions
 from promptpress._sample_numbers import sample_numbers
 from promptpress._tables import for_core
 
@@ -19,7 +20,7 @@ __all__ = ["rendered_batch", "rendered_batches", "rendered_table"]
 
 
 def rendered_table(
-    configuration: Configuration, table: pa.Table, schema: pa.Schema, keep: Sequence[str], *, numbered: bool
+    configuration: Configuration, table: pa.Table, schema: pa.Schema, options: RenderOptions
 ) -> pa.Table:
     """Render a table.
 
@@ -27,8 +28,7 @@ def rendered_table(
         configuration: What says how.
         table: All samples.
         schema: The output's.
-        keep: The columns to keep.
-        numbered: Whether the samples' numbers come first.
+        options: What comes beside the prompts.
 
     Returns:
         One row a request.
@@ -42,9 +42,9 @@ def rendered_table(
     parts = configuration.core.render(core_table, labels, Position(), False, lower)
     times = 1 if labels is None else len(labels)
     columns: list[Any] = []
-    if numbered:
+    if options.index is not None:
         columns.append(pa.chunked_array([sample_numbers(part, times) for part in parts], pa.int64()))
-    for column in map(table.column, keep):
+    for column in map(table.column, options.keep):
         if times != 1 or parts[0].samples is not None:
             chunks = [
                 chunk
@@ -53,7 +53,7 @@ def rendered_table(
             ]
             column = pa.chunked_array(chunks, column.type)  # noqa: PLW2901 - one part at a time is in memory twice
         columns.append(column)
-    for own in zip(*((part.labels, part.turns, configuration.prompts(part, times)) for part in parts), strict=True):
+    for own in zip(*(_own(configuration, part, times, options) for part in parts), strict=True):
         if own[0] is not None:
             columns.append(pa.chunked_array(list(own), schema.field(len(columns)).type))
     return pa.Table.from_arrays(columns, schema=schema)
@@ -63,9 +63,7 @@ def rendered_batches(
     configuration: Configuration,
     reader: Iterable[pa.RecordBatch],
     schema: pa.Schema,
-    keep: Sequence[str],
-    *,
-    numbered: bool,
+    options: RenderOptions,
 ) -> Iterator[pa.RecordBatch]:
     """Render batches as they are read; positions count over all of them.
 
@@ -73,8 +71,7 @@ def rendered_batches(
         configuration: What says how. It is asked for the core at each batch, for between two a process may be forked.
         reader: The samples.
         schema: The output's.
-        keep: The columns to keep.
-        numbered: Whether the samples' numbers come first.
+        options: What comes beside the prompts.
 
     Yields:
         The output; where it passes what one array can hold, several batches for one of the samples.
@@ -87,7 +84,7 @@ def rendered_batches(
     first = 0
     batches = iter(reader)
     while (batch := next(batches, None)) is not None:
-        rendered = _rendered(configuration, batch, schema, keep, position=position, first=first, numbered=numbered)
+        rendered = _rendered(configuration, batch, schema, options, position=position, first=first)
         first += batch.num_rows
         # What was read is let go before more is: a batch may be most of the memory there is.
         del batch
@@ -110,7 +107,8 @@ def rendered_batch(configuration: Configuration, batch: pa.RecordBatch, schema: 
         RenderError: If a row can't be rendered, or a column passes what one array can hold.
 
     """
-    (out,) = _rendered(configuration, batch, schema, batch.schema.names, position=Position(), single_chunk=True)
+    options = RenderOptions(tuple(batch.schema.names))
+    (out,) = _rendered(configuration, batch, schema, options, position=Position(), single_chunk=True)
     return out
 
 
@@ -118,17 +116,16 @@ def _rendered(
     configuration: Configuration,
     batch: pa.RecordBatch,
     schema: pa.Schema,
-    keep: Sequence[str],
+    options: RenderOptions,
     *,
     position: Position,
     first: int = 0,
     single_chunk: bool = False,
-    numbered: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     core_table, lower = for_core(pa.Table.from_batches([batch]), first)
     labels = configuration.core.labels
     times = 1 if labels is None else len(labels)
-    kept = [batch.column(batch.schema.get_field_index(name)) for name in keep]
+    kept = [batch.column(batch.schema.get_field_index(name)) for name in options.keep]
     kept_rows = batch.num_rows
     outcomes = configuration.core.render(core_table, labels, position, single_chunk, lower)
     del batch, core_table, lower
@@ -138,14 +135,14 @@ def _rendered(
         start, rows = part.start, part.rows
         parts = kept if rows == kept_rows else [column.slice(start - first, rows) for column in kept]
         columns = [repeated(column, start, times, part.samples) for column in parts]
-        if numbered:
+        if options.index is not None:
             columns.insert(0, [sample_numbers(part, times)])
-        own = [column for column in (part.labels, part.turns, configuration.prompts(part, times)) if column is not None]
+        own = [column for column in _own(configuration, part, times, options) if column is not None]
         if all(len(chunks) == 1 for chunks in columns):
             yield pa.RecordBatch.from_arrays([*(chunks[0] for chunks in columns), *own], schema=schema)
             continue
         if single_chunk:
-            name = next(name for name, chunks in zip(keep, columns, strict=True) if len(chunks) > 1)
+            name = next(name for name, chunks in zip(options.keep, columns, strict=True) if len(chunks) > 1)
             message = (
                 "kept for every request it passes what one array of "
                 f"{schema.field(name).type} can hold; give smaller batches, or cast it to a type of 64-bit offsets"
@@ -156,3 +153,14 @@ def _rendered(
             *(pa.chunked_array([column]) for column in own),
         ]
         yield from pa.Table.from_arrays(arrays, schema=schema).to_batches()
+
+
+def _own(configuration: Configuration, part: Outcome, times: int, options: RenderOptions) -> list[Any]:
+    """The columns that aren't the samples': None where a configuration has no such column."""
+    prompts = configuration.prompts(part, times)
+    return [
+        part.labels,
+        part.turns,
+        prompts,
+        *options.columns(prompts, is_json=configuration.settings.get("output") == "messages_json"),
+    ]

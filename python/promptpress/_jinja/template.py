@@ -21,6 +21,7 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
 from promptpress._kept_columns import names_of
 from promptpress._output_schema import OutputSchemas
+from promptpress._render_options import RenderOptions
 from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names
 from promptpress.typing import StreamLike, StringLayout, TableLike
@@ -176,7 +177,7 @@ class JinjaTemplate:
         """
         whole = as_table(table)
         keep = names_of(keep)
-        schema = self._schemas.of(whole.schema, keep, index)
+        schema = self._schemas.of(whole.schema, RenderOptions.of(keep, index))
         arrays, run = self._runner.run(whole)
         self._ran(run)
         self._warn(run)
@@ -211,7 +212,7 @@ class JinjaTemplate:
         """
         reader = as_reader(batches)
         keep = names_of(keep)
-        schema = self._schemas.of(reader.schema, keep, index)
+        schema = self._schemas.of(reader.schema, RenderOptions.of(keep, index))
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep, index is not None))
 
     def _batches(
@@ -253,7 +254,7 @@ class JinjaTemplate:
 
         """
         whole = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else as_table(batch)
-        schema = self._schemas.of(whole.schema, column_names(whole.schema))
+        schema = self._schemas.of(whole.schema, RenderOptions.of(column_names(whole.schema)))
         arrays, run = self._runner.run(whole)
         self._ran(run)
         self._warn(run)
@@ -281,7 +282,7 @@ class JinjaTemplate:
         prompt: large_string
 
         """
-        return self._schemas.of(schema, names_of(keep), index)
+        return self._schemas.of(schema, RenderOptions.of(keep, index))
 
     @property
     def required_columns(self) -> list[str]:

@@ -13,6 +13,7 @@ from promptpress import _core
 from promptpress._core import RenderError
 from promptpress._label_values import labels_of
 from promptpress._prompt_column import PROMPT_COLUMN, column_of_prompts
+from promptpress._render_options import RenderOptions
 from promptpress._renderer import Renderer
 from promptpress._statistics.statistics import LengthSummary, Statistics
 from promptpress._tables import as_reader, as_table, for_core
@@ -191,7 +192,7 @@ def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None)
     renderer._configuration.refuse_chat("stats")
     table = as_table(samples) if core.label_column is not None else None
     reader = as_reader(samples) if table is None else table.to_reader()
-    renderer._warn(renderer._output_schemas.of(reader.schema, ()), reader.schema, table)
+    renderer._warn(renderer._output_schemas.of(reader.schema, RenderOptions()), reader.schema, table)
     labels = core.labels if table is None else labels_of(core, table, for_core(table)[0])
     is_json = renderer._configuration.settings["output"] == "messages_json"
     collected, places = _Collected(counter, is_json=is_json), _Places(labels)
