@@ -133,6 +133,16 @@ def keeps_too_much() -> None:
     pp.Renderer("{q}" * 2**16)(samples)
 
 
+def takes_too_much() -> None:
+    """A text of 64 MiB, two million times: as much as no machine maps."""
+    limits = {"prompt_bytes": 2**62, "batch_bytes": 2**62}
+    examples = pa.table({"q": ["x" * 2**26], "a": ["1"]})
+    samples = pa.table({"q": ["x"], "a": ["2"], "shots": [[0] * 2**21]})
+    pp.Renderer(
+        **{**BY_COLUMN, "ice_template": "{q}"}, strings="large_string", limits=limits, examples=examples
+    ).render(samples)
+
+
 CALLS: dict[str, list[Call]] = {
     # the configuration
     "wrong_type": [makes(7), makes(retriever=7), makes(tokens=7)],
@@ -284,6 +294,11 @@ CALLS: dict[str, list[Call]] = {
     "invalid_utf8": [renders(not_utf8())],
     "malformed_array": [renders(out_of_its_buffers())],
     "offset_overflow": [keeps_too_much],
+    "limit_exceeded": [
+        renders(SAMPLES, limits={"prompt_bytes": 1}),
+        makes(mode="ppl", labels=["A", "B"], limits={"labels": 1}),
+    ],
+    "out_of_memory": [takes_too_much],
     "no_arrow_type": [
         renders(
             SAMPLES,

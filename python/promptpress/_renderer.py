@@ -89,6 +89,10 @@ class Renderer:
             does with a model's own: `HUMAN`, `BOT` and `SYSTEM` are its user, assistant and system. The text ends where
             the assistant is to speak, unless the template continues the last message. The meta template is that class's
             where none is given.
+        limits: How much may be asked for, other than usual: `template_bytes` of the configuration's texts (64 MiB),
+            `labels` of a sample (100,000), `prompt_bytes` of a request's text (4 GiB), `batch_bytes` of the texts that
+            are made at a time, those of at most 65,536 requests (64 GiB). What would pass one is an error
+            (`limit_exceeded`) before memory is asked for.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
@@ -129,6 +133,7 @@ class Renderer:
         refuse: Sequence[Finding] | None = None,
         roles: Mapping[str, str] | None = None,
         chat_template: ChatTemplateLike | None = None,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -148,6 +153,7 @@ class Renderer:
             "names": names,
             "refuse": refuse,
             "roles": roles,
+            "limits": limits,
         }
         chat = None
         if chat_template is not None:

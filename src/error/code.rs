@@ -150,6 +150,10 @@ codes! {
     MalformedArray = "malformed_array",
     /// What is made, or what it is made of, passes what one array can hold.
     OffsetOverflow = "offset_overflow",
+    /// A configuration, a prompt or a batch is larger than `limits=` allows.
+    LimitExceeded = "limit_exceeded",
+    /// There isn't as much memory as the prompts take.
+    OutOfMemory = "out_of_memory",
     /// No Arrow type holds the requests together; `output="messages_json"` holds anything.
     NoArrowType = "no_arrow_type",
     /// A value has no form in JSON.

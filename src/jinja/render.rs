@@ -261,7 +261,7 @@ impl<'a> Rendering<'a> {
             at += length;
             at
         }));
-        let mut bytes = Bytes::new(total);
+        let mut bytes = Bytes::new(total)?;
         let mut rest = &mut bytes[..];
         let mut slices = Vec::with_capacity(part.len() / CHUNK_ROWS + 2);
         // Chunks as they were evaluated, or what is left of them.

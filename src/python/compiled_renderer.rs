@@ -70,6 +70,7 @@ pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         names: get("names")?,
         refuse: get("refuse")?,
         roles: get("roles")?,
+        limits: get("limits")?,
     })
 }
 
@@ -90,7 +91,7 @@ impl CompiledRenderer {
 
     /// What rendering samples asks of Python, where `lower` gives the texts of their foreign columns.
     pub(super) fn host(&self, lower: Py<PyAny>) -> Interpreter<'_> {
-        Interpreter::new(Some(lower), self.examples.as_ref())
+        Interpreter::new(Some(lower), self.examples.as_ref()).within(self.core.config.limits)
     }
 }
 
@@ -137,6 +138,7 @@ impl CompiledRenderer {
         };
         let config = caught(|| Config::new(&settings, &text_of)).map_err(|panic| raise(&panic))?;
         let config = config.map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
+        let host = host.within(config.limits);
         let examples = examples.map(|table| one_batch(py, table)).transpose()?;
         let rows = match &config.retriever.choice {
             Choice::Zero => 0,

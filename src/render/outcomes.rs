@@ -34,6 +34,9 @@ pub struct Outcome {
     pub prompts: ArrayRef,
 }
 
+/// Bytes that a request takes beside its texts: an offset, a length, and the number of its label.
+const REQUEST_BYTES: usize = 24;
+
 /// What the outcomes of a batch have in common, and where they go.
 pub(super) struct OutcomeSink<'a> {
     pub(super) message_type: Option<&'a MessageType>,
@@ -65,6 +68,8 @@ pub(super) struct Rows<'a> {
 impl BoundConfig<'_> {
     /// Render rows and append what they give, in as many pieces as the string layout needs.
     pub(super) fn emit(&self, rows: &Rows, sink: &mut OutcomeSink) -> Result<()> {
+        let limits = self.compiled.config.limits;
+        limits.check_batch(rows.batch.num_rows(), rows.plans.labels * REQUEST_BYTES)?;
         let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows.batch.num_rows() }]);
         while let Some(range) = todo.pop() {
             let Some(prompts) = self.prompts(rows, range.clone(), sink)? else {

@@ -56,6 +56,7 @@ pub fn render(case: &Case, size: usize) -> Result<Rendered, Failed> {
         names: get("names"),
         refuse: get("refuse"),
         roles: get("roles"),
+        limits: get("limits"),
     };
     let tokens = get("tokens");
     let text_of = |id: i64| {

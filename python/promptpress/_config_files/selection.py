@@ -13,7 +13,7 @@ from promptpress._file_errors import Choice, ConfigError
 
 RENDERER_ARGUMENTS = (
     "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",
-    "dialect", "substitution", "strings", "tokens", "names", "roles",
+    "dialect", "substitution", "strings", "tokens", "names", "roles", "limits",
 )  # fmt: skip
 
 _TEMPLATES = ("prompt_template", "ice_template")
