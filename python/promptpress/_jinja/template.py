@@ -107,11 +107,7 @@ class JinjaTemplate:
 
     def _set(self, arguments: dict[str, Any]) -> None:
         reference = Reference(arguments["source"], arguments["environment"], arguments["now"])
-        BUDGET.start()
-        # A tree of its own: looking for names folds constants in it.
-        variables = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
-        # A column hides what the environment has of its name.
-        variables |= _names(reference) & set(reference.environment.globals)
+        variables = _variables(reference)
         if _CLOCK not in variables:
             # A clock that isn't read makes no difference between two templates.
             arguments = {**arguments, "now": None}
@@ -374,8 +370,16 @@ _RENDERER: dict[str, Any] = {
 """The settings of a Renderer of nothing."""
 
 
-def _names(reference: Reference) -> set[str]:
-    return {node.name for node in reference.ast().find_all(nodes.Name)}
+def _variables(reference: Reference) -> frozenset[str]:
+    """What a template reads of its row."""
+    if reference.names_read is not None:
+        return reference.names_read
+    BUDGET.start()
+    # A tree of its own: looking for names folds constants in it.
+    found = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
+    # A column hides what the environment has of its name.
+    names = {node.name for node in reference.ast().find_all(nodes.Name)}
+    return found | (names & set(reference.environment.globals))
 
 
 def _check(name: str, value: object, kind: type) -> None:
