@@ -92,12 +92,12 @@ class Reference:
         try:
             return code.render(**names)
         except LimitExceededError as error:
-            raise render_error("nested_too_deep", str(error)) from None
+            raise render_error("template_limit", str(error)) from None
 
 
 def _uncompilable(error: Exception) -> TemplateError:
     if isinstance(error, LimitExceededError):
-        return template_error("nested_too_deep", "source", str(error))
+        return template_error("template_limit", "source", str(error))
     line = f"line {error.lineno}: " if isinstance(error, TemplateSyntaxError) else ""
     said = error.message if isinstance(error, TemplateSyntaxError) else str(error)
-    return template_error("wrong_template_form", "source", f"{line}{type(error).__name__}: {said}")
+    return template_error("template_syntax", "source", f"{line}{type(error).__name__}: {said}")

@@ -141,7 +141,7 @@ class Survey:
         return not isinstance(node.arg, nodes.Slice) or isinstance(whole, nodes.Name)
 
     def _call(self, node: nodes.Call | nodes.Filter | nodes.Test) -> bool:
-        keys = [keyword.key for keyword in node.kwargs]
+        keys: list[Any] = [keyword.key for keyword in node.kwargs]
         # A number that is read as a hexadecimal one may have any number of digits.
         return len(set(keys)) == len(keys) and all(
             key.isascii() and not key.startswith("_") and key not in ("caller", "base") for key in keys
@@ -168,7 +168,7 @@ class Survey:
     def _macro(self, node: nodes.Macro | nodes.CallBlock) -> bool:
         self.binds = True
         names = {argument.name for argument in node.args}
-        is_named = type(node) is nodes.CallBlock or node.name.isascii()
+        is_named = isinstance(node, nodes.CallBlock) or node.name.isascii()
         return is_named and len(names) == len(node.args) and not names & _MACRO_NAMES
 
     def _assign_block(self, node: nodes.AssignBlock) -> bool:

@@ -137,7 +137,7 @@ class JinjaTemplate:
         reason = next((program.reasons[statement[1]] for statement in program.block if statement[0] == "bail"), None)
         if reason is not None:
             message = f'{reason}: that can\'t be compiled; fallback="jinja2" has Jinja2 render it'
-            raise template_error("unsupported_mode", "source", message)
+            raise template_error("not_compiled", "source", message)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         message = f"a JinjaTemplate can't be changed: {name!r} is set when it is made"
