@@ -111,6 +111,7 @@ def test_the_reason_past_the_last_shape_is_the_true_one(monkeypatch: pytest.Monk
 # ---------------------------------------------------------------------------------------------------------------------
 # Values that Python doesn't have.
 
+LOOKS = ["{{ c is none }}", "{{ 1 if c else 2 }}", "{{ c }}", "{% if 0 %}{{ c }}{% endif %}"]
 LACKING = [
     (pa.timestamp("ns"), 1000, 1),
     (pa.duration("ns"), 1000, 1),
