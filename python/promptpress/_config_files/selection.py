@@ -149,6 +149,31 @@ def all_datasets(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
     return _all(value, "datasets")
 
 
+def entries_of(config: Config) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
+    """Give every dataset of a file as it was read, with what it may be called.
+
+    Args:
+        config: the file.
+
+    Yields:
+        The `abbr` and the variable that holds it, and the dict; code is in it as `Opaque`.
+
+    Raises:
+        ConfigError: when a dataset, or a list of them, is code.
+
+    Example:
+        >>> [names for names, _ in entries_of(Config("a.json", [{"abbr": "a", "infer_cfg": {}}], python=False))]
+        [('a', 'datasets')]
+
+    """
+    value = {"datasets": config.value} if isinstance(config.value, list) else config.value
+    if isinstance(value, Mapping) and "infer_cfg" in value:
+        yield (_label(value, "", 0), ""), value
+    elif isinstance(value, Mapping):
+        for position, (variable, entry) in enumerate(_entries(value, "datasets")):
+            yield (_label(entry, variable, position), variable), entry
+
+
 def all_models(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
     """Give every model of a file with its name.
 
