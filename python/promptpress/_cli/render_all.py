@@ -287,6 +287,7 @@ def _entries(work: Sequence[One], folder: str) -> Iterator[dict[str, Any]]:
         else:
             file = os.path.relpath(one.file, folder)
             entry |= {"file": file, "rows": one.done.rows, "prompt_bytes": one.done.prompt_bytes}
+            entry |= {"fingerprint": one.done.fingerprint, "hash": one.done.hash}
         yield {**entry, "data": one.data, "examples": one.examples}
 
 

@@ -114,25 +114,34 @@ def _digest(column: pa.ChunkedArray) -> list[Any]:
     """A column's kind, and a hash of its values."""
     types = pa.types
     kind = column.type
+    words = _as_words(kind)
+    if words is not None:
+        return [words[0], _hash_of_words(column, words[1])]
     if types.is_null(kind):
         return ["null", b""]
     if types.is_large_string(kind) or types.is_large_binary(kind):
         return ["text" if types.is_large_string(kind) else "bytes", _hash_of_texts(column)]
-    if types.is_int64(kind):
-        return ["int", _hash_of_words(column, lambda chunk: chunk)]
-    if types.is_float64(kind):
-        nan = pa.scalar(float("nan"), pa.float64())
-        return ["float", _hash_of_words(column, lambda chunk: pc.if_else(pc.is_nan(chunk), nan, chunk))]
-    if types.is_boolean(kind):
-        return ["bool", _hash_of_words(column, lambda chunk: chunk.cast(pa.uint8()).cast(pa.int64()))]
-    if types.is_temporal(kind) and not types.is_interval(kind):
-        narrow = pa.int32() if kind.bit_width == 32 else pa.int64()
-        return [str(kind), _hash_of_words(column, lambda chunk: chunk.cast(narrow).cast(pa.int64()))]
     try:
         values = written(column.to_pylist())
     except Exception:  # values that Python can't have, whatever their type raises for it
         return [str(kind), hashlib.sha256(table_bytes(pa.table({"": column.combine_chunks()}))).digest()]
     return ["values", hashlib.sha256(values).digest()]
+
+
+def _as_words(kind: pa.DataType) -> tuple[str, Callable[[pa.Array], pa.Array]] | None:
+    """What a type is called whose values have 8 bytes each, and how to get them."""
+    types = pa.types
+    if types.is_int64(kind):
+        return "int", lambda chunk: chunk
+    if types.is_float64(kind):
+        nan = pa.scalar(float("nan"), pa.float64())
+        return "float", lambda chunk: pc.if_else(pc.is_nan(chunk), nan, chunk)
+    if types.is_boolean(kind):
+        return "bool", lambda chunk: chunk.cast(pa.uint8()).cast(pa.int64())
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        narrow = pa.int32() if kind.bit_width == 32 else pa.int64()
+        return str(kind), lambda chunk: chunk.cast(narrow).cast(pa.int64())
+    return None
 
 
 def _hash_of_texts(column: pa.ChunkedArray) -> bytes:
@@ -168,8 +177,8 @@ def _words(values: pa.Array) -> bytes:
 def little_endian(data: bytes, byteorder: str) -> bytes:
     """Turn words of 8 bytes round where the machine has the highest byte first.
 
-    >>> little_endian(bytes([0, 0, 0, 0, 0, 0, 0, 1]), "big")
-    b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00'
+    >>> little_endian(bytes([0, 0, 0, 0, 0, 0, 0, 1]), "big").hex()
+    '0100000000000000'
 
     """
     if byteorder == "little":
