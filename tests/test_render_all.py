@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import promptpress as pp
 import pytest
 from promptpress._cli import main
 
@@ -80,6 +81,7 @@ def test_each_from_its_own_file(capsys: pytest.CaptureFixture[str]) -> None:
         "file": "one.jsonl",
         "rows": 10,
         "prompt_bytes": 60,
+        "fingerprint": pp.Renderer("1 {q}").fingerprint(),
         "data": ["data/rows.jsonl"],
         "examples": [],
     }

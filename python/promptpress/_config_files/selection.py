@@ -71,7 +71,7 @@ def choose_dataset(config: Config, name: str | None) -> Selection:
         value = {"datasets": value}
     if not isinstance(value, Mapping):
         raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of datasets")
-    if "infer_cfg" in value and not isinstance(value["infer_cfg"], Opaque):
+    if _is_dataset(config, value) and not isinstance(value["infer_cfg"], Opaque):
         only: Mapping[str, Any] = _plain(value, ())
         if name not in (None, "all", only.get("abbr")):
             message = f"{config.path} holds one dataset, {only.get('abbr', 'without a name')!r}"
@@ -144,7 +144,7 @@ def all_datasets(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
 
     """
     value = {"datasets": config.value} if isinstance(config.value, list) else config.value
-    if isinstance(value, Mapping) and "infer_cfg" in value:
+    if isinstance(value, Mapping) and _is_dataset(config, value):
         return []
     return _all(value, "datasets")
 
@@ -167,7 +167,7 @@ def entries_of(config: Config) -> Iterator[tuple[tuple[str, str], Mapping[str, A
 
     """
     value = {"datasets": config.value} if isinstance(config.value, list) else config.value
-    if isinstance(value, Mapping) and "infer_cfg" in value:
+    if isinstance(value, Mapping) and _is_dataset(config, value):
         yield (_label(value, "", 0), ""), value
     elif isinstance(value, Mapping):
         for position, (variable, entry) in enumerate(_entries(value, "datasets")):
@@ -223,6 +223,12 @@ def each_of(config: Config, kind: Literal["datasets", "models"]) -> list[tuple[s
 def _all(value: Any, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
     entries = list(_entries(value, kind)) if isinstance(value, Mapping) else []
     return [(_label(entry, variable, i), _plain(entry, ())) for i, (variable, entry) in enumerate(entries)]
+
+
+def _is_dataset(config: Config, value: Mapping[str, Any]) -> bool:
+    """Whether a file is one dataset by itself; in Python `infer_cfg` may be a name that a loop over several left."""
+    lists = (item for name, item in value.items() if str(name).endswith("datasets")) if config.python else ()
+    return "infer_cfg" in value and not any(isinstance(item, (list, tuple)) and item for item in lists)
 
 
 def _has_prompts(value: Mapping[str, Any]) -> bool:

@@ -50,7 +50,7 @@ def deciding_settings(settings: Mapping[str, Any], core: CompiledRenderer) -> di
     return {
         "dialect": settings.get("dialect") or "opencompass",
         "ice_template": _template(ice, order_counts=order_counts),
-        "infer_mode": inferencer.get("infer_mode") or _INFER_MODES.get(family),
+        "infer_mode": (inferencer.get("infer_mode") or _INFER_MODES[family]) if family in _INFER_MODES else None,
         "is_chat": family in _CHATTING,
         "label_column": core.label_column,
         "labels": labels,
