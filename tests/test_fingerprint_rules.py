@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from marks import UNWARNED
 from promptpress._fingerprint.rules import RULES
-from test_layouts import CONFIGS, ROWS, TRAIN
+from test_layouts import CONFIGS, META, ROWS, TRAIN
 
 SAMPLES = pa.table(
     {
@@ -29,14 +29,32 @@ MADE: dict[str, dict[str, Any]] = {
     **CONFIGS,
     "values": {"prompt_template": "{number} {day} {list} {a}"},
     "random": {**CONFIGS["five-shot text"], "retriever": {"type": "RandomRetriever", "ice_num": 3}},
-    "openai": {**CONFIGS["five-shot messages"], "output": "openai"},
+    "openai": {
+        **CONFIGS["five-shot messages"],
+        "output": "openai",
+        "meta_template": {"round": META["round"], "reserved_roles": [{"role": "SYSTEM", "api_role": "SYSTEM"}]},
+    },
     "json": {**CONFIGS["five-shot messages"], "output": "messages_json"},
     "single pass": {**CONFIGS["zero-shot"], "substitution": "single_pass"},
 }
 FIXED = 1
 """The rules by which the following was made."""
 
-FOUND: dict[str, tuple[str, str]] = {}
+FOUND = {
+    "zero-shot": ("34395cb8b802c14e", "6db5336dfcefe298"),
+    "five-shot text": ("f0a7ac6d84d07bc9", "4a0f2d9cf8949544"),
+    "five-shot messages": ("f20a488a5227f2f3", "a503d088a7ef22e6"),
+    "prompt list": ("4d2ab2c53ec64613", "1630b3afd1b11110"),
+    "ppl": ("9b027204cf71d9b0", "feb315c8c1f22edc"),
+    "index column": ("bceb99d536cd9e6e", "4113a3aaeafc025d"),
+    "raw messages": ("bb873971a3f5b46e", "c5d8f4a1692b8f3b"),
+    "single pass": ("b34a043f107bc0eb", "d8c915bcc464efd5"),
+    "values": ("a080c3bdb2e22dde", "e8ffed2ad3b154dd"),
+    "random": ("fad8f905f7908c5e", "21de6994ed81ea0a"),
+    "openai": ("18ce22f32bcd3c25", "918e7703ed109f7e"),
+    "json": ("f20a488a5227f2f3", "20a8eede2165406d"),
+}
+"""The beginnings of the hash of all requests, and of the fingerprint."""
 
 
 def renderer_of(name: str, **more: Any) -> pp.Renderer:
