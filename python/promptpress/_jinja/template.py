@@ -338,6 +338,22 @@ class JinjaTemplate:
             # Only now: a filter that makes the warning an error does so for every call.
             self._runner.noted = True
 
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the prompts: as `Renderer.fingerprint`.
+
+        It is made of the source and its environment, of the clock where it is read, and of the number of the rules.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> JinjaTemplate("{{ q }}").fingerprint() == JinjaTemplate("{{ q }}", strings="large_string").fingerprint()
+        True
+
+        """
+        from promptpress._fingerprint.fingerprint import of_jinja_template  # noqa: PLC0415 - seldom asked for
+
+        return of_jinja_template(self._arguments)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, JinjaTemplate):
             return NotImplemented
