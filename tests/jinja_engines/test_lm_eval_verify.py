@@ -206,6 +206,11 @@ def test_a_finished_run_that_differs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert out[-1] == "  2 of 12 rows differ"
 
 
+def test_a_finished_run_whose_examples_are_not_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(finished(tmp_path, BASE, num_fewshot=1)) == ExitCode.USAGE
+    assert "error: --examples: shots are drawn from the split 'train'" in capsys.readouterr().err
+
+
 def test_a_finished_run_of_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = finished(tmp_path, {**BASE, "doc_to_text": lambda doc: doc["q"]})
     assert verify(path) == ExitCode.UNSUPPORTED

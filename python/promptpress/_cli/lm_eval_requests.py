@@ -9,7 +9,8 @@ import pyarrow as pa
 
 import promptpress
 from promptpress import lm_eval
-from promptpress._cli.errors import ExitCode
+from promptpress._cli.errors import ExitCode, in_options
+from promptpress._file_errors import UsageError
 
 from .outcome import Outcome, Refusal
 from .verdict import Verdict, counted, judged
@@ -69,6 +70,9 @@ def our_outcome(
     Returns:
         The requests, or that the task isn't supported.
 
+    Raises:
+        UsageError: when examples are drawn, and there are no documents for them.
+
     Example:
         >>> config = {"test_split": "test", "output_type": "loglikelihood_rolling", "doc_to_target": "{{a}}"}
         >>> our_outcome({**config, "doc_to_text": ""}, pa.table({"a": ["x"]}), None).rows
@@ -83,6 +87,8 @@ def our_outcome(
     except promptpress.TemplateError as error:
         if error.code == "unsupported_class":
             return Verdict(ExitCode.UNSUPPORTED, str(error))
+        if error.code == "missing_examples":
+            raise UsageError(in_options(str(error))) from error
         return Outcome([], Refusal(None, error))
     except promptpress.RenderError as error:
         return Outcome([], Refusal(None, error))
