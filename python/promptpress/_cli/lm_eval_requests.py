@@ -56,6 +56,26 @@ def outcome_of(request_type: str, documents: Iterable[Sequence[Sequence[Any]]]) 
     return Outcome(rows)
 
 
+def of_requests(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a task's configuration says something of its requests, given what `process_docs` returned.
+
+    Args:
+        config: the task's configuration.
+
+    Returns:
+        The rest.
+
+    Example:
+        >>> of_requests({"doc_to_text": "{{q}}", "metric_list": [], "dataset_path": "json"})
+        {'doc_to_text': '{{q}}', 'metric_list': []}
+
+    """
+    kept = {key: value for key, value in config.items() if key not in _NOT_OF_REQUESTS}
+    if isinstance(kept.get("fewshot_config"), Mapping):
+        kept["fewshot_config"] = {k: v for k, v in kept["fewshot_config"].items() if k != "process_docs"}
+    return kept
+
+
 def our_outcome(
     config: Mapping[str, Any], docs: pa.Table, fewshot_docs: pa.Table | None, **options: Any
 ) -> Outcome | Verdict:
@@ -79,11 +99,8 @@ def our_outcome(
         [{None: {'text': 'x'}}]
 
     """
-    kept = {key: value for key, value in config.items() if key not in _NOT_OF_REQUESTS}
-    if isinstance(kept.get("fewshot_config"), Mapping):
-        kept["fewshot_config"] = {k: v for k, v in kept["fewshot_config"].items() if k != "process_docs"}
     try:
-        table = lm_eval.requests(kept, docs, fewshot_docs, **options)
+        table = lm_eval.requests(of_requests(config), docs, fewshot_docs, **options)
     except promptpress.TemplateError as error:
         if error.code == "unsupported_class":
             return Verdict(ExitCode.UNSUPPORTED, str(error))
