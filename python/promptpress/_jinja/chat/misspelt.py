@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from jinja2 import TemplateError, meta
 
 from promptpress._jinja.reference import Reference
-from promptpress._model_classes import did_you_mean
 
 __all__ = ["misspelt"]
 
 _OWN = ("add_generation_prompt", "continue_final_message", "tools", "documents", "environment", "fallback", "column")
+_NEARNESS = 0.85
+"""Families of models have names in common (`thinking_budget`, `thinking_mode`), which are no slips of each other."""
 
 
 def misspelt(template: Reference, variables: Iterable[str]) -> str:
@@ -43,5 +45,7 @@ def misspelt(template: Reference, variables: Iterable[str]) -> str:
     except TemplateError:
         return ""
     known = [*_OWN, *sorted(read.difference(variables))]
-    told = [(name, did_you_mean(name, known)) for name in unread]
-    return "\n".join(f"{name}: the template doesn't read it{meant}" for name, meant in told if meant)
+    told = [(name, get_close_matches(name, known, 1, _NEARNESS)) for name in unread]
+    return "\n".join(
+        f"{name}: the template doesn't read it; did you mean {meant[0]!r}?" for name, meant in told if meant
+    )
