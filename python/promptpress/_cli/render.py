@@ -31,7 +31,7 @@ from promptpress._view.visible import encodable, visible
 from .configured_renderer import make_renderer
 from .jinja_runs import Maker, RunCounts
 from .jinja_sources import template_of
-from .notes import held_back, tell_notes
+from .notes import held_back, tell_notes, tell_template_notes
 from .progress import Progress
 from .stamp import Stamp, hash_column
 
@@ -142,6 +142,8 @@ def render_samples(
     stamp = Stamp(renderer, schema, out.format, hashes=bool(arguments.hashes))
     if isinstance(renderer, promptpress.Renderer):
         tell_notes(renderer, samples.schema, arguments, held)
+    else:
+        tell_template_notes(renderer, samples.schema, arguments, held)
     counts = RunCounts(renderer)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with Progress(samples.num_rows, is_shown=is_shown) as progress:

@@ -316,6 +316,13 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _meant(names: Sequence[str]) -> str:
     """Give the end of a message: what a misspelt name, or a template without its name, was probably meant to be."""
+    if {"doc_to_text", "doc_to_target", "doc_to_choice", "output_type"} & set(names):
+        return (
+            "; a task of lm-evaluation-harness is for the commands render and verify, "
+            "or as a dict for promptpress.lm_eval.requests"
+        )
+    if {"group", "task"} <= set(names):
+        return "; this is a group of lm-evaluation-harness's tasks: give the file of one of them"
     if {"round", "begin", "template", "messages"} & set(names):
         return '; a template stands under its name: {"prompt_template": {...}}'
     for wanted in ("prompt_template", "infer_cfg", "datasets", "ice_template", "inferencer"):
