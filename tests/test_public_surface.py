@@ -43,7 +43,7 @@ PUBLIC = {
         *TEMPLATES,
         *SWITCH,
         *("ChatAPITemplateParser", "ChatLMTemplateParser", "Coverage", "RawPromptTemplate", "coverage"),
-        "promptlist_to_openai",
+        *("get_prompt_hash", "promptlist_to_openai"),
     ),
     "promptpress.openicl": ("PromptTemplate",),
     "promptpress.run": ("main",),

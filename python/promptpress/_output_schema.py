@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from promptpress._configuration import Configuration
+from promptpress._errors import render_error
+from promptpress._fingerprint.request_hash import FINGERPRINT
 from promptpress._kept_columns import kept_schema
 from promptpress._render_options import RenderOptions
 from promptpress._sample_numbers import indexed_schema
@@ -50,6 +52,13 @@ class OutputSchemas:
         return known[2]
 
     def _new(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
-        own = [*self._configuration.output_fields(core_schema(schema)), *options.fields()]
+        own = list(self._configuration.output_fields(core_schema(schema)))
+        for field in options.fields(self._configuration.settings.get("names")):
+            if any(field.name == other.name for other in own):
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+            own.append(field)
         kept = kept_schema(schema, options.keep, own)
-        return kept if options.index is None else indexed_schema(kept, options.index, options.keep)
+        if options.index is not None:
+            kept = indexed_schema(kept, options.index, options.keep)
+        return kept.with_metadata({FINGERPRINT: self._configuration.fingerprint()}) if options.hashes else kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +51,15 @@ class RenderOptions:
         """
         return cls(tuple(names_of(keep)), index, hashes)
 
-    def fields(self) -> list[pa.Field]:
-        """List the fields of what stands behind the prompts."""
-        return [pa.field(_HASH, _core.request_hashes(pa.array([], pa.string()), False).type)] if self.hashes else []
+    def fields(self, names: Mapping[str, str] | None = None) -> list[pa.Field]:
+        """List the fields of what stands behind the prompts.
+
+        Args:
+            names: What output columns are called that aren't called as usual.
+
+        """
+        name = (names or {}).get(_HASH, _HASH)
+        return [pa.field(name, _core.request_hashes(pa.array([], pa.string()), False).type)] if self.hashes else []
 
     def columns(self, prompts: pa.Array, *, is_json: bool) -> list[Any]:
         """Make what stands behind the prompts.

@@ -14,6 +14,7 @@ from promptpress import _core
 from promptpress._configuration import Configuration, behind_messages
 from promptpress._conversation import Conversation
 from promptpress._errors import render_error, template_error
+from promptpress._fingerprint.request_hash import with_requests_hash
 from promptpress._from_config import renderer_arguments
 from promptpress._label_values import labels_of
 from promptpress._model_classes import meta_template_of
@@ -81,7 +82,7 @@ class Renderer:
             replaces each placeholder of a template once.
         strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
         tokens: Texts of token ids in a meta template: a dict or a function.
-        names: Other names for the output columns `prompt`, `label` and `turn`.
+        names: Other names for the output columns `prompt`, `label`, `turn` and `hash`.
         refuse: Names of findings that are errors when samples are rendered; see `findings`.
         roles: For `output="openai"`, what to call roles that chat APIs don't know, and others than usual for those
             that they do: `{"CRITIC": "user", "system": "developer"}`.
@@ -256,9 +257,10 @@ class Renderer:
                 command reads it.
             keep: Columns of the samples to keep beside the prompts.
             index: The name of a column for the number of each request's sample, from 0.
-            hashes: Whether to say a fingerprint of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of
-                messages of one way to write them down, so that string layouts and JSON make no difference. It is the
-                same on every machine.
+            hashes: Whether to say a hash of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of messages
+                of one way to write them down, so that string layouts and JSON make no difference. It is the same on
+                every machine. The schema's metadata have `promptpress.fingerprint` then, and `promptpress.hash`: the
+                SHA-256 of these hashes, one behind the other.
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
@@ -282,7 +284,8 @@ class Renderer:
         schema = self._output_schemas.of(table.schema, options)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
-        return rendered_table(self._configuration, table, schema, options)
+        rendered = rendered_table(self._configuration, table, schema, options)
+        return with_requests_hash(rendered) if hashes else rendered
 
     def stream(
         self, batches: StreamLike, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
@@ -294,7 +297,7 @@ class Renderer:
                 whatever `render` takes; files, LazyFrames and datasets that stream are read batch by batch.
             keep: As in `render`.
             index: As in `render`.
-            hashes: As in `render`.
+            hashes: As in `render`; the metadata have the fingerprint alone, for the rest is known only at the end.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -623,6 +626,25 @@ class Renderer:
 
         """
         return self._core.labels
+
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the prompts, to know a configuration again.
+
+        Renderers with one fingerprint give the same prompts of the same samples, on every machine and Python. It is
+        made of the settings that decide bytes, however they were given; of the examples, by their content; of the texts
+        of token ids; of a chat template; and of the number of the rules by which this version renders. `strings` and
+        `names`, which lay out and name columns, and `refuse` are no part of it.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> Renderer("Q: {q}").fingerprint() == Renderer({"template": "Q: {q}"}, mode="gen").fingerprint()
+        True
+        >>> Renderer("Q: {q}").fingerprint() == Renderer("Q: {q} ").fingerprint()
+        False
+
+        """
+        return self._configuration.fingerprint()
 
     @property
     def eos_token_id(self) -> Any:

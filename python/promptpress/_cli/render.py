@@ -33,6 +33,7 @@ from .jinja_runs import Maker, RunCounts
 from .jinja_sources import template_of
 from .notes import held_back, tell_notes
 from .progress import Progress
+from .stamp import Stamp, hash_column
 
 _MIN_ROWS_OF_A_RATE = 10_000
 """Of fewer rows a rate is that of opening and closing files."""
@@ -52,6 +53,8 @@ class Done:
 
     rows: int = 0
     prompt_bytes: int = 0
+    fingerprint: str | None = None
+    hash: str | None = None
 
     def summary(self, seconds: float) -> str:
         """Say in one line what was done.
@@ -99,6 +102,8 @@ def render(arguments: Namespace) -> None:
     samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
     done = render_samples(arguments, out, renderer, samples, held)
     samples.close()
+    if arguments.hashes and not arguments.quiet:
+        print(f"promptpress: hash {done.hash}, fingerprint {done.fingerprint}", file=sys.stderr)
     if not arguments.quiet:
         print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
 
@@ -128,9 +133,13 @@ def render_samples(
 
     """
     keep = keep_columns(arguments.keep, samples.schema)
-    refuse_clash(renderer, samples.schema, keep, arguments.config)
-    _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
+    refuse_clash(renderer, samples.schema, keep, arguments.config, hashes=bool(arguments.hashes))
+    unnumbered = Stamp(
+        renderer, renderer.output_schema(samples.schema, keep=keep), out.format, hashes=bool(arguments.hashes)
+    )
+    _refuse_index(arguments.index, unnumbered.schema)
     schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
+    stamp = Stamp(renderer, schema, out.format, hashes=bool(arguments.hashes))
     if isinstance(renderer, promptpress.Renderer):
         tell_notes(renderer, samples.schema, arguments, held)
     counts = RunCounts(renderer)
@@ -140,7 +149,9 @@ def render_samples(
         batches = counts.counted(pulled(stream, samples))
         if arguments.print_first:
             batches = _first_printed(batches, to_stderr=arguments.out == STDOUT)
-        done = write_prompts(arguments.out, out, schema, batches, arguments.compression)
+        done = write_prompts(
+            arguments.out, out, stamp.schema, stamp.stamped(batches), arguments.compression, stamp=stamp
+        )
     if not arguments.quiet:
         counts.tell()
     return done
@@ -154,6 +165,7 @@ def write_prompts(
     compression: str | None,
     *,
     prompts: int = -1,
+    stamp: Stamp | None = None,
 ) -> Done:
     """Write prompts to a file that is there when all of them are.
 
@@ -164,6 +176,7 @@ def write_prompts(
         batches: the prompts, as they come.
         compression: of Parquet and Arrow.
         prompts: the number of their column; the last.
+        stamp: what the file says of its making, and where the prompts are.
 
     Returns:
         How many there were.
@@ -173,9 +186,12 @@ def write_prompts(
 
     """
     done = Done()
+    more: dict[str, Any] = {}
+    if stamp is not None:
+        prompts, more = stamp.prompts, {"requests": stamp.prompts, "at_end": stamp.at_end}
     with output_file(path) as file:
         packed = CompressedFile(file, out.codec) if out.codec is not None else None
-        writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression)
+        writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression, **more)
         try:
             with background_writer(writer.write_batch) as write:
                 for batch in batches:
@@ -188,6 +204,8 @@ def write_prompts(
         except BaseException:
             writer.abandon()
             raise
+    if stamp is not None:
+        done.fingerprint, done.hash = stamp.fingerprint, stamp.hash
     return done
 
 
@@ -274,7 +292,7 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     return names or []
 
 
-def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: str) -> None:
+def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: str, *, hashes: bool = False) -> None:
     """Refuse two columns of one name; what the renderer says of it is an argument's name in Python.
 
     Args:
@@ -282,12 +300,13 @@ def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: st
         schema: of the samples.
         keep: the columns to keep.
         config: the configuration's file.
+        hashes: whether the prompts' hashes are a column, too.
 
     Raises:
         ConfigError: naming the column.
 
     """
-    output_names = renderer.output_schema(schema).names
+    output_names = [*renderer.output_schema(schema).names, *([hash_column(renderer)] if hashes else [])]
     own = renderer._configuration.settings["names"] if isinstance(renderer, promptpress.Renderer) else None
     usual_names = {name: usual for usual, name in (own or {}).items()}
     for name in keep:

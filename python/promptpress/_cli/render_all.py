@@ -287,6 +287,9 @@ def _entries(work: Sequence[One], folder: str) -> Iterator[dict[str, Any]]:
         else:
             file = os.path.relpath(one.file, folder)
             entry |= {"file": file, "rows": one.done.rows, "prompt_bytes": one.done.prompt_bytes}
+            entry["fingerprint"] = one.done.fingerprint
+            if one.done.hash is not None:
+                entry["hash"] = one.done.hash
         yield {**entry, "data": one.data, "examples": one.examples}
 
 

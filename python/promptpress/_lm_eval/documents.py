@@ -83,7 +83,7 @@ def raised(error: Exception, kind: str, number: int) -> RenderError:
 
     """
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return _of_document("unconvertible_value", message, kind, number)
+    return _of_document("template_raised", message, kind, number)
 
 
 def _of_document(code: str, message: str, kind: str, number: int) -> RenderError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Protocol
 
 import pyarrow as pa
@@ -62,14 +62,38 @@ def check_compression(kind: str, compression: str | None) -> None:
     raise UsageError(f"--compression {compression}: not of {kind}; {hint}")
 
 
-def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None) -> Writer:
+def takes_metadata_at_end(kind: str) -> bool:
+    """Whether a format's files can say what is known only when all rows are written.
+
+    Args:
+        kind: one of `promptpress._outputs.out_format.OUT_FORMATS`.
+
+    Example:
+        >>> takes_metadata_at_end("arrow")
+        False
+
+    """
+    return kind == "parquet" and hasattr(pq.ParquetWriter, "add_key_value_metadata")  # from pyarrow 18 on
+
+
+def open_writer(
+    file: IO[bytes],
+    kind: str,
+    schema: pa.Schema,
+    compression: str | None,
+    *,
+    requests: int = -1,
+    at_end: Callable[[], Mapping[str, str]] | None = None,
+) -> Writer:
     r"""Open a writer of record batches.
 
     Args:
         file: where the bytes go.
         kind: one of `promptpress._outputs.out_format.OUT_FORMATS`.
-        schema: of the batches, the requests last.
+        schema: of the batches.
         compression: of Parquet, by default zstd; of Arrow, by default none.
+        requests: the number of the requests' column; the last.
+        at_end: gives metadata when all batches have been written, where `takes_metadata_at_end`.
 
     Returns:
         The writer, to be closed before the file is.
@@ -91,25 +115,30 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
     compression = compression and compression.lower()
     try:
         if kind == "jsonl":
-            return _JsonLinesWriter(file, schema)
+            return _JsonLinesWriter(file, schema, requests)
         if kind == "csv":
-            return CsvWriter(file, schema)
+            return CsvWriter(file, schema, requests)
         if kind == "arrow":
             options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
             return _ArrowWriter(file, schema, options)
-        return _ParquetWriter(file, schema, compression or "zstd")
+        return _ParquetWriter(file, schema, compression or "zstd", at_end)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise OutputError(f"the {kind} output: {reason(error)}") from error
 
 
 class _ParquetWriter:
-    def __init__(self, file: IO[bytes], schema: pa.Schema, compression: str) -> None:
+    def __init__(
+        self, file: IO[bytes], schema: pa.Schema, compression: str, at_end: Callable[[], Mapping[str, str]] | None
+    ) -> None:
         self._writer = pq.ParquetWriter(file, schema, compression=compression)
+        self._at_end = at_end if takes_metadata_at_end("parquet") else None
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(batch)
 
     def close(self) -> None:
+        if self._at_end is not None:
+            self._writer.add_key_value_metadata(dict(self._at_end()))
         self._writer.close()
 
     def abandon(self) -> None:
@@ -134,11 +163,11 @@ class _ArrowWriter:
 class _JsonLinesWriter:
     """One object a line; text as it is, not escaped to ASCII."""
 
-    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
-        *kept, prompts = schema.names
-        # The requests come last; their messages are written with the keys that they have.
-        members = [(name, Piece("value", column=name)) for name in kept]
-        self._lines = LineWriter(schema, object_pieces([*members, (prompts, Piece("request", column=prompts))]))
+    def __init__(self, file: IO[bytes], schema: pa.Schema, requests: int) -> None:
+        # The messages of requests are written with the keys that they have.
+        of_requests = schema.names[requests]
+        members = [(name, Piece("request" if name == of_requests else "value", column=name)) for name in schema.names]
+        self._lines = LineWriter(schema, object_pieces(members))
         self._file = file
         self._rows = 0
         self._stack = contextlib.ExitStack()

@@ -308,6 +308,23 @@ class ChatTemplate:
         """
         return [self._column]
 
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the texts: as `Renderer.fingerprint`.
+
+        It is made of the source and its environment, of what the template is given, of the column of conversations, and
+        of the number of the rules. The clock counts where the template asks for it.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> ChatTemplate("{{ bos_token }}").fingerprint() == ChatTemplate("{{ bos_token }}", bos_token="").fingerprint()
+        False
+
+        """
+        from promptpress._fingerprint.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
+
+        return of_chat_template(self._renderer.settings, self._column)
+
     @property
     def source(self) -> str:
         """The template's text.
