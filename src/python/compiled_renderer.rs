@@ -159,7 +159,7 @@ impl CompiledRenderer {
     }
 
     /// Render a table's rows from `position` on; `spans` asks for where bytes come from, and says whether in detail.
-    #[pyo3(signature = (samples, labels, position, single_chunk, lower, spans))]
+    #[pyo3(signature = (samples, labels, position, single_chunk, lower, spans=None))]
     fn render(
         &self,
         py: Python<'_>,

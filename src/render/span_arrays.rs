@@ -144,17 +144,6 @@ impl SpanChunk {
         self.counts.push((self.starts.len() - self.before) as u32);
         self.before = self.starts.len();
     }
-
-    /// Forget the spans of the request at hand.
-    pub(super) fn undo(&mut self) {
-        let before = self.before;
-        self.starts.truncate(before);
-        self.ends.truncate(before);
-        self.origins.truncate(before);
-        self.messages.truncate(before);
-        self.parts.truncate(before);
-        self.text(0, NO_PART);
-    }
 }
 
 /// The array of some requests' spans, whose origins are numbered.
