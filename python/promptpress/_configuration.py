@@ -135,6 +135,22 @@ class Configuration:
         fields = list(self.core.output_fields(schema))
         return fields if self.chat is None else [*fields[:-1], self.chat.field(fields[-1])]
 
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
+        """The type of a request's spans; None where they aren't asked for.
+
+        Args:
+            schema: The samples', as the core has it.
+            detail: Whether they are asked for in detail; None: not at all.
+
+        Raises:
+            TemplateError: If the request is a chat template's text, of which nobody says where its bytes come from.
+
+        """
+        if detail is None:
+            return None
+        self.refuse_chat("spans")
+        return self.core.spans_field(schema, detail).field(0).type
+
     def prompts(self, part: _core.Outcome, times: int) -> pa.Array:
         """The requests of a part, as they come out.
 

@@ -53,7 +53,8 @@ class OutputSchemas:
 
     def _new(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
         own = list(self._configuration.output_fields(core_schema(schema)))
-        for field in options.fields(self._configuration.settings.get("names")):
+        spans = self._configuration.spans_type(core_schema(schema), options.span_detail)
+        for field in options.fields(self._configuration.settings.get("names"), spans):
             if any(field.name == other.name for other in own):
                 message = f"two output columns would be called {field.name!r}; rename one by names="
                 raise render_error("duplicate_output_column", message, column=field.name, placed=False)

@@ -10,9 +10,12 @@ import pyarrow as pa
 
 from promptpress import _core
 from promptpress._kept_columns import names_of
+from promptpress.typing import SpanDetail
 
 __all__ = ["RenderOptions"]
 
+_DETAILED = "detailed"
+_SPANS = "spans"
 _HASH = "hash"
 
 
@@ -26,45 +29,65 @@ class RenderOptions:
         keep: Names of the samples' columns that come along.
         index: The name of a column of the samples' numbers; None: there is none.
         hashes: Whether each request's fingerprint stands behind it.
+        spans: Whether it is said where its bytes come from; `"detailed"`: with column, example and role.
 
     >>> RenderOptions.of(["id"], index="row")
-    RenderOptions(keep=('id',), index='row', hashes=False)
+    RenderOptions(keep=('id',), index='row', hashes=False, spans=False)
 
     """
 
     keep: tuple[str, ...] = ()
     index: str | None = None
     hashes: bool = False
+    spans: SpanDetail = False
 
     @classmethod
-    def of(cls, keep: Iterable[str], index: str | None = None, *, hashes: bool = False) -> RenderOptions:
+    def of(
+        cls, keep: Iterable[str], index: str | None = None, *, hashes: bool = False, spans: SpanDetail = False
+    ) -> RenderOptions:
         """Take what a user gave.
 
         Args:
             keep: Names, in any iterable but a string.
             index: As in the class.
             hashes: As in the class.
+            spans: As in the class.
 
         Raises:
-            TypeError: If `keep` holds something else than names.
+            TypeError: If `keep` holds something else than names, or `spans` is something else.
 
         """
-        return cls(tuple(names_of(keep)), index, hashes)
+        if not isinstance(spans, bool) and spans != _DETAILED:
+            message = f"spans: expected True, False or {_DETAILED!r}, found {spans!r}"
+            raise TypeError(message)
+        return cls(tuple(names_of(keep)), index, hashes, spans)
 
-    def fields(self, names: Mapping[str, str] | None = None) -> list[pa.Field]:
+    @property
+    def span_detail(self) -> bool | None:
+        """What the core is asked for: no spans, spans, or spans in detail."""
+        return None if self.spans is False else self.spans == _DETAILED
+
+    def fields(self, names: Mapping[str, str] | None = None, spans: pa.DataType | None = None) -> list[pa.Field]:
         """List the fields of what stands behind the prompts.
 
         Args:
             names: What output columns are called that aren't called as usual.
+            spans: The type of a request's spans, where they are asked for.
 
         """
-        name = (names or {}).get(_HASH, _HASH)
-        return [pa.field(name, _core.request_hashes(pa.array([], pa.string()), False).type)] if self.hashes else []
+        names = names or {}
+        fields = [] if spans is None else [pa.field(names.get(_SPANS, _SPANS), spans)]
+        if self.hashes:
+            fields.append(
+                pa.field(names.get(_HASH, _HASH), _core.request_hashes(pa.array([], pa.string()), False).type)
+            )
+        return fields
 
-    def columns(self, prompts: pa.Array, *, is_json: bool) -> list[Any]:
+    def columns(self, part: _core.Outcome, prompts: pa.Array, *, is_json: bool) -> list[Any]:
         """Make what stands behind the prompts.
 
         Args:
+            part: What the core has rendered.
             prompts: The requests, as they come out.
             is_json: Whether they are messages written as JSON.
 
@@ -72,4 +95,5 @@ class RenderOptions:
             Arrays of one value a request, of `fields`.
 
         """
-        return [_core.request_hashes(prompts, is_json)] if self.hashes else []
+        own = [] if self.spans is False else [part.spans]
+        return [*own, _core.request_hashes(prompts, is_json)] if self.hashes else own

@@ -37,6 +37,7 @@ from promptpress.typing import (
     Label,
     Mode,
     Output,
+    SpanDetail,
     StreamLike,
     StringLayout,
     Substitution,
@@ -246,7 +247,13 @@ class Renderer:
         return cls(**arguments_of_files(dataset_cfg, model, dataset, model_abbr, overrides))
 
     def render(
-        self, samples: TableLike, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+        self,
+        samples: TableLike,
+        keep: Sequence[str] = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        spans: SpanDetail = False,
     ) -> pa.Table:
         """Render all samples.
 
@@ -261,15 +268,19 @@ class Renderer:
                 of one way to write them down, so that string layouts and JSON make no difference. It is the same on
                 every machine. The schema's metadata have `promptpress.fingerprint` then, and `promptpress.hash`: the
                 SHA-256 of these hashes, one behind the other.
+            spans: Whether to say where each byte comes from: spans without gaps of a text's UTF-8 bytes, or of each
+                message's, with the `source` that `explain` has; `"detailed"`: with `column`, `example` and `role` too.
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
-            then `prompt`, then `hash` (fixed-size binary).
+            then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages with `message` and,
+            where there may be parts, `part` before them), then `hash` (fixed-size binary).
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
                 would have one name.
-            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, or `index` is no name.
+            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, `index` is no name, or `spans` is
+                something else.
 
         >>> import pyarrow as pa
         >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
@@ -277,10 +288,12 @@ class Renderer:
         [{'id': 7, 'prompt': 'Q: 1+1=?'}]
         >>> Renderer("Q: {question}").render(samples, index="row").to_pylist()
         [{'row': 0, 'prompt': 'Q: 1+1=?'}]
+        >>> Renderer("Q: {question}").render(samples, spans=True)["spans"][0].as_py()[1]
+        {'start': 3, 'end': 8, 'source': 'field'}
 
         """
         table = as_table(samples)
-        options = RenderOptions.of(keep, index, hashes=hashes)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans)
         schema = self._output_schemas.of(table.schema, options)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
@@ -288,7 +301,13 @@ class Renderer:
         return with_requests_hash(rendered) if hashes else rendered
 
     def stream(
-        self, batches: StreamLike, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+        self,
+        batches: StreamLike,
+        keep: Sequence[str] = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        spans: SpanDetail = False,
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
@@ -316,7 +335,7 @@ class Renderer:
         self._configuration.refuse_label_column("stream")
         self._configuration.refuse_replies()
         reader = as_reader(batches)
-        options = RenderOptions.of(keep, index, hashes=hashes)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans)
         schema = self._output_schemas.of(reader.schema, options)
         self._warn(schema, reader.schema, None)
         batches = rendered_batches(self._configuration, reader, schema, options)
@@ -426,7 +445,13 @@ class Renderer:
         return table_of(find_notes(self, table.schema, table))
 
     def output_schema(
-        self, schema: pa.Schema, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+        self,
+        schema: pa.Schema,
+        keep: Sequence[str] = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        spans: SpanDetail = False,
     ) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
 
@@ -435,6 +460,7 @@ class Renderer:
             keep: As in `render`.
             index: As in `render`.
             hashes: As in `render`.
+            spans: As in `render`.
 
         Returns:
             The schema of `render` and `stream`.
@@ -447,7 +473,7 @@ class Renderer:
         prompt: large_string
 
         """
-        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes))
+        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes, spans=spans))
 
     @property
     def required_columns(self) -> list[str]:

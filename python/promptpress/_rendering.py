@@ -39,7 +39,7 @@ def rendered_table(
     """
     core_table, lower = for_core(table)
     labels = labels_of(configuration.core, table, core_table)
-    parts = configuration.core.render(core_table, labels, Position(), False, lower)
+    parts = configuration.core.render(core_table, labels, Position(), False, lower, options.span_detail)
     times = 1 if labels is None else len(labels)
     columns: list[Any] = []
     if options.index is not None:
@@ -127,7 +127,7 @@ def _rendered(
     times = 1 if labels is None else len(labels)
     kept = [batch.column(batch.schema.get_field_index(name)) for name in options.keep]
     kept_rows = batch.num_rows
-    outcomes = configuration.core.render(core_table, labels, position, single_chunk, lower)
+    outcomes = configuration.core.render(core_table, labels, position, single_chunk, lower, options.span_detail)
     del batch, core_table, lower
     outcomes.reverse()
     while outcomes:
@@ -162,5 +162,5 @@ def _own(configuration: Configuration, part: Outcome, times: int, options: Rende
         part.labels,
         part.turns,
         prompts,
-        *options.columns(prompts, is_json=configuration.settings.get("output") == "messages_json"),
+        *options.columns(part, prompts, is_json=configuration.settings.get("output") == "messages_json"),
     ]

@@ -37,6 +37,7 @@ __all__ = [
     "PyArrowDataset",
     "Request",
     "Rows",
+    "SpanDetail",
     "StreamLike",
     "StreamingHuggingFaceDataset",
     "StringLayout",
@@ -184,6 +185,9 @@ Mode: TypeAlias = Literal["gen", "ppl"]
 
 Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", "openai"]
 """The form of a request."""
+
+SpanDetail: TypeAlias = bool | Literal["detailed"]
+"""Whether it is said where bytes come from, and whether in detail."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
 """Whether values are looked into for placeholders."""

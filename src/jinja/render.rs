@@ -289,7 +289,7 @@ impl<'a> Rendering<'a> {
         });
         match &self.work {
             Work::Flat(flat) if fine.contains(&false) => Err(flat.fault()),
-            _ => Ok(Texts { offsets, bytes }),
+            _ => Ok(Texts { offsets, bytes, is_plain: false }),
         }
     }
 

@@ -192,5 +192,5 @@ pub fn texts(
             }
         }
     });
-    Ok(Some(Texts { offsets, bytes }))
+    Ok(Some(Texts { offsets, bytes, is_plain: never_needs_substitution }))
 }

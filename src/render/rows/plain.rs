@@ -117,7 +117,11 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
         }
         Ok(true)
     })?;
-    Ok(if fine.into_iter().all(|fine| fine) { Attempt::Texts(Texts { offsets, bytes }) } else { Attempt::No })
+    Ok(if fine.into_iter().all(|fine| fine) {
+        Attempt::Texts(Texts { offsets, bytes, is_plain: true })
+    } else {
+        Attempt::No
+    })
 }
 
 /// The columns that are read while they are copied.
