@@ -20,8 +20,8 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 
-use self::copies::{Content, Copies, Sources, Unfit};
-use self::source::{Place, Source};
+use self::copies::{Content, Copies, Piece, Sources, Unfit};
+use self::source::{Cell, Place, Source};
 use super::pieces::Bailed;
 use super::program::Program;
 use super::value::Bail;
@@ -77,11 +77,27 @@ impl<'a> Flat<'a> {
         Ok(Some(Self { programs: own, sources, covered }))
     }
 
+    /// Whether anything is stripped, so that the ends of texts are looked at to measure them.
+    pub(super) fn strips(&self) -> bool {
+        let strips = |piece: &Piece| matches!(piece.content, Content::Cell(cell) if cell.strip.is_some());
+        self.programs.iter().flatten().any(|copies| copies.pieces.iter().any(strips))
+    }
+
     /// The lengths of rows' texts, and the rows that aren't rendered here. `program_of` says which program a row has.
     pub(super) fn measure(
         &self,
         rows: Range<usize>,
         program_of: &(dyn Fn(usize) -> u32 + Sync),
+    ) -> (Vec<usize>, Vec<Bailed>) {
+        self.measured(rows, program_of, false)
+    }
+
+    /// The same, or by `unstripped` the lengths if nothing were stripped, for which no text is looked at.
+    pub(super) fn measured(
+        &self,
+        rows: Range<usize>,
+        program_of: &(dyn Fn(usize) -> u32 + Sync),
+        unstripped: bool,
     ) -> (Vec<usize>, Vec<Bailed>) {
         let (mut lengths, mut bailed) = (vec![0; rows.len()], Vec::new());
         let mut block = Block::default();
@@ -103,6 +119,7 @@ impl<'a> Flat<'a> {
                     Content::Constant(text) => add(own, taken, text.len()),
                     Content::Cell(cell) => {
                         let source = &self.sources[cell.source];
+                        let cell = &if unstripped { Cell { strip: None, ..*cell } } else { *cell };
                         match taken {
                             None if cell.item.is_none() && cell.strip.is_none() => {
                                 source.texts.add_lengths(run.clone(), own);
@@ -133,7 +150,8 @@ impl<'a> Flat<'a> {
             })
         };
         let alone = self.programs.len() == 1;
-        if alone && copies.is_some_and(|copies| copies.lists.is_empty()) {
+        let all_have = |(list, least): &(usize, usize)| self.sources[*list].all_have_items(rows.clone(), *least);
+        if alone && copies.is_some_and(|copies| copies.lists.iter().all(all_have)) {
             return (rows, copies);
         }
         let fine = fits(rows.start);

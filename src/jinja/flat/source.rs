@@ -111,6 +111,16 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// Whether the list of each of some rows has so many items.
+    pub(super) fn all_have_items(&self, rows: Range<usize>, least: usize) -> bool {
+        match &self.lists {
+            None => true,
+            Some((Ends::Narrow(ends), None)) => all_as_long(&ends[rows.start..=rows.end], least),
+            Some((Ends::Wide(ends), None)) => all_as_long(&ends[rows.start..=rows.end], least),
+            Some(_) => rows.into_iter().all(|row| self.has_items(row, least)),
+        }
+    }
+
     /// Whether rows that have at least so many items each have no more; of a column that is unread.
     pub(super) fn has_no_more(&self, rows: Range<usize>, items: usize) -> bool {
         let all = self.lists.as_ref().map(|_| self.range(rows.clone()).len());
@@ -185,6 +195,11 @@ impl<'a> Source<'a> {
     }
 }
 
+fn all_as_long<O: Copy + Into<i64>>(ends: &[O], least: usize) -> bool {
+    ends.windows(2).all(|ends| (ends[1].into() - ends[0].into()) as usize >= least)
+}
+
+/// Tell where the value of each row is.
 #[inline]
 fn each_place<'s>(
     rows: Range<usize>,
