@@ -23,6 +23,8 @@ use crate::threads;
 const CHUNK_ROWS: usize = 1024;
 /// Such chunks that each thread has to itself before it waits for others.
 const CHUNKS_AT_ONCE: usize = 4;
+/// The same where measuring reads offsets alone, so that texts needn't be near.
+const FAR_CHUNKS_AT_ONCE: usize = 32;
 /// Rows that are evaluated before any of them is written.
 const SLICE_ROWS: usize = 1 << 17;
 /// Rows whose values are computed into the same memory, as long as they don't take more of it than that.
@@ -203,8 +205,8 @@ impl<'a> Rendering<'a> {
         rows.end.min(rows.start + BLOCK_ROWS)
     }
 
-    /// The texts of rows that are evaluated and written a few at a time, while what they are made of is near; None where
-    /// that is no better, some row is given up, or the texts may be too long for one array.
+    /// The texts of rows that are measured and written a few at a time, while what they are made of is near; None where
+    /// programs do more than copy, some row is given up, or the texts may be too long for one array.
     ///
     /// # Errors
     ///
@@ -216,9 +218,6 @@ impl<'a> Rendering<'a> {
         check: &(dyn Fn() -> Result<()> + Sync),
     ) -> Result<Option<ArrayRef>> {
         let Work::Flat(flat) = &self.work else { return Ok(None) };
-        if !flat.strips() {
-            return Ok(None);
-        }
         let program_of = |row: usize| self.program_of(row);
         let most = threads::map(threads::chunks(rows.clone(), CHUNK_ROWS), |rows| {
             let (lengths, bailed) = flat.measured(rows, &program_of, true);
@@ -231,7 +230,8 @@ impl<'a> Rendering<'a> {
         let (mut rest, mut at) = (&mut bytes[..], 0);
         offsets.push(0);
         // What threads do next to each other waits for the last of them, so that each has some chunks to take.
-        let many = if threads::several() { CHUNK_ROWS * CHUNKS_AT_ONCE * threads::count() } else { CHUNK_ROWS };
+        let at_once = if flat.strips() { CHUNKS_AT_ONCE } else { FAR_CHUNKS_AT_ONCE };
+        let many = if threads::several() { CHUNK_ROWS * at_once * threads::count() } else { CHUNK_ROWS };
         for rows in threads::chunks(rows, many) {
             check()?;
             let chunks = threads::chunks(rows, CHUNK_ROWS);
@@ -537,6 +537,26 @@ mod tests {
             let all: Vec<Option<&str>> = parts.iter().flat_map(|part| part.as_string::<i32>().iter()).collect();
             assert_eq!(all, whole[0].as_string::<i32>().iter().collect::<Vec<_>>());
             assert_eq!(texts(3).unwrap_err().code(), Code::OffsetOverflow);
+        }
+    }
+
+    #[test]
+    fn rows_that_are_written_while_they_are_near_are_the_same() {
+        let texts: StringArray = (0..9000).map(|n| Some(format!(" {}\u{2003}", "é".repeat(n % 9)))).collect();
+        let batch = RecordBatch::try_from_iter([("q", Arc::new(texts) as ArrayRef)]).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        for strip in [false, true] {
+            let program = program(strip);
+            let programs = [Some(&program)];
+            let rendering = Rendering::new(&programs, None, &batch).unwrap();
+            let evaluated = rendering.evaluate(0..9000, &|| Ok(())).unwrap();
+            let expected = rendering.texts(evaluated, &[], Layout::String).unwrap().remove(0);
+            let at_once = || rendering.at_once(0..9000, Layout::String, &|| Ok(())).unwrap().unwrap();
+            for found in [at_once(), pool.install(at_once)] {
+                found.to_data().validate_full().unwrap();
+                assert_eq!(&found, &expected);
+            }
+            assert_eq!(expected.as_string::<i32>().value(2), if strip { "<éé>" } else { "< éé\u{2003}>" });
         }
     }
 

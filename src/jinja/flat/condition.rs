@@ -54,7 +54,9 @@ impl Condition<'_> {
             }
             Self::Not(condition) => {
                 condition.holds(rows, sources, out);
-                out.iter_mut().for_each(|holds| *holds = !*holds);
+                for holds in out.iter_mut() {
+                    *holds = !*holds;
+                }
             }
             Self::Select(conditions) => {
                 let [by, one, other] = &**conditions;

@@ -273,7 +273,7 @@ impl<'a> Reading<'a, '_> {
                 self.has_items(source, 0);
                 Ok(())
             }
-            _ => self.cell(number, false, branch).map(|_| ()),
+            NodeKind::Operation(_) => self.cell(number, false, branch).map(|_| ()),
         }
     }
 
