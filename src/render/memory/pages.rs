@@ -112,6 +112,14 @@ impl Bytes {
         Ok(Self::Small(bytes))
     }
 
+    /// Leave out what is behind `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        match self {
+            Self::Small(bytes) => bytes.truncate(len),
+            Self::Large(pages) => pages.len = pages.len.min(len),
+        }
+    }
+
     /// Append bytes; a large block becomes one of the allocator's, which can grow.
     pub fn extend(&mut self, more: &[u8]) {
         if let Self::Large(pages) = self {
