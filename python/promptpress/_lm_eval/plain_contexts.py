@@ -9,6 +9,7 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress._lm_eval.columns import Column, Constant, Texts
 from promptpress._lm_eval.documents import Documents
+from promptpress._lm_eval.row_numbers import as_array
 from promptpress._lm_eval.shots import DrawnShots, shot_texts
 from promptpress._lm_eval.task import Task
 from promptpress._renderer import Renderer
@@ -117,7 +118,8 @@ def _rendered(
     shots = None
     if examples is not None:
         texts, drawn = examples
-        columns[_MARK] = pa.FixedSizeListArray.from_arrays(drawn, len(drawn) // count).cast(pa.list_(pa.int32()))
+        offsets = as_array(range(0, len(drawn) + 1, len(drawn) // count)).cast(pa.int32())
+        columns[_MARK] = pa.ListArray.from_arrays(offsets, drawn)
         retriever = {"type": "IndexColumn", "column": _MARK, "ice_separator": "", "ice_eos_token": ""}
         shots = pa.table({f"{_MARK}s": texts, _MARK: pa.nulls(len(texts))})
     if not columns:

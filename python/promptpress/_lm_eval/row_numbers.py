@@ -11,8 +11,6 @@ from promptpress import _core
 
 __all__ = ["as_array", "as_sequence"]
 
-_CODES = {pa.int32(): "i", pa.int64(): "q"}
-
 
 def as_array(rows: Sequence[int]) -> pa.Array:
     """Return row numbers as an array (int64).
@@ -42,4 +40,6 @@ def as_sequence(rows: pa.Array) -> Sequence[int]:
     """
     if not len(rows):
         return ()
-    return memoryview(rows.buffers()[1]).cast(_CODES[rows.type])[rows.offset : rows.offset + len(rows)]
+    own = memoryview(rows.buffers()[1])
+    numbers = own.cast("i") if rows.type == pa.int32() else own.cast("q")
+    return numbers[rows.offset : rows.offset + len(rows)]

@@ -49,8 +49,9 @@ class ShotColumns:
     @cached_property
     def plain(self) -> PlainColumns | None:
         """Texts and answers, where each document has both and nothing more, so that nothing can be wrong with one."""
-        has_prefix = not isinstance(self.prefix, Constant) or self.prefix.value
-        answers = None if has_prefix or not isinstance(self.text, Texts) else _answers(self)
+        if not isinstance(self.text, Texts) or not isinstance(self.prefix, Constant) or self.prefix.value:
+            return None
+        answers = _answers(self)
         return None if answers is None else (self.text.array, answers, isinstance(self.answer, Texts))
 
 
