@@ -2,7 +2,9 @@
 
 import ast
 import random
+import re
 
+import promptpress as pp
 import pyarrow as pa
 import pytest
 
@@ -106,12 +108,9 @@ def test_the_core_checks_what_it_is_given():
     for wrong in ([], state[:-1], [*state, 1], [*state[:-1], 625]):
         with pytest.raises(ValueError, match="no generator's state"):
             _core.drawn_rows(wrong, 9, 2, 1)
-    for pool, documents in (
-        (some, some),
-        (some.slice(1), some),
-        (some.cast(pa.int32()), some),
-        (in_groups([None]), some),
-    ):
+    two = some.slice(1)
+    assert _core.drawn_rows(state, 3, 1, 2, (some, two))
+    for pool, documents in ((some, some), (two, two), (some.cast(pa.int32()), two), (in_groups([0, None, 1]), two)):
         with pytest.raises(ValueError, match="int64, one for each document"):
             _core.drawn_rows(state, 3, 1, 2, (pool, documents))
     with pytest.raises(ValueError, match="int64, one for each document"):
@@ -258,6 +257,63 @@ ROWS = [
     {"a": None, "n": None, "f": None, "l": None, "s": None},
     {"a": None, "n": None, "f": None, "l": None, "s": None},
 ]
+
+
+def drawn_contexts(rows, **config):
+    """Each context of a task whose documents and shots are these rows."""
+    task = {
+        "task": "t",
+        "test_split": "test",
+        "fewshot_split": "pool",
+        "doc_to_text": "{{q}}",
+        "doc_to_target": "{{a}}",
+    }
+    pool = pa.Table.from_pylist(rows)
+    return [row["arguments"][0] for row in requests(task | config, pool, pool).to_pylist()]
+
+
+def test_an_answer_that_is_an_empty_choice_is_an_answer():
+    rows = [{"q": f"q{n}", "a": n % 2} for n in range(20)]
+    # Of the task's own choices none may be empty; the examples' may.
+    config = {
+        "output_type": "multiple_choice",
+        "doc_to_choice": ["no", "yes"],
+        "doc_to_target": "a",
+        "num_fewshot": 2,
+        "fewshot_config": {"doc_to_choice": ["", "yes"]},
+    }
+    by_question = {row["q"]: f"{row['q']} {['', 'yes'][row['a']]}" for row in rows}
+    for context in drawn_contexts(rows, **config):
+        *shots, question = context.split("\n\n")
+        assert len(shots) == 2
+        assert all(shot == by_question[shot.split(" ")[0]] for shot in shots)
+        assert question in by_question
+
+
+def test_no_answer_has_no_delimiters():
+    rows = [{"q": f"q{n}.", "a": ""} for n in range(9)]
+    assert all(re.fullmatch(r"(q\d\.){3}", one) for one in drawn_contexts(rows, num_fewshot=2))
+
+
+@pytest.mark.parametrize("wrong", ["{{q}}{% if n == 7 %}{{gone}}{% endif %}", "{{q.strip()}}"])
+def test_a_document_that_is_not_drawn_raises_nothing(wrong):
+    rows = [{"q": f"q{n}", "a": "x", "n": n} for n in range(9)]
+    rows[7] = {"q": None, "a": "x", "n": 7}
+    config = {"num_fewshot": 1, "fewshot_config": {"doc_to_text": wrong}}
+    task = {"task": "t", "test_split": "test", "fewshot_split": "pool", "doc_to_text": "{{q}}", "doc_to_target": "a"}
+    table = pa.Table.from_pylist(rows)
+    found = []
+    for seed in range(40):
+        one = random.Random(seed)
+        drawn = [one.sample(range(9), 1)[0] for _ in rows]
+        found.append(7 in drawn)
+        if found[-1]:
+            with pytest.raises(pp.RenderError, match="few-shot document 7: "):
+                requests(task | config, table, table, seed=seed)
+            continue
+        made = [row["arguments"][0] for row in requests(task | config, table, table, seed=seed).to_pylist()]
+        assert made == [f"q{at} x\n\n{row['q']}" for at, row in zip(drawn, rows, strict=True)]
+    assert set(found) == {True, False}
 
 
 def equals(evaluated, pool, same):
