@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn a_document_is_never_its_own_example() {
         let groups = Groups { pool: &[0, 1, 0, 2, 0, 0], documents: &[0, 1, 7, -1] };
-        for row in drawn(&mut seeded(), 6, 2, 4, Some(&groups)).unwrap()[..2].iter() {
+        for row in &drawn(&mut seeded(), 6, 2, 4, Some(&groups)).unwrap()[..2] {
             assert!([1, 3].contains(row));
         }
         assert_eq!(first(2, &groups).unwrap(), [1, 3, 0, 2, 0, 1, 0, 1]);

@@ -354,7 +354,11 @@ def test_draws_that_differ_leave_the_task(said: list[str], monkeypatch: pytest.M
 
 EXAMPLES = {
     "answers of a column": {**GENERATE, "doc_to_target": "a"},
-    "numbers of choices": {**BASE, "doc_to_choice": ["A", "B", "C"], "fewshot_config": {"doc_to_choice": ["A", "", "C"]}},
+    "numbers of choices": {
+        **BASE,
+        "doc_to_choice": ["A", "B", "C"],
+        "fewshot_config": {"doc_to_choice": ["A", "", "C"]},
+    },
     "answers of a template": {**GENERATE, "doc_to_target": "{{a if n > 9 else ''}}"},
     "texts of a column": {**GENERATE, "doc_to_text": "q"},
     "delimiters": {**GENERATE, "target_delimiter": "\n", "fewshot_delimiter": "\n***\n"},
