@@ -359,7 +359,7 @@ EXAMPLES = {
         "doc_to_choice": ["A", "B", "C"],
         "fewshot_config": {"doc_to_choice": ["A", "", "C"]},
     },
-    "answers of a template": {**GENERATE, "doc_to_target": "{{a if n > 9 else ''}}"},
+    "answers of a template": {**GENERATE, "doc_to_target": "{{'yes' if n > 9 else ''}}"},
     "texts of a column": {**GENERATE, "doc_to_text": "q"},
     "delimiters": {**GENERATE, "target_delimiter": "\n", "fewshot_delimiter": "\n***\n"},
 }
