@@ -273,14 +273,14 @@ class Renderer:
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
-            then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages with `message` and,
-            where there may be parts, `part` before them), then `hash` (fixed-size binary).
+            then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages `message` and, where
+            there may be parts, `part` come first), then `hash` (fixed-size binary).
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
                 would have one name.
-            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, `index` is no name, or `spans` is
-                something else.
+            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, `index` is no name, or `spans`
+                is something else.
 
         >>> import pyarrow as pa
         >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
@@ -317,6 +317,7 @@ class Renderer:
             keep: As in `render`.
             index: As in `render`.
             hashes: As in `render`; the metadata have the fingerprint alone, for the rest is known only at the end.
+            spans: As in `render`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.

@@ -25,7 +25,7 @@ const LARGE_BLOCK_BYTES: usize = 1 << 20;
 /// Sizes of mapped blocks are multiples of a huge page.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
-const MAX_KEPT_BYTES: usize = 228 << 20;
+const MAX_KEPT_BYTES: usize = 272 << 20;
 /// What of it may be scratch memory: the substituted texts of a batch of 65,536, with the room that growing left beside them.
 const MAX_SCRATCH_BYTES: usize = 80 << 20;
 
