@@ -17,6 +17,7 @@ from marks import UNWARNED
 from promptpress._cli import main
 from promptpress._cli.errors import ExitCode
 from promptpress._fingerprint.request_hash import RequestsHash
+from promptpress.opencompass import get_prompt_hash
 from test_layouts import CONFIGS, ROWS, TRAIN
 
 SAMPLES = pa.table({name: [row[name] for row in ROWS] for name in ROWS[0]} | {"shots": [[0, 1]] * len(ROWS)})
@@ -206,7 +207,7 @@ def test_the_command_fingerprint(capsys: pytest.CaptureFixture[str]) -> None:
     }
     dataset = {"abbr": "a", "reader_cfg": {"input_columns": ["q"], "output_column": "a"}, "infer_cfg": infer}
     Path("two.json").write_text(json.dumps([dataset, {**dataset, "abbr": "b"}]), encoding="utf-8")
-    digits = pp.opencompass.get_prompt_hash(dataset)
+    digits = get_prompt_hash(dataset)
     assert main(["fingerprint", "two.json", "--dataset", "b"]) == 0
     assert f"prompt hash  {digits} (OpenCompass's summaries: {digits[:6]})\n" in capsys.readouterr().out
     assert main(["fingerprint", "two.json", "--json"]) == 0
@@ -215,7 +216,7 @@ def test_the_command_fingerprint(capsys: pytest.CaptureFixture[str]) -> None:
     assert found == {
         "fingerprint": renderer.fingerprint(), "prompt_hash": digits, "rules": 1, "promptpress": pp.__version__
     }  # fmt: skip
-    assert pp.opencompass.get_prompt_hash(pp.load_config("two.json")) == pp.opencompass.get_prompt_hash([dataset] * 2)
+    assert get_prompt_hash(pp.load_config("two.json")) == get_prompt_hash([dataset] * 2)
 
 
 @pytest.mark.usefixtures("folder")
@@ -233,7 +234,7 @@ def test_a_dataset_with_code_has_a_fingerprint_and_no_prompt_hash(capsys: pytest
     assert "prompt hash" not in out
     assert "note: no prompt hash: infer_cfg.inferencer.max_out_len" in err
     with pytest.raises(pp.TemplateError, match="max_out_len"):
-        pp.opencompass.get_prompt_hash("code.py")
+        get_prompt_hash("code.py")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_a_dataset_with_code_has_a_fingerprint_and_no_prompt_hash(capsys: pytest
 )
 def test_what_has_no_prompt_hash_is_said(dataset: Any, place: str) -> None:
     with pytest.raises(pp.TemplateError) as error:
-        pp.opencompass.get_prompt_hash(dataset)
+        get_prompt_hash(dataset)
     assert error.value.path == place
 
 
