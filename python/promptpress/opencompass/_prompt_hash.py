@@ -83,9 +83,10 @@ def _as_new(infer: dict[str, Any], reader: dict[str, Any], retriever: dict[str, 
 
 def _part(of: dict[str, Any], key: str, place: str = "") -> dict[str, Any]:
     part = of.get(key)
+    if part is None:
+        raise template_error("missing_key", f"{place}{key}", "missing; the prompt hash is made of it")
     if not isinstance(part, dict):
-        found = "missing" if part is None else f"expected a dict, found a {type(part).__name__}"
-        raise template_error("missing_key" if part is None else "wrong_type", f"{place}{key}", found)
+        raise template_error("wrong_type", f"{place}{key}", f"expected a dict, found a {type(part).__name__}")
     return part
 
 
