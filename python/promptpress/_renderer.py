@@ -273,8 +273,8 @@ class Renderer:
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
-            then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages `message` and, where
-            there may be parts, `part` come first), then `hash` (fixed-size binary).
+            then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages `message` and,
+            where there may be parts, `part` come first), then `hash` (fixed-size binary).
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
