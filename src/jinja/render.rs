@@ -23,8 +23,6 @@ use crate::threads;
 const CHUNK_ROWS: usize = 1024;
 /// Such chunks that each thread has to itself before it waits for others.
 const CHUNKS_AT_ONCE: usize = 4;
-/// The same where measuring reads offsets alone, so that texts needn't be near.
-const FAR_CHUNKS_AT_ONCE: usize = 32;
 /// Rows that are evaluated before any of them is written.
 const SLICE_ROWS: usize = 1 << 17;
 /// Rows whose values are computed into the same memory, as long as they don't take more of it than that.
@@ -218,6 +216,10 @@ impl<'a> Rendering<'a> {
         check: &(dyn Fn() -> Result<()> + Sync),
     ) -> Result<Option<ArrayRef>> {
         let Work::Flat(flat) = &self.work else { return Ok(None) };
+        // Lengths that follow from offsets alone are measured fast enough that threads needn't wait for each other.
+        if threads::several() && !flat.strips() {
+            return Ok(None);
+        }
         let program_of = |row: usize| self.program_of(row);
         let most = threads::map(threads::chunks(rows.clone(), CHUNK_ROWS), |rows| {
             let (lengths, bailed) = flat.measured(rows, &program_of, true);
@@ -230,8 +232,7 @@ impl<'a> Rendering<'a> {
         let (mut rest, mut at) = (&mut bytes[..], 0);
         offsets.push(0);
         // What threads do next to each other waits for the last of them, so that each has some chunks to take.
-        let at_once = if flat.strips() { CHUNKS_AT_ONCE } else { FAR_CHUNKS_AT_ONCE };
-        let many = if threads::several() { CHUNK_ROWS * at_once * threads::count() } else { CHUNK_ROWS };
+        let many = if threads::several() { CHUNK_ROWS * CHUNKS_AT_ONCE * threads::count() } else { CHUNK_ROWS };
         for rows in threads::chunks(rows, many) {
             check()?;
             let chunks = threads::chunks(rows, CHUNK_ROWS);
@@ -551,8 +552,10 @@ mod tests {
             let rendering = Rendering::new(&programs, None, &batch).unwrap();
             let evaluated = rendering.evaluate(0..9000, &|| Ok(())).unwrap();
             let expected = rendering.texts(evaluated, &[], Layout::String).unwrap().remove(0);
-            let at_once = || rendering.at_once(0..9000, Layout::String, &|| Ok(())).unwrap().unwrap();
-            for found in [at_once(), pool.install(at_once)] {
+            let at_once = || rendering.at_once(0..9000, Layout::String, &|| Ok(())).unwrap();
+            let among_threads = pool.install(at_once);
+            assert_eq!(among_threads.is_some(), strip, "only what is stripped is measured slowly");
+            for found in at_once().into_iter().chain(among_threads) {
                 found.to_data().validate_full().unwrap();
                 assert_eq!(&found, &expected);
             }
