@@ -219,6 +219,7 @@ def seconds(run: Run) -> str:
 def jinja(results: Results) -> Iterator[str]:
     """What `make bench-jinja` has found."""
     about = {
+        "spans": ("Spans", "`render(spans=True)` beside `render`, with all threads and with one."),
         "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
         "chat": (
             "Chats",

@@ -146,6 +146,10 @@ def targets() -> Iterator[Target]:
         yield Target(f"{workload}: `stream` to the copy limit, reused", of_limit(workload, "reused"), reused)
     yield Target("latex to zero, in turns, bytes a second", braces("render"), 0.8)
     yield Target("the same by `stream`", braces("stream"), 0.8)
+    for workload in ("zero", "five-text", "five-messages"):
+        for suffix in ("", "-1"):
+            who = f"{workload}{', one thread' if suffix else ''}: spans, in the time without"
+            yield Target(who, way("spans", workload, f"plain{suffix}", f"spans{suffix}"), 2, at_least=False, unit="x")
     yield Target("hostile to plain Python, rate", times("hostile", "plain_python"), 20)
     for workload, about, bound in (
         ("zero", "zero", 500),
