@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from promptpress._configuration import Configuration
+from promptpress._errors import render_error
 from promptpress._kept_columns import kept_schema
 from promptpress._render_options import RenderOptions
 from promptpress._sample_numbers import indexed_schema
@@ -50,6 +53,17 @@ class OutputSchemas:
         return known[2]
 
     def _new(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
-        own = [*self._configuration.output_fields(core_schema(schema)), *options.fields()]
+        names = self._configuration.settings.get("names")
+        own = [*self._configuration.output_fields(core_schema(schema)), *options.fields(names)]
+        _refuse_twins(own)
         kept = kept_schema(schema, options.keep, own)
         return kept if options.index is None else indexed_schema(kept, options.index, options.keep)
+
+
+def _refuse_twins(fields: Sequence[pa.Field]) -> None:
+    """Refuse two columns of one name, of those that the output has of its own."""
+    names = [field.name for field in fields]
+    for n, name in enumerate(names):
+        if name in names[:n]:
+            message = f"two columns of the output are called {name!r}; give one another name by names="
+            raise render_error("duplicate_output_column", message, column=name, placed=False)

@@ -36,6 +36,7 @@ from promptpress.typing import (
     Label,
     Mode,
     Output,
+    RowPolicy,
     StreamLike,
     StringLayout,
     Substitution,
@@ -239,7 +240,13 @@ class Renderer:
         return cls(**arguments_of_files(dataset_cfg, model, dataset, model_abbr, overrides))
 
     def render(
-        self, samples: TableLike, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+        self,
+        samples: TableLike,
+        keep: Sequence[str] = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        errors: RowPolicy = "raise",
     ) -> pa.Table:
         """Render all samples.
 
@@ -253,15 +260,19 @@ class Renderer:
             hashes: Whether to say a fingerprint of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of
                 messages of one way to write them down, so that string layouts and JSON make no difference. It is the
                 same on every machine.
+            errors: What becomes of a sample that can't be rendered: `"raise"` makes it the call's error; `"column"`
+                makes its prompts null and says why in a column `error`, which is null for all others. Those are what
+                they would be if nothing was wrong. What is wrong with the whole table is raised.
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
-            then `prompt`, then `hash` (fixed-size binary).
+            then `prompt`, then `hash` (fixed-size binary), then `error`.
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
                 would have one name.
-            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, or `index` is no name.
+            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, `index` is no name, or `errors`
+                is none of the two.
 
         >>> import pyarrow as pa
         >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
@@ -272,14 +283,20 @@ class Renderer:
 
         """
         table = as_table(samples)
-        options = RenderOptions.of(keep, index, hashes=hashes)
+        options = RenderOptions.of(keep, index, hashes=hashes, errors=errors)
         schema = self._output_schemas.of(table.schema, options)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
         return rendered_table(self._configuration, table, schema, options)
 
     def stream(
-        self, batches: StreamLike, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+        self,
+        batches: StreamLike,
+        keep: Sequence[str] = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        errors: RowPolicy = "raise",
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
@@ -289,6 +306,7 @@ class Renderer:
             keep: As in `render`.
             index: As in `render`.
             hashes: As in `render`.
+            errors: As in `render`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -307,7 +325,7 @@ class Renderer:
         self._configuration.refuse_label_column("stream")
         self._configuration.refuse_replies()
         reader = as_reader(batches)
-        options = RenderOptions.of(keep, index, hashes=hashes)
+        options = RenderOptions.of(keep, index, hashes=hashes, errors=errors)
         schema = self._output_schemas.of(reader.schema, options)
         self._warn(schema, reader.schema, None)
         batches = rendered_batches(self._configuration, reader, schema, options)
@@ -417,7 +435,13 @@ class Renderer:
         return table_of(find_notes(self, table.schema, table))
 
     def output_schema(
-        self, schema: pa.Schema, keep: Sequence[str] = (), *, index: str | None = None, hashes: bool = False
+        self,
+        schema: pa.Schema,
+        keep: Sequence[str] = (),
+        *,
+        index: str | None = None,
+        hashes: bool = False,
+        errors: RowPolicy = "raise",
     ) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
 
@@ -426,6 +450,7 @@ class Renderer:
             keep: As in `render`.
             index: As in `render`.
             hashes: As in `render`.
+            errors: As in `render`.
 
         Returns:
             The schema of `render` and `stream`.
@@ -438,7 +463,7 @@ class Renderer:
         prompt: large_string
 
         """
-        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes))
+        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes, errors=errors))
 
     @property
     def required_columns(self) -> list[str]:

@@ -37,6 +37,7 @@ __all__ = [
     "PyArrowDataset",
     "Request",
     "Rows",
+    "RowPolicy",
     "StreamLike",
     "StreamingHuggingFaceDataset",
     "StringLayout",
@@ -184,6 +185,9 @@ Mode: TypeAlias = Literal["gen", "ppl"]
 
 Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", "openai"]
 """The form of a request."""
+
+RowPolicy: TypeAlias = Literal["raise", "column"]
+"""What becomes of a sample that can't be rendered."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
 """Whether values are looked into for placeholders."""

@@ -467,7 +467,9 @@ fn names(value: &Value) -> Result<Names> {
                     "prompt" => name.clone_into(&mut names.prompt),
                     "label" => name.clone_into(&mut names.label),
                     "turn" => name.clone_into(&mut names.turn),
-                    other => return Err(not_one_of("names", other, &["prompt", "label", "turn"])),
+                    // Made behind the core, of what it gives.
+                    "hash" | "error" => {}
+                    other => return Err(not_one_of("names", other, &["prompt", "label", "turn", "hash", "error"])),
                 }
             }
         }
