@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import promptpress as pp
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from marks import UNWARNED
-
-import promptpress as pp
 from promptpress import _row_errors
 
 pytestmark = UNWARNED

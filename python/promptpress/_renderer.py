@@ -331,6 +331,15 @@ class Renderer:
         batches = rendered_batches(self._configuration, reader, schema, options)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
+    def _stream_from(
+        self, reader: pa.RecordBatchReader, options: RenderOptions, labels: list[Any] | None, first: int
+    ) -> pa.RecordBatchReader:
+        """Render a stream that goes on behind `first` samples which an earlier run has rendered."""
+        schema = self._output_schemas.of(reader.schema, options)
+        self._warn(schema, reader.schema, None)
+        batches = rendered_batches(self._configuration, reader, schema, options, labels=labels, first=first)
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
     @overload
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...
     @overload

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress import _core
 from promptpress._configuration import Configuration
 from promptpress._core import Position, RenderError
 from promptpress._tables import for_core
@@ -170,7 +169,7 @@ class RowErrors:
         return Configuration(settings, own.examples, own.tokens, own.chat)
 
     def _choice(self, first: int, rows: int) -> pa.Array:
-        """What the retriever chooses for some samples; all are drawn from the first on, so more are drawn than asked."""
+        """What the retriever chooses for some samples; draws begin with the first one, so more are made than asked."""
         if self._choices is None or len(self._choices) < first + rows:
             self._choices = self._configuration.core.retrieve(2 * (first + rows))
         return self._choices.slice(first, rows)

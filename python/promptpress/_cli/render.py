@@ -10,7 +10,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -20,19 +20,27 @@ from promptpress import _compute as pc
 from promptpress._cli.prompt_stream import TableSamples, pulled, rendered
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import ConfigError, UsageError
+from promptpress._inputs.columnar_inputs import RowGroup
 from promptpress._inputs.formats import Written
 from promptpress._inputs.samples import Samples
 from promptpress._outputs.background_writer import background_writer, write_or_raise
 from promptpress._outputs.formats import check_compression, open_writer
 from promptpress._outputs.out_format import CompressedFile, out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
-from promptpress._view.visible import encodable, visible
+from promptpress._render_options import RenderOptions
+from promptpress._view.visible import encodable, printable, visible
 
 from .configured_renderer import make_renderer
+from .errors import ExitCode
 from .jinja_runs import Maker, RunCounts
 from .jinja_sources import template_of
 from .notes import held_back, tell_notes
 from .progress import Progress
+from .resume import Job, finish_parts, finished_parts, remember_clock
+
+_SKIPPED_GROUPS = "promptpress.skipped_row_groups"
+_SKIPPED_ROWS = "promptpress.skipped_rows"
+"""Keys of a file's metadata."""
 
 _MIN_ROWS_OF_A_RATE = 10_000
 """Of fewer rows a rate is that of opening and closing files."""
@@ -52,6 +60,28 @@ class Done:
 
     rows: int = 0
     prompt_bytes: int = 0
+    errors: int = 0
+    """Rows that couldn't be rendered, under `--errors column`."""
+    skipped: list[RowGroup] = field(default_factory=list)
+    """What `--skip-corrupt` has left out."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """How the process ends."""
+        return ExitCode.INCOMPLETE if self.errors or self.skipped else ExitCode.OK
+
+    def tell_faults(self) -> None:
+        """Say on standard error what is wrong with the output, that was asked for to be no error."""
+        if self.errors:
+            said = "1 row has" if self.errors == 1 else f"{self.errors:,} rows have"
+            print(f"promptpress: {said} an error in the place of a prompt", file=sys.stderr)
+        for group in self.skipped:
+            line = f"promptpress: left out: {printable(str(group))}"
+            print(encodable(line, sys.stderr.encoding), file=sys.stderr)
+        if self.skipped:
+            rows = sum(group.rows for group in self.skipped)
+            groups = f"{len(self.skipped):,} row group{'s' if len(self.skipped) != 1 else ''}"
+            print(f"promptpress: {groups} with {rows:,} rows left out", file=sys.stderr)
 
     def summary(self, seconds: float) -> str:
         """Say in one line what was done.
@@ -75,11 +105,14 @@ class Done:
         return f"{said}: {self.rows / seconds:,.0f} rows/s, {self.prompt_bytes / seconds / 1e9:.3f} GB/s"
 
 
-def render(arguments: Namespace) -> None:
+def render(arguments: Namespace) -> ExitCode:
     """Do what the command line says.
 
     Args:
         arguments: as `promptpress._cli.arguments.parse` gives them.
+
+    Returns:
+        How the process ends: not as usual, where the output lacks what can't be read or rendered.
 
     Raises:
         FileError: when something is wrong, by kind.
@@ -92,15 +125,41 @@ def render(arguments: Namespace) -> None:
     if not arguments.data:
         raise UsageError("--data FILE is needed: the samples, a row each")
     refuse_overwriting(arguments)
+    remember_clock(arguments)
     set_threads(arguments.threads)
     with held_back(arguments) as held:
         renderer = template_of(arguments) or make_renderer(arguments)
     start = time.perf_counter()
-    samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
+    samples = open_samples(arguments, arguments.data)
     done = render_samples(arguments, out, renderer, samples, held)
     samples.close()
     if not arguments.quiet:
+        done.tell_faults()
         print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
+    return done.exit_code
+
+
+def open_samples(arguments: Namespace, paths: Sequence[str]) -> Samples:
+    """Open the samples.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        paths: their files.
+
+    Returns:
+        The samples.
+
+    Raises:
+        DataError: when a file can't be read.
+
+    """
+    return Samples(
+        paths,
+        arguments.data_format,
+        arguments.batch_size,
+        arguments.limit,
+        skip_corrupt=arguments.skip_corrupt,
+    )
 
 
 def render_samples(
@@ -130,20 +189,45 @@ def render_samples(
     keep = keep_columns(arguments.keep, samples.schema)
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
-    schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
+    options = RenderOptions.of(keep, arguments.index, errors=arguments.errors or "raise")
+    schema = _schema(renderer, samples, options)
     if isinstance(renderer, promptpress.Renderer):
         tell_notes(renderer, samples.schema, arguments, held)
     counts = RunCounts(renderer)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
-    with Progress(samples.num_rows, is_shown=is_shown) as progress:
-        stream = rendered(renderer, samples, progress, keep, arguments.index)
-        batches = counts.counted(pulled(stream, samples))
-        if arguments.print_first:
-            batches = _first_printed(batches, to_stderr=arguments.out == STDOUT)
-        done = write_prompts(arguments.out, out, schema, batches, arguments.compression)
+    job = Job(renderer, samples, schema, options)
+    with finished_parts(arguments, job) as parts:
+        with Progress(samples.num_rows, is_shown=is_shown) as progress:
+            if parts is None:
+                stream = rendered(renderer, samples, progress.advance, options)
+                batches = counts.counted(pulled(stream, samples))
+            else:
+                batches = finish_parts(parts, job, progress, counts)
+            behind = len(options.fields())
+            if arguments.print_first:
+                batches = _first_printed(batches, behind, to_stderr=arguments.out == STDOUT)
+            done = write_prompts(arguments.out, out, schema, batches, arguments.compression, behind=behind)
+        if parts is not None:
+            parts.remove()
+    done.skipped = samples.skipped
     if not arguments.quiet:
         counts.tell()
     return done
+
+
+def _schema(renderer: Maker, samples: Samples | TableSamples, options: RenderOptions) -> pa.Schema:
+    """The output's schema, which says what is left out."""
+    if isinstance(renderer, promptpress.Renderer):
+        schema = renderer._output_schemas.of(samples.schema, options)
+    elif options.errors:
+        raise UsageError("--errors column: goes with a configuration; a row of a Jinja template is an error or none")
+    else:
+        schema = renderer.output_schema(samples.schema, keep=options.keep, index=options.index)
+    if not samples.skipped:
+        return schema
+    rows = sum(group.rows for group in samples.skipped)
+    told = {_SKIPPED_GROUPS: str(len(samples.skipped)), _SKIPPED_ROWS: str(rows)}
+    return schema.with_metadata({**(schema.metadata or {}), **told})
 
 
 def write_prompts(
@@ -154,6 +238,7 @@ def write_prompts(
     compression: str | None,
     *,
     prompts: int = -1,
+    behind: int = 0,
 ) -> Done:
     """Write prompts to a file that is there when all of them are.
 
@@ -163,7 +248,8 @@ def write_prompts(
         schema: of the batches.
         batches: the prompts, as they come.
         compression: of Parquet and Arrow.
-        prompts: the number of their column; the last.
+        prompts: the number of their column; the last but those `behind`.
+        behind: how many columns say more of each prompt; of errors the last.
 
     Returns:
         How many there were.
@@ -172,15 +258,17 @@ def write_prompts(
         OutputError: when they can't be written.
 
     """
-    done = Done()
+    done, requests = Done(), -1 - behind
     with output_file(path) as file:
         packed = CompressedFile(file, out.codec) if out.codec is not None else None
-        writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression)
+        writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression, requests)
         try:
             with background_writer(writer.write_batch) as write:
                 for batch in batches:
                     done.rows += batch.num_rows
-                    done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
+                    done.prompt_bytes += text_bytes(batch.column((prompts - behind) % batch.num_columns))
+                    if behind:
+                        done.errors += batch.num_rows - batch.column(batch.num_columns - 1).null_count
                     write(batch)
             write_or_raise(writer.close)
             if packed is not None:
@@ -191,11 +279,11 @@ def write_prompts(
     return done
 
 
-def _first_printed(batches: Iterable[pa.RecordBatch], *, to_stderr: bool) -> Iterator[pa.RecordBatch]:
+def _first_printed(batches: Iterable[pa.RecordBatch], behind: int, *, to_stderr: bool) -> Iterator[pa.RecordBatch]:
     is_printed = False
     for batch in batches:
         if batch.num_rows and not is_printed:
-            print_first(batch, to_stderr=to_stderr)
+            print_first(batch.select(range(batch.num_columns - behind)), to_stderr=to_stderr)
             is_printed = True
         yield batch
 

@@ -62,14 +62,15 @@ def check_compression(kind: str, compression: str | None) -> None:
     raise UsageError(f"--compression {compression}: not of {kind}; {hint}")
 
 
-def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None) -> Writer:
+def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None, requests: int = -1) -> Writer:
     r"""Open a writer of record batches.
 
     Args:
         file: where the bytes go.
         kind: one of `promptpress._outputs.out_format.OUT_FORMATS`.
-        schema: of the batches, the requests last.
+        schema: of the batches.
         compression: of Parquet, by default zstd; of Arrow, by default none.
+        requests: the number of the requests' column: their messages are written with the keys that they have.
 
     Returns:
         The writer, to be closed before the file is.
@@ -91,9 +92,9 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
     compression = compression and compression.lower()
     try:
         if kind == "jsonl":
-            return _JsonLinesWriter(file, schema)
+            return _JsonLinesWriter(file, schema, requests)
         if kind == "csv":
-            return CsvWriter(file, schema)
+            return CsvWriter(file, schema, requests)
         if kind == "arrow":
             options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
             return _ArrowWriter(file, schema, options)
@@ -134,11 +135,10 @@ class _ArrowWriter:
 class _JsonLinesWriter:
     """One object a line; text as it is, not escaped to ASCII."""
 
-    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
-        *kept, prompts = schema.names
-        # The requests come last; their messages are written with the keys that they have.
-        members = [(name, Piece("value", column=name)) for name in kept]
-        self._lines = LineWriter(schema, object_pieces([*members, (prompts, Piece("request", column=prompts))]))
+    def __init__(self, file: IO[bytes], schema: pa.Schema, requests: int) -> None:
+        prompts = schema.names[requests]
+        members = [(name, Piece("request" if name == prompts else "value", column=name)) for name in schema.names]
+        self._lines = LineWriter(schema, object_pieces(members))
         self._file = file
         self._rows = 0
         self._stack = contextlib.ExitStack()
