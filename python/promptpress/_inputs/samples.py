@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -227,11 +227,18 @@ def example_rows(paths: Sequence[str], data_format: str | None) -> pa.Table | No
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the next batch in a thread of its own while one is worked on."""
-    with ThreadPoolExecutor(1, "promptpress-reader") as thread:
-        coming = thread.submit(next, batches, None)
+    thread = ThreadPoolExecutor(1, "promptpress-reader")
+    coming = thread.submit(next, batches, None)
+    try:
         while (batch := coming.result()) is not None:
             coming = thread.submit(next, batches, None)
             yield batch
+    finally:
+        # What is read is waited for, the thread isn't: this may be the garbage collector's call, which comes in the
+        # midst of anything, such as the start of another thread, whose lock joining one would wait for.
+        if not coming.cancel():
+            wait([coming])
+        thread.shutdown(wait=False)
 
 
 @contextmanager
