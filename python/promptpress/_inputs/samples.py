@@ -197,11 +197,11 @@ class Samples:
                     yield from _ahead(file.batches())
         except DataError as error:
             if (why_not := changed(path, state)) is not None:
-                raise DataError(f"{path}: changed while it was read: {why_not}") from error
+                raise DataError(f"{error}; the file has changed while it was read: {why_not}") from error
             raise
         # What was open when it was deleted has been read to its end.
         if (why_not := changed(path, state)) is not None and state_of(path) is not None:
-            raise DataError(f"{path}: changed while it was read: {why_not}; what was read may be of both")
+            raise DataError(f"{path}: the file has changed while it was read: {why_not}")
 
     def close(self) -> None:
         """Close the files."""
