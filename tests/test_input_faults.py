@@ -118,7 +118,7 @@ def test_a_truncated_compressed_file_is_an_error(left: float, codec: str, capsys
     text = b"".join(json.dumps({"q": os.urandom(40).hex()}).encode() + b"\n" for _ in range(20_000))
     names = {"gz": "gzip", "zst": "zstd", "bz2": "bz2", "xz": "xz"}
     if codec == "xz":
-        import lzma  # noqa: PLC0415
+        import lzma
 
         data = lzma.compress(text, preset=0)
     elif codec == "gz":
@@ -184,7 +184,7 @@ def test_an_input_that_changes_while_it_is_read_is_named(kind: str, change: obje
         with pa.ipc.new_file(path, table.schema) as out:
             out.write_table(table, 2000)
     elif kind == "csv":
-        import pyarrow.csv as pc  # noqa: PLC0415
+        import pyarrow.csv as pc
 
         pc.write_csv(table, path)
     else:
@@ -299,7 +299,10 @@ class TestNoClobber:
 
     def test_of_each_file_of_a_folder(self, capsys: pytest.CaptureFixture[str]) -> None:
         Path("d.jsonl").write_bytes(lines(3))
-        infer = {"prompt_template": {"type": "PromptTemplate", "template": "{q}"}, "retriever": {"type": "ZeroRetriever"}}
+        infer = {
+            "prompt_template": {"type": "PromptTemplate", "template": "{q}"},
+            "retriever": {"type": "ZeroRetriever"},
+        }
         infer["inferencer"] = {"type": "GenInferencer"}
         sets = [
             {"abbr": name, "reader_cfg": {"input_columns": ["q"], "output_column": None}, "infer_cfg": infer}

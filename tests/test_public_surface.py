@@ -50,7 +50,17 @@ PUBLIC = {
     "promptpress.typing": (
         *("ArrowArrayExportable", "ArrowStreamExportable", "HuggingFaceDataset", "PyArrowDataset"),
         *("PolarsLazyFrame", "StreamingHuggingFaceDataset"),
-        *("ChatTemplateLike", "Columns", "ConfigFile", "ConfigLike", "Path", "RowPolicy", "Rows", "StreamLike", "TableLike"),
+        *(
+            "ChatTemplateLike",
+            "Columns",
+            "ConfigFile",
+            "ConfigLike",
+            "Path",
+            "RowPolicy",
+            "Rows",
+            "StreamLike",
+            "TableLike",
+        ),
         *("Dialect", "Finding", "Label", "Mode", "Output", "StringLayout", "Substitution", "Template", "Tokens"),
         *("Message", "Request"),
     ),

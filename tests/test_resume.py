@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import random
@@ -120,7 +119,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, config in CONFIGS.items():
         (path / f"{name}.json").write_text(json.dumps(config))
     (path / "clock.jinja").write_text(CLOCK)
-    (path / "task.yaml").write_text("task: t\ndoc_to_text: 'Q: {{q}}'\ndoc_to_target: '{{a}}'\noutput_type: generate_until\ntest_split: test\n")
+    (path / "task.yaml").write_text(
+        "task: t\ndoc_to_text: 'Q: {{q}}'\ndoc_to_target: '{{a}}'\noutput_type: generate_until\ntest_split: test\n"
+    )
     return path
 
 
@@ -249,6 +250,42 @@ def test_several_interruptions_and_no_row_is_rendered_twice(name: str, monkeypat
     assert Path(out).read_bytes() == Path(f"{name}-whole.parquet").read_bytes()
 
 
+def test_of_many_files_the_complete_ones_stay(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    infer = {"prompt_template": {"type": "PromptTemplate", "template": "{q}"}, "retriever": {"type": "ZeroRetriever"}}
+    infer["inferencer"] = {"type": "GenInferencer"}
+    reader = {"input_columns": ["q"], "output_column": None}
+    sets = [{"abbr": name, "reader_cfg": reader, "infer_cfg": infer} for name in ("a", "b", "c")]
+    (tmp_path / "c.json").write_text(json.dumps({"datasets": sets}))
+    data = [f"{name}={folder / 'data.parquet'}" for name in ("a", "b", "c")]
+    given = [str(tmp_path / "c.json"), "--dataset", "all", "--data", *data, "--batch-size", str(BATCH)]
+    assert render(*given, "--out", f"{tmp_path}/whole/") == 0
+    out = tmp_path / "out"
+    write = Parts.write
+
+    def stopping(self: Parts, *arguments: Any) -> None:
+        if "b.jsonl" in self.folder and self.count == 2:
+            raise _End
+        write(self, *arguments)
+
+    monkeypatch.setattr(Parts, "write", stopping)
+    with pytest.raises(_End):
+        render(*given, "--out", f"{out}/", "--resume")
+    assert (out / "a.jsonl").exists()
+    assert not (out / "b.jsonl").exists()
+    written: list[str] = []
+    monkeypatch.setattr(Parts, "write", lambda self, *more: (written.append(self.folder), write(self, *more)))
+    assert render(*given, "--out", f"{out}/", "--resume") == 0
+    assert not any("a.jsonl" in folder for folder in written)
+    for name in ("a.jsonl", "b.jsonl", "c.jsonl"):
+        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert sorted(os.listdir(out)) == ["a.jsonl", "b.jsonl", "c.jsonl", "summary.json"]
+    counts = [
+        [entry["rows"] for entry in json.loads((at / "summary.json").read_text())["rendered"]]
+        for at in (out, tmp_path / "whole")
+    ]
+    assert counts[0] == counts[1] == [ROWS] * 3
+
+
 def test_tasks_of_lm_eval_may_be_resumed(name: str) -> None:
     pytest.importorskip("jinja2")
     given = ["task.yaml", "--data", "data.jsonl"]
@@ -362,7 +399,10 @@ def test_standard_output_has_no_parts(out: str, capsys: pytest.CaptureFixture[st
 def test_standard_input_has_no_second_reading(name: str) -> None:
     command = [sys.executable, "-m", "promptpress", "render", "gen.json", "--data", "-", "--data-format", "jsonl"]
     done = subprocess.run(
-        [*command, "--out", f"{name}.jsonl", "--resume"], input=b'{"q": "x", "a": "y"}\n', capture_output=True, check=False
+        [*command, "--out", f"{name}.jsonl", "--resume"],
+        input=b'{"q": "x", "a": "y"}\n',
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == ExitCode.USAGE
     assert b"standard input can be read only once" in done.stderr
@@ -412,7 +452,7 @@ def test_a_run_without_parts_is_not_disturbed_either(name: str, capsys: pytest.C
 
 
 def test_names_with_one_beginning_are_different_files(tmp_path: Path) -> None:
-    with parts.PartialFile and subprocess.Popen(  # type: ignore[truthy-function]
+    with subprocess.Popen(
         [
             sys.executable,
             "-c",
@@ -445,8 +485,12 @@ FAULTY = ["--batch-size", "300", "--index", "row", "--keep", "id", "--resume", "
 
 def command_of(number: int, out: str) -> list[str]:
     """Commands that take turns."""
-    configs = [["gen.json", "--data", "data.parquet"], ["random.json", "--data", "data.jsonl", *EXAMPLES],
-               ["ppl.json", "--data", "part-1.parquet", "part-2.parquet"], ["turns.json", "--data", "data.arrow"]]
+    configs = [
+        ["gen.json", "--data", "data.parquet"],
+        ["random.json", "--data", "data.jsonl", *EXAMPLES],
+        ["ppl.json", "--data", "part-1.parquet", "part-2.parquet"],
+        ["turns.json", "--data", "data.arrow"],
+    ]
     return ["render", *configs[number % len(configs)], "--out", out, *FAULTY]
 
 
@@ -598,7 +642,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk(limit: int, tmp_path: Path, who
     TRIED["files that may not grow"] += 1
 
 
-def test_a_small_disk(tmp_path: Path, wholes: Any, folder: Path) -> None:
+def test_a_small_disk(tmp_path: Path, wholes: Any) -> None:
     """A file system of its own that is really full, where one may be made without being root."""
     whole, _ = wholes(0, "jsonl")
     tried = subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False) if _has("unshare") else None
@@ -633,7 +677,13 @@ def _has(program: str) -> bool:
 
 
 def test_signals_that_can_be_caught_leave_whole_parts(tmp_path: Path, folder: Path) -> None:
-    given = [str(folder / "random.json"), "--data", str(folder / "long.parquet"), "--examples", str(folder / "long.parquet")]
+    given = [
+        str(folder / "random.json"),
+        "--data",
+        str(folder / "long.parquet"),
+        "--examples",
+        str(folder / "long.parquet"),
+    ]
     out = tmp_path / "out.jsonl"
     command = [sys.executable, INTERRUPTED, "--", "render", *given, "--out", str(out), "--batch-size", "50", "--resume"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -168,6 +168,8 @@ def render_samples(
     renderer: Maker,
     samples: Samples | TableSamples,
     held: Sequence[str],
+    *,
+    is_one_of_many: bool = False,
 ) -> Done:
     """Render samples into one file.
 
@@ -177,6 +179,7 @@ def render_samples(
         renderer: what renders: a renderer, or a Jinja template.
         samples: the samples.
         held: notes that were held back while the renderer was made.
+        is_one_of_many: whether a run that is resumed is to know that this file is complete.
 
     Returns:
         How many prompts there were.
@@ -197,6 +200,8 @@ def render_samples(
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     job = Job(renderer, samples, schema, options)
     with finished_parts(arguments, job) as parts:
+        if parts is not None and (known := parts.finished) is not None:
+            return Done(**known, skipped=samples.skipped)
         with Progress(samples.num_rows, is_shown=is_shown) as progress:
             if parts is None:
                 stream = rendered(renderer, samples, progress.advance, options)
@@ -207,7 +212,9 @@ def render_samples(
             if arguments.print_first:
                 batches = _first_printed(batches, behind, to_stderr=arguments.out == STDOUT)
             done = write_prompts(arguments.out, out, schema, batches, arguments.compression, behind=behind)
-        if parts is not None:
+        if parts is not None and is_one_of_many:
+            parts.finish({"rows": done.rows, "prompt_bytes": done.prompt_bytes, "errors": done.errors})
+        elif parts is not None:
             parts.remove()
     done.skipped = samples.skipped
     if not arguments.quiet:

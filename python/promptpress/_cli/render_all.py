@@ -26,6 +26,7 @@ from promptpress._inputs.samples import Samples, example_rows
 from promptpress._outputs.formats import check_compression
 from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file
+from promptpress._outputs.parts import forget
 from promptpress._view.visible import encodable, printable
 
 from .clobber import refuse_existing
@@ -113,6 +114,9 @@ def render_all(arguments: Namespace) -> ExitCode:
         if not arguments.quiet or one.done is None:
             _say(f"{one.status:12}  {one.label:{width}}  {_told(one)}")
     _write_summary(arguments, folder, work)
+    if all(one.done is not None for one in work):
+        for one in work:
+            forget(one.file)
     if not arguments.quiet:
         counts = {status: sum(one.status == status for one in work) for status in dict.fromkeys(o.status for o in work)}
         _say(f"{len(work):,} in all: " + ", ".join(f"{n:,} {status}" for status, n in counts.items()))
@@ -256,7 +260,7 @@ def _rendered(one: One, arguments: Namespace) -> Done:
             raise UnknownFilesError(f"a template names {min(added)!r}, which the harness adds to the rows")
     try:
         out: Written = out_format(one.file, arguments.out_format)
-        return render_samples(own, out, renderer, samples, held)
+        return render_samples(own, out, renderer, samples, held, is_one_of_many=True)
     finally:
         if isinstance(samples, Samples):
             samples.close()

@@ -17,11 +17,12 @@ from promptpress._file_errors import OutputError, UsageError, reason
 from promptpress._outputs.locks import try_lock
 from promptpress._outputs.output_file import PartialFile, bounded, place_of, told
 
-__all__ = ["Parts", "parts_folder", "refuse_other_run"]
+__all__ = ["Parts", "forget", "parts_folder", "read_manifest", "refuse_other_run"]
 
 _MANIFEST = "run.json"
+_DONE = "done.json"
 _NAME = re.compile(r"part-(\d{6,})-rows-(\d+)-(\d+)-([0-9a-f]{32})\.arrows")
-_OURS = re.compile(r"\.(?:part|run\.json)\.[0-9a-f]+\.partial")
+_OURS = re.compile(r"\.(?:part|run\.json|done\.json)\.[0-9a-f]+\.partial")
 _COPY_BYTES = 1 << 20
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -194,16 +195,58 @@ class Parts:
             except (pa.ArrowException, OSError) as error:
                 raise OutputError(f"{path}: {reason(error)}; run again with --resume, which makes it anew") from error
 
+    def finish(self, done: Mapping[str, Any]) -> None:
+        """Delete them: the output is there. What it is of is kept, for an output that is one of many.
+
+        Args:
+            done: what to say of it when it is asked for again; values of JSON.
+
+        Raises:
+            OutputError: when that can't be written.
+
+        """
+        found = os.stat(place_of(self._path))
+        self._write(_DONE, {"size": found.st_size, "time": found.st_mtime_ns, "done": dict(done)})
+        self._delete(_NAME)
+        self._parts = []
+
+    @property
+    def finished(self) -> dict[str, Any] | None:
+        """What `finish` was told, where the output is what it was then."""
+        known = _read(os.path.join(self.folder, _DONE)) or {}
+        try:
+            found = os.stat(place_of(self._path))
+        except OSError:
+            return None
+        is_same = (known.get("size"), known.get("time")) == (found.st_size, found.st_mtime_ns)
+        return known.get("done") if is_same else None
+
     def remove(self) -> None:
-        """Delete them: the output is there."""
+        """Delete them, and all that is known of them: the output is there."""
         with contextlib.suppress(OSError):
             # What the parts are of goes last: without it they would be nobody's.
-            for name in sorted(os.listdir(self.folder), key=lambda name: name == _MANIFEST):
-                if name == _MANIFEST or _NAME.fullmatch(name) or _OURS.fullmatch(name):
+            self._delete(_NAME)
+            self._delete(_OURS)
+            for name in (_DONE, _MANIFEST):
+                with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(self.folder, name))
             os.rmdir(self.folder)
         self._parts = []
         self.close()
+
+    def _delete(self, names: re.Pattern[str]) -> None:
+        for name in os.listdir(self.folder):
+            if names.fullmatch(name):
+                os.unlink(os.path.join(self.folder, name))
+
+    def _write(self, name: str, value: Any) -> None:
+        partial = PartialFile(os.path.join(self.folder, name), is_alone=True)
+        try:
+            partial.open().write(json.dumps(value, indent=1).encode() + b"\n")
+            partial.close()
+            partial.rename(os.path.join(self.folder, name))
+        finally:
+            partial.discard()
 
     def _lock(self) -> None:
         while True:
@@ -228,13 +271,7 @@ class Parts:
         if found is None:
             if any(map(_NAME.fullmatch, os.listdir(self.folder))):
                 raise UsageError(f"{path}: can't be read, so nobody knows what the parts beside it are; {self._anew}")
-            partial = PartialFile(path, is_alone=True)
-            try:
-                partial.open().write(json.dumps(wanted, indent=1).encode() + b"\n")
-                partial.close()
-                partial.rename(path)
-            finally:
-                partial.discard()
+            self._write(_MANIFEST, wanted)
             return
         differences = list(_differences(found, wanted))
         if differences:
@@ -275,8 +312,25 @@ def read_manifest(path: str) -> dict[str, Any] | None:
         What they were made with; None where nothing tells.
 
     """
+    return _read(os.path.join(parts_folder(path), _MANIFEST))
+
+
+def forget(path: str) -> None:
+    """Delete what is known of an output that is there.
+
+    Args:
+        path: the output.
+
+    """
+    run = read_manifest(path)
+    if run is not None:
+        with contextlib.suppress(OutputError, UsageError):
+            Parts(path, run).remove()
+
+
+def _read(path: str) -> dict[str, Any] | None:
     try:
-        with open(os.path.join(parts_folder(path), _MANIFEST), "rb") as file:
+        with open(path, "rb") as file:
             found = json.load(file)
     except (OSError, ValueError):
         return None
