@@ -52,6 +52,21 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "retriever": {"type": "RandomRetriever", "ice_num": 3, "seed": 5},
         "reader": READER,
     },
+    **{
+        f"random {dialect}": {
+            "prompt_template": {
+                "type": "PromptTemplate",
+                "template": {"A": "</E>{q} A", "B": "</E>{q} B"},
+                "ice_token": "</E>",
+            },
+            "ice_template": {"type": "PromptTemplate", "template": "{q} -> {a}"},
+            "retriever": {"type": "RandomRetriever", "ice_num": 2, "seed": 1},
+            "mode": "ppl",
+            "reader": READER,
+            "dialect": dialect,
+        }
+        for dialect in ("opencompass", "aisbench")
+    },
     "window": {
         "prompt_template": FEW,
         "ice_template": SHOT,
@@ -191,6 +206,8 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     },
     "random": (["random.json", "--data", "data.parquet", *EXAMPLES, "--index", "row"], "parquet"),
     "random lines": (["random.json", "--data", "data.jsonl", *EXAMPLES], "jsonl.zst"),
+    "random labels": (["random opencompass.json", "--data", "data.csv", *EXAMPLES], "arrow"),
+    "random of aisbench": (["random aisbench.json", "--data", "data.parquet", *EXAMPLES, "--limit", "1801"], "jsonl"),
     "window": (["window.json", "--data", "data.parquet", *EXAMPLES, "--limit", "50"], "jsonl"),
     "errors": (["chosen.json", "--data", "data.parquet", *EXAMPLES, "--errors", "column"], "parquet"),
     "errors in lines": (["chosen.json", "--data", "data.parquet", *EXAMPLES, "--errors", "column"], "csv"),
@@ -388,6 +405,12 @@ def test_a_manifest_that_is_gone_or_damaged_is_no_leave_to_mix(
     Path(parts.parts_folder(out), "run.json").write_text("{")
     assert render(*given, "--out", out, "--resume") == ExitCode.USAGE
     assert "to begin anew" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert render(*PLAIN, "--out", str(tmp_path / "missing" / "out.jsonl"), "--resume") == ExitCode.OUTPUT
+    assert "out.jsonl: No such file or directory (there is no folder" in capsys.readouterr().err
+    assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize("out", ["-", "/dev/stdout"])

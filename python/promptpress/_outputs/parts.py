@@ -63,7 +63,7 @@ def refuse_other_run(path: str) -> str | None:
         path: the output.
 
     Returns:
-        The folder that a run which is no more has left; None where there is none.
+        The folder with finished parts that a run which is no more has left; None where there is none.
 
     Raises:
         OutputError: when there is such a run.
@@ -77,9 +77,9 @@ def refuse_other_run(path: str) -> str | None:
     try:
         if try_lock(handle) is False:
             raise _another(path)
+        return folder if any(map(_NAME.fullmatch, os.listdir(folder))) else None
     finally:
         os.close(handle)
-    return folder
 
 
 class Parts:
@@ -118,14 +118,15 @@ class Parts:
         self.dropped = 0
         """Rows of parts that didn't hold what they were written with."""
         self._parts: list[_Part] = []
-        with told(self.folder):
+        with told(path):
             self._lock()
-            try:
+        try:
+            with told(self.folder):
                 self._check(run)
                 self._find()
-            except BaseException:
-                self.close()
-                raise
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Parts:
         return self
@@ -250,7 +251,8 @@ class Parts:
 
     def _lock(self) -> None:
         while True:
-            os.makedirs(self.folder, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.folder)
             if os.name == "nt":
                 return  # a folder can't be opened there
             handle = os.open(self.folder, os.O_RDONLY)
