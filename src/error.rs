@@ -72,6 +72,12 @@ impl Error {
         self
     }
 
+    /// The same error at row `row`, unless it says a row itself.
+    #[must_use]
+    pub fn or_at_row(self, row: usize) -> Self {
+        if self.0.place.row.is_some() { self } else { self.at_row(row) }
+    }
+
     /// The same error in column `column`.
     #[must_use]
     pub fn in_column(mut self, column: impl Into<String>) -> Self {

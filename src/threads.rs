@@ -12,6 +12,11 @@ pub fn several() -> bool {
     rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
 }
 
+/// How many threads there are to share work among.
+pub fn count() -> usize {
+    if several() { rayon::current_num_threads() } else { 1 }
+}
+
 /// What `work` makes of each item, in their order.
 pub fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
     if items.len() > 1 && several() {

@@ -67,6 +67,7 @@ class TestChoice:
             ("c.py", "prompt_template = 'x'\nretreiver = {}", "retreiver: unknown; did you mean 'retriever'?"),
             ("c.json", '{"prompt_template": "x", "examples": []}', "examples= brings them"),
             ("c.json", '{"template": "x"}', "holds no prompt configuration"),
+            ("c.yaml", "task: t\ndoc_to_text: x\n", "; a task of lm-evaluation-harness is for the commands render and"),
             ("c.json", "3", "holds a int"),
             ("c.py", "", "it has nothing"),
         ],

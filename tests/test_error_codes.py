@@ -30,6 +30,7 @@ META = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_r
 READER = {"input_columns": ["q"], "output_column": "a"}
 ASKED = {"input_columns": ["q"]}
 SAMPLES = pa.table({"q": ["1+1?", "2+2?"], "a": ["2", "4"]})
+CHAT_ROW = [{"messages": [{"role": "user", "content": "Hi."}]}]
 ICE = {"type": "PromptTemplate", "template": "{q} {a}\n"}
 SHOT = {"type": "PromptTemplate", "template": "</E>{q} {a}", "ice_token": "</E>"}
 FIX = {"type": "FixKRetriever", "fix_id_list": [0]}
@@ -78,6 +79,13 @@ def nested(depth: int) -> Any:
 
 def nested_type(depth: int) -> pa.DataType:
     return pa.list_(nested_type(depth - 1)) if depth else pa.int64()
+
+
+def differs() -> None:
+    """A template whose program is that of another one."""
+    template, other = pp.JinjaTemplate("{{ q }}"), pp.JinjaTemplate("{{ q }}!")
+    template._runner.programs_for = other._runner.programs_for
+    template.render(SAMPLES)
 
 
 class Unreadable:
@@ -133,6 +141,16 @@ def keeps_too_much() -> None:
     pp.Renderer("{q}" * 2**16)(samples)
 
 
+def takes_too_much() -> None:
+    """A text of 64 MiB, two million times: as much as no machine maps."""
+    limits = {"prompt_bytes": 2**62, "batch_bytes": 2**62}
+    examples = pa.table({"q": ["x" * 2**26], "a": ["1"]})
+    samples = pa.table({"q": ["x"], "a": ["2"], "shots": [[0] * 2**21]})
+    pp.Renderer(
+        **{**BY_COLUMN, "ice_template": "{q}"}, strings="large_string", limits=limits, examples=examples
+    ).render(samples)
+
+
 CALLS: dict[str, list[Call]] = {
     # the configuration
     "wrong_type": [makes(7), makes(retriever=7), makes(tokens=7)],
@@ -167,11 +185,25 @@ CALLS: dict[str, list[Call]] = {
     "invalid_unicode": [makes("\ud800")],
     "missing_template": [makes(None)],
     "wrong_template_form": [makes({**conversation()["prompt_template"], "template": "{question}"})],
+    "template_syntax": [
+        lambda: pp.JinjaTemplate("{% if %}"),
+        lambda: pp.JinjaTemplate("{{ q|unknown }}"),
+        lambda: pp.ChatTemplate("{% endfor %}"),
+    ],
+    "template_limit": [
+        lambda: pp.JinjaTemplate("{{ range(10**9)|list|length }}").render(SAMPLES),
+        lambda: pp.JinjaTemplate("{{ a }}" * 20_000),
+    ],
     "wrong_meta_template_form": [makes(dialogue(), meta_template=[{"role": "user", "content": ""}], output="messages")],
     "unsupported_mode": [
         makes(**{**conversation(), "mode": "ppl"}),
         lambda: pp.Renderer("{q}").converse(SAMPLES),
         renders(pa.table({"question": [["1"]], "answer": [["3"]]}), **conversation()),
+    ],
+    "not_compiled": [
+        lambda: pp.JinjaTemplate("{{ q|wordwrap(3) }}", fallback="refuse"),
+        lambda: pp.JinjaTemplate("{% if a == '2' %}{{ q|wordwrap(3) }}{% endif %}", fallback="refuse").render(SAMPLES),
+        lambda: pp.ChatTemplate("{{ messages[0].content|wordwrap(3) }}", fallback="refuse").render(CHAT_ROW),
     ],
     "depends_on_other_rows": [
         lambda: pp.Renderer("{q}", mode="ppl", reader=READER).stream(SAMPLES),
@@ -284,6 +316,11 @@ CALLS: dict[str, list[Call]] = {
     "invalid_utf8": [renders(not_utf8())],
     "malformed_array": [renders(out_of_its_buffers())],
     "offset_overflow": [keeps_too_much],
+    "limit_exceeded": [
+        renders(SAMPLES, limits={"prompt_bytes": 1}),
+        makes(mode="ppl", labels=["A", "B"], limits={"labels": 1}),
+    ],
+    "out_of_memory": [takes_too_much],
     "no_arrow_type": [
         renders(
             SAMPLES,
@@ -320,6 +357,11 @@ CALLS: dict[str, list[Call]] = {
     "refused_finding": [
         renders(pa.table({"content": [f"{TAGS['text']}x{END}untagged"]}), **media(), refuse=["untagged_text"])
     ],
+    "template_raised": [
+        lambda: pp.JinjaTemplate("{{ q.nothing.at_all }}").render(SAMPLES),
+        lambda: pp.ChatTemplate("{{ raise_exception('no') }}").render(CHAT_ROW),
+        lambda: pp.ChatTemplate("").render([{"messages": []}]),
+    ],
     "duplicate_custom_id": [exports(custom_id="{a}")],
     "invalid_custom_id": [exports(custom_id="{q}", custom_id_length=3)],
     "request_too_large": [exports(max_bytes=100)],
@@ -327,6 +369,7 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.export.join([{"custom_id": "7", "error": "gone"}], REQUESTS),
         lambda: pp.export.join([{}], REQUESTS),
     ],
+    "differs_from_reference": [differs],
     "internal_error": [lambda: _core.panicking(False)],
 }
 

@@ -256,6 +256,10 @@ def test_rows_that_cannot_be_rendered_are_counted(capsys: pytest.CaptureFixture[
     rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert [row["prompt"] for row in rows] == ["ef\na", None, "ef\nc", None]
     assert rows[0]["error"] is None
+    assert main([*given, "--errors", "column", "--hashes"]) == ExitCode.INCOMPLETE
+    hashed = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert list(hashed[0]) == ["prompt", "hash", "error"]
+    assert [row["hash"] is None for row in hashed] == [False, True, False, True]
     assert rows[1]["error"].startswith('example_index_out_of_range: column "shots": example 5 is out of range')
 
 

@@ -139,6 +139,45 @@ def test_a_line_break_of_the_shell_is_noted(capsys: pytest.CaptureFixture[str]) 
     assert r"note: --jinja: \n is a backslash and an n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("said", "arguments"),
+    [
+        ("--jinja: \\n is a backslash and an n", ["--jinja", r"{{ q }}\nA:", "--data", "test.jsonl"]),
+        ("questn: no column; did you mean 'question'?", ["--jinja", "{{ questn }}", "--data", "asked.jsonl"]),
+        (
+            "add_generation_promt: the template doesn't read it; did you mean 'add_generation_prompt'?",
+            ["--chat-template", ".", "--chat-argument", "add_generation_promt=true", "--data", "talks.jsonl"],
+        ),
+    ],
+)
+def test_what_is_probably_a_mistake_is_noted_and_strict_refuses_it(
+    folder: Path, said: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "asked.jsonl").write_text('{"question": "1+1?", "hint": "x"}\n')
+    assert render(*arguments) == 0
+    assert capsys.readouterr().err.count(f"note: {said}") == 1
+    assert render(*arguments, "--strict", out="strict.jsonl") == 3
+    assert f"error: {said}" in capsys.readouterr().err
+    assert not Path("strict.jsonl").exists()
+    assert render(*arguments, "--quiet") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_names_that_are_nearly_columns_that_the_template_reads_are_not_noted(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "asked.jsonl").write_text('{"question": "1+1?"}\n')
+    source = "{{ question }}{{ questions or '' }}{{ zebra }}{% set questio = 1 %}{{ questio }}"
+    assert render("--jinja", source, "--data", "asked.jsonl") == 0
+    assert "note:" not in capsys.readouterr().err
+
+
+def test_a_configuration_without_a_template_beside_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "tokenizer_config.json").write_text('{"bos_token": "<s>"}')
+    assert render("--chat-template", "tokenizer_config.json", "--data", "talks.jsonl") == 3
+    assert "has no chat template; chat_template.jinja may be it: give the folder" in capsys.readouterr().err
+
+
 def test_without_jinja2_it_says_what_to_install(folder: Path) -> None:
     (folder / "jinja2.py").write_text("raise ModuleNotFoundError('no', name='jinja2')")
     (folder / "task.yaml").write_text("task: t\ndoc_to_text: x\ntest_split: test\n")

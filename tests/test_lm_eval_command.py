@@ -134,6 +134,7 @@ def test_includes(folder: Path) -> None:
         (3, "task.yaml: includes itself", "include: task.yaml\ntask: a\n", []),
         (3, "no.yaml: No such file", "include: no.yaml\ntask: a\n", []),
         (3, "group: this is a group of tasks", "group: a\ndoc_to_text: a\ntask: [b]\n", []),
+        (3, "it has 'group', 'task'; this is a group of lm-eval", "group: a\ntask: [b]\n", []),
         (3, "class: this is a task with a class of its own", "class: a\ninclude: base_yaml\ntask: a\n", []),
         (3, "task.yaml:2: not valid YAML", "doc_to_text: a\n]", []),
         (3, "doc_to_txt: TypeError: no task has this key; did you mean doc_to_text?", "doc_to_txt: a\n" + TASK, []),
@@ -141,7 +142,7 @@ def test_includes(folder: Path) -> None:
         (2, "--system-instruction says what stands first", TASK, ["--system", "q"]),
         (2, "--fewshot-as-multiturn: examples are messages in a chat", TASK, ["--fewshot-as-multiturn"]),
         (2, "write Parquet, Arrow or JSONL", TASK, ["--out-format", "csv"]),
-        (3, "shots are drawn from the split 'train'", TASK, ["--num-fewshot", "1"]),
+        (3, "--examples: shots are drawn from the split 'train'", TASK, ["--num-fewshot", "1"]),
         (4, "row 0: ", TASK + "doc_to_target: '{{ a.b.c }}'\n", []),
     ],
 )  # fmt: skip

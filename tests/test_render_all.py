@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,9 @@ def test_each_from_its_own_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert prompts("one.jsonl") == [f"1 {row['q']}" for row in ROWS]
     assert prompts("two_.._x.jsonl")[0] == "2 0+1?="
     assert (prompts("hf.jsonl")[9], prompts("lines.jsonl")[9]) == ("3 9+1?", "4 9+1?")
-    assert summary()[0] == {
+    first = summary()[0]
+    assert re.fullmatch("[0-9a-f]{64}", first.pop("fingerprint"))
+    assert first == {
         "dataset": "one",
         "model": None,
         "status": "rendered",

@@ -211,6 +211,12 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "window": (["window.json", "--data", "data.parquet", *EXAMPLES, "--limit", "50"], "jsonl"),
     "errors": (["chosen.json", "--data", "data.parquet", *EXAMPLES, "--errors", "column"], "parquet"),
     "errors in lines": (["chosen.json", "--data", "data.parquet", *EXAMPLES, "--errors", "column"], "csv"),
+    "hashes": ([*PLAIN, "--hashes"], "parquet"),
+    "hashes of errors": (["chosen.json", "--data", "data.arrow", *EXAMPLES, "--errors", "column", "--hashes"], "arrow"),
+    "hashes of errors in lines": (
+        ["chosen.json", "--data", "data.parquet", *EXAMPLES, "--errors", "column", "--hashes"],
+        "jsonl",
+    ),
     "jinja": (["--jinja", "{{ q }} {{ a|upper }} {{ loop }}", "--data", "data.parquet", "--index", "row"], "parquet"),
     "chat": (
         ["--chat-template", "clock.jinja", "--data", "data.parquet", "--index", "row", "--now", "2026-01-31T09:00"],
@@ -339,7 +345,7 @@ def interrupted(name: str, monkeypatch: pytest.MonkeyPatch, *given: str) -> str:
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (["ppl.json", "--data", "data.parquet"], "hash of the configuration and the examples was"),
+        (["ppl.json", "--data", "data.parquet"], "fingerprint of the configuration and the examples was"),
         ([*PLAIN, "--limit", "2000"], "--limit was null and is 2000"),
         ([*PLAIN, "--keep", "id"], "columns was"),
         ([*PLAIN, "--index", "n"], "--index was null"),

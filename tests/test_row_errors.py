@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pytest
 from marks import UNWARNED
 from promptpress import _row_errors
+from promptpress._fingerprint.request_hash import RequestsHash
 
 pytestmark = UNWARNED
 
@@ -84,6 +85,20 @@ def test_streams_give_what_tables_give(name: str, size: int, bad: set[int]) -> N
     assert stream.read_all().to_pylist() == whole.to_pylist()
 
 
+@pytest.mark.parametrize("name", ["plain", "labels", "messages", "random"])
+@pytest.mark.parametrize("spans", [True, "detailed"])
+def test_spans_stand_beside_what_is_rendered(name: str, spans: bool | str) -> None:
+    renderer = RENDERERS[name]()
+    good = renderer.render(table(10, set()), index="row", spans=spans).to_pylist()
+    found = renderer.render(table(10, {2, 5}), index="row", spans=spans, hashes=True, errors="column")
+    assert found.column_names[-4:] == ["prompt", "spans", "hash", "error"]
+    for row, meant in zip(found.to_pylist(), good, strict=True):
+        assert row["spans"] == (None if row["row"] in (2, 5) else meant["spans"])
+    meant = RequestsHash()
+    meant.update(found["hash"])
+    assert found.schema.metadata[b"promptpress.hash"].decode() == meant.hexdigest()
+
+
 def test_many_errors_among_many_rows() -> None:
     bad = {n for n in range(5000) if n % 97 == 5 or 2000 <= n < 2300}
     found = pp.Renderer("Q: {q}").render(table(5000, bad), errors="column")
@@ -125,7 +140,7 @@ def test_a_kept_column_named_error_is_refused() -> None:
     samples = pa.table({"q": ["x"], "error": ["y"]})
     with pytest.raises(pp.RenderError, match="names="):
         pp.Renderer("{q}").render(samples, keep=["error"], errors="column")
-    with pytest.raises(pp.RenderError, match="two columns of the output are called 'error'"):
+    with pytest.raises(pp.RenderError, match="two output columns would be called 'error'"):
         pp.Renderer("{q}", names={"prompt": "error"}).render(samples, errors="column")
 
 

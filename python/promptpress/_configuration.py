@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -60,7 +60,7 @@ class Configuration:
 
     """
 
-    __slots__ = ("chat", "compiled", "examples", "settings", "tokens")
+    __slots__ = ("_fingerprint", "chat", "compiled", "examples", "settings", "tokens")
 
     chat: BehindMessages | None
     compiled: _core.CompiledRenderer | None
@@ -80,6 +80,7 @@ class Configuration:
         self.examples = examples
         self.tokens = tokens
         self.compiled = None
+        self._fingerprint: str | None = None
 
     @property
     def core(self) -> _core.CompiledRenderer:
@@ -90,16 +91,39 @@ class Configuration:
 
         """
         if self.compiled is None or self.compiled.orphaned_by_fork:
-            install_printable()
-            examples, lower = (None, None) if self.examples is None else for_core(self.examples, of="examples")
-            text = None if self.tokens is None else token_texts(self.tokens)
-            try:
-                compiled = _core.CompiledRenderer(self.settings, examples, text, lower)
-            except _core.TemplateError as error:
-                raise with_remedy(error, self.settings, has_examples=examples is not None) from None
-            self.compiled = compiled
+            self.compiled = self.compile(None if self.tokens is None else token_texts(self.tokens))
         assert self.compiled is not None
         return self.compiled
+
+    def compile(self, text: Callable[[int], str | None] | None) -> _core.CompiledRenderer:
+        """Compile it.
+
+        Args:
+            text: What gives the texts of token ids; it is called for those that are needed.
+
+        Raises:
+            TemplateError: If the configuration is wrong.
+
+        """
+        install_printable()
+        examples, lower = (None, None) if self.examples is None else for_core(self.examples, of="examples")
+        try:
+            return _core.CompiledRenderer(self.settings, examples, text, lower)
+        except _core.TemplateError as error:
+            raise with_remedy(error, self.settings, has_examples=examples is not None) from None
+
+    def fingerprint(self) -> str:
+        """What is the same for all that writes the same bytes; computed once.
+
+        Raises:
+            TemplateError: If the configuration is wrong.
+
+        """
+        if self._fingerprint is None:
+            from promptpress._fingerprint.fingerprint import of_configuration  # noqa: PLC0415 - seldom asked for
+
+            self._fingerprint = of_configuration(self)
+        return self._fingerprint
 
     def output_fields(self, schema: pa.Schema) -> list[pa.Field]:
         """The columns that the output has of its own.
@@ -110,6 +134,22 @@ class Configuration:
         """
         fields = list(self.core.output_fields(schema))
         return fields if self.chat is None else [*fields[:-1], self.chat.field(fields[-1])]
+
+    def spans_type(self, schema: pa.Schema, detail: bool | None) -> pa.DataType | None:
+        """The type of a request's spans; None where they aren't asked for.
+
+        Args:
+            schema: The samples', as the core has it.
+            detail: Whether they are asked for in detail; None: not at all.
+
+        Raises:
+            TemplateError: If the request is a chat template's text, of which nobody says where its bytes come from.
+
+        """
+        if detail is None:
+            return None
+        self.refuse_chat("spans")
+        return self.core.spans_field(schema, detail).field(0).type
 
     def prompts(self, part: _core.Outcome, times: int) -> pa.Array:
         """The requests of a part, as they come out.

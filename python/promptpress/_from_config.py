@@ -299,14 +299,14 @@ def _type(part: object) -> object:
 
 
 def _say(message: str) -> None:
-    warnings.warn(message, PromptWarning, stacklevel=_callers_level())
+    warnings.warn(message, PromptWarning, stacklevel=callers_level())
 
 
 def _inform(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=_callers_level())
+    warnings.warn(message, UserWarning, stacklevel=callers_level())
 
 
-def _callers_level() -> int:
+def callers_level() -> int:
     """Count the frames from who warns to the first one outside the package, as `stacklevel` does."""
     frame: FrameType | None = sys._getframe(1)
     level = 1

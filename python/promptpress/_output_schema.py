@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from promptpress._configuration import Configuration
 from promptpress._errors import render_error
+from promptpress._fingerprint.request_hash import FINGERPRINT
 from promptpress._kept_columns import kept_schema
 from promptpress._render_options import RenderOptions
 from promptpress._sample_numbers import indexed_schema
@@ -53,17 +52,14 @@ class OutputSchemas:
         return known[2]
 
     def _new(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
-        names = self._configuration.settings.get("names")
-        own = [*self._configuration.output_fields(core_schema(schema)), *options.fields(names)]
-        _refuse_twins(own)
+        own = list(self._configuration.output_fields(core_schema(schema)))
+        spans = self._configuration.spans_type(core_schema(schema), options.span_detail)
+        for field in options.fields(self._configuration.settings.get("names"), spans):
+            if any(field.name == other.name for other in own):
+                message = f"two output columns would be called {field.name!r}; rename one by names="
+                raise render_error("duplicate_output_column", message, column=field.name, placed=False)
+            own.append(field)
         kept = kept_schema(schema, options.keep, own)
-        return kept if options.index is None else indexed_schema(kept, options.index, options.keep)
-
-
-def _refuse_twins(fields: Sequence[pa.Field]) -> None:
-    """Refuse two columns of one name, of those that the output has of its own."""
-    names = [field.name for field in fields]
-    for n, name in enumerate(names):
-        if name in names[:n]:
-            message = f"two columns of the output are called {name!r}; give one another name by names="
-            raise render_error("duplicate_output_column", message, column=name, placed=False)
+        if options.index is not None:
+            kept = indexed_schema(kept, options.index, options.keep)
+        return kept.with_metadata({FINGERPRINT: self._configuration.fingerprint()}) if options.hashes else kept

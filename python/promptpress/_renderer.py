@@ -14,6 +14,7 @@ from promptpress import _core
 from promptpress._configuration import Configuration, behind_messages
 from promptpress._conversation import Conversation
 from promptpress._errors import render_error, template_error
+from promptpress._fingerprint.request_hash import with_requests_hash
 from promptpress._from_config import renderer_arguments
 from promptpress._label_values import labels_of
 from promptpress._model_classes import meta_template_of
@@ -37,6 +38,7 @@ from promptpress.typing import (
     Mode,
     Output,
     RowPolicy,
+    SpanDetail,
     StreamLike,
     StringLayout,
     Substitution,
@@ -82,7 +84,7 @@ class Renderer:
             replaces each placeholder of a template once.
         strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
         tokens: Texts of token ids in a meta template: a dict or a function.
-        names: Other names for the output columns `prompt`, `label` and `turn`.
+        names: Other names for the output columns `prompt`, `label`, `turn` and `hash`.
         refuse: Names of findings that are errors when samples are rendered; see `findings`.
         roles: For `output="openai"`, what to call roles that chat APIs don't know, and others than usual for those
             that they do: `{"CRITIC": "user", "system": "developer"}`.
@@ -90,6 +92,10 @@ class Renderer:
             does with a model's own: `HUMAN`, `BOT` and `SYSTEM` are its user, assistant and system. The text ends where
             the assistant is to speak, unless the template continues the last message. The meta template is that class's
             where none is given.
+        limits: How much may be asked for, other than usual: `template_bytes` of the configuration's texts (64 MiB),
+            `labels` of a sample (100,000), `prompt_bytes` of a request's text (4 GiB), `batch_bytes` of the texts that
+            are made at a time, those of at most 65,536 requests (64 GiB). What would pass one is an error
+            (`limit_exceeded`) before memory is asked for.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.
@@ -130,6 +136,7 @@ class Renderer:
         refuse: Sequence[Finding] | None = None,
         roles: Mapping[str, str] | None = None,
         chat_template: ChatTemplateLike | None = None,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         if isinstance(meta_template, str) and ":" in meta_template:
             meta_template = meta_template_of(meta_template)
@@ -149,6 +156,7 @@ class Renderer:
             "names": names,
             "refuse": refuse,
             "roles": roles,
+            "limits": limits,
         }
         chat = None
         if chat_template is not None:
@@ -246,6 +254,7 @@ class Renderer:
         *,
         index: str | None = None,
         hashes: bool = False,
+        spans: SpanDetail = False,
         errors: RowPolicy = "raise",
     ) -> pa.Table:
         """Render all samples.
@@ -257,22 +266,26 @@ class Renderer:
                 command reads it.
             keep: Columns of the samples to keep beside the prompts.
             index: The name of a column for the number of each request's sample, from 0.
-            hashes: Whether to say a fingerprint of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of
-                messages of one way to write them down, so that string layouts and JSON make no difference. It is the
-                same on every machine.
+            hashes: Whether to say a hash of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of messages
+                of one way to write them down, so that string layouts and JSON make no difference. It is the same on
+                every machine. The schema's metadata have `promptpress.fingerprint` then, and `promptpress.hash`: the
+                SHA-256 of these hashes, one behind the other.
+            spans: Whether to say where each byte comes from: spans without gaps of a text's UTF-8 bytes, or of each
+                message's, with the `source` that `explain` has; `"detailed"`: with `column`, `example` and `role` too.
             errors: What becomes of a sample that can't be rendered: `"raise"` makes it the call's error; `"column"`
                 makes its prompts null and says why in a column `error`, which is null for all others. Those are what
                 they would be if nothing was wrong. What is wrong with the whole table is raised.
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
-            then `prompt`, then `hash` (fixed-size binary), then `error`.
+            then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages `message` and,
+            where there may be parts, `part` come first), then `hash` (fixed-size binary), then `error`.
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
                 would have one name.
-            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, `index` is no name, or `errors`
-                is none of the two.
+            TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, `index` is no name, or `spans`
+                or `errors` is something else.
 
         >>> import pyarrow as pa
         >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
@@ -280,14 +293,17 @@ class Renderer:
         [{'id': 7, 'prompt': 'Q: 1+1=?'}]
         >>> Renderer("Q: {question}").render(samples, index="row").to_pylist()
         [{'row': 0, 'prompt': 'Q: 1+1=?'}]
+        >>> Renderer("Q: {question}").render(samples, spans=True)["spans"][0].as_py()[1]
+        {'start': 3, 'end': 8, 'source': 'field'}
 
         """
         table = as_table(samples)
-        options = RenderOptions.of(keep, index, hashes=hashes, errors=errors)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
         schema = self._output_schemas.of(table.schema, options)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
-        return rendered_table(self._configuration, table, schema, options)
+        rendered = rendered_table(self._configuration, table, schema, options)
+        return with_requests_hash(rendered, int(options.errors)) if hashes else rendered
 
     def stream(
         self,
@@ -296,6 +312,7 @@ class Renderer:
         *,
         index: str | None = None,
         hashes: bool = False,
+        spans: SpanDetail = False,
         errors: RowPolicy = "raise",
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
@@ -305,7 +322,8 @@ class Renderer:
                 whatever `render` takes; files, LazyFrames and datasets that stream are read batch by batch.
             keep: As in `render`.
             index: As in `render`.
-            hashes: As in `render`.
+            hashes: As in `render`; the metadata have the fingerprint alone, for the rest is known only at the end.
+            spans: As in `render`.
             errors: As in `render`.
 
         Returns:
@@ -325,7 +343,7 @@ class Renderer:
         self._configuration.refuse_label_column("stream")
         self._configuration.refuse_replies()
         reader = as_reader(batches)
-        options = RenderOptions.of(keep, index, hashes=hashes, errors=errors)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
         schema = self._output_schemas.of(reader.schema, options)
         self._warn(schema, reader.schema, None)
         batches = rendered_batches(self._configuration, reader, schema, options)
@@ -450,6 +468,7 @@ class Renderer:
         *,
         index: str | None = None,
         hashes: bool = False,
+        spans: SpanDetail = False,
         errors: RowPolicy = "raise",
     ) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
@@ -459,6 +478,7 @@ class Renderer:
             keep: As in `render`.
             index: As in `render`.
             hashes: As in `render`.
+            spans: As in `render`.
             errors: As in `render`.
 
         Returns:
@@ -472,7 +492,7 @@ class Renderer:
         prompt: large_string
 
         """
-        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes, errors=errors))
+        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors))
 
     @property
     def required_columns(self) -> list[str]:
@@ -651,6 +671,25 @@ class Renderer:
 
         """
         return self._core.labels
+
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the prompts, to know a configuration again.
+
+        Renderers with one fingerprint give the same prompts of the same samples, on every machine and Python. It is
+        made of the settings that decide bytes, however they were given; of the examples, by their content; of the texts
+        of token ids; of a chat template; and of the number of the rules by which this version renders. `strings` and
+        `names`, which lay out and name columns, and `refuse` are no part of it.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> Renderer("Q: {q}").fingerprint() == Renderer({"template": "Q: {q}"}, mode="gen").fingerprint()
+        True
+        >>> Renderer("Q: {q}").fingerprint() == Renderer("Q: {q} ").fingerprint()
+        False
+
+        """
+        return self._configuration.fingerprint()
 
     @property
     def eos_token_id(self) -> Any:

@@ -45,11 +45,11 @@ def rendered_table(
     parts: Sequence[Outcome | Part]
     if options.errors:
         labels = table_labels(configuration, table)
-        parts = RowErrors(configuration, labels, Position()).parts(table, 0)
+        parts = RowErrors(configuration, labels, Position(), options.span_detail).parts(table, 0)
     else:
         core_table, lower = for_core(table)
         labels = labels_of(configuration.core, table, core_table)
-        parts = configuration.core.render(core_table, labels, Position(), False, lower)
+        parts = configuration.core.render(core_table, labels, Position(), False, lower, options.span_detail)
     times = 1 if labels is None else len(labels)
     columns: list[Any] = []
     if options.index is not None:
@@ -119,7 +119,7 @@ def rendered_batches(
     if labels is None:
         labels = configuration.core.labels
     position = position_after(configuration, first)
-    errors = RowErrors(configuration, labels, position) if options.errors else None
+    errors = RowErrors(configuration, labels, position, options.span_detail) if options.errors else None
     batches = iter(reader)
     while (batch := next(batches, None)) is not None:
         rendered = _rendered(
@@ -173,7 +173,7 @@ def _rendered(
         outcomes = errors.parts(pa.Table.from_batches([batch]), first)
     else:
         core_table, lower = for_core(pa.Table.from_batches([batch]), first)
-        outcomes = configuration.core.render(core_table, labels, position, single_chunk, lower)
+        outcomes = configuration.core.render(core_table, labels, position, single_chunk, lower, options.span_detail)
         del core_table, lower
     del batch
     outcomes.reverse()
@@ -209,7 +209,7 @@ def _own(configuration: Configuration, part: Outcome | Part, times: int, options
     else:
         prompts, errors = configuration.prompts(part, times), None
     is_json = configuration.settings.get("output") == "messages_json"
-    return [part.labels, part.turns, prompts, *options.columns(prompts, is_json=is_json, errors=errors)]
+    return [part.labels, part.turns, prompts, *options.columns(part, prompts, is_json=is_json, errors=errors)]
 
 
 def position_after(configuration: Configuration, rows: int) -> Position:

@@ -39,6 +39,7 @@ class Part:
         labels: The labels, in ppl.
         turns: The turns, of conversations.
         samples: The sample of each request, where not all have as many.
+        spans: Where its bytes come from, where that is asked for.
         prompts: The requests; null where there is an error.
         errors: What is wrong; null where nothing is.
 
@@ -49,6 +50,7 @@ class Part:
     labels: Any
     turns: Any
     samples: Any
+    spans: Any
     prompts: Any
     errors: Any
 
@@ -60,10 +62,14 @@ class RowErrors:
         configuration: What says how.
         labels: The labels of ppl, None in gen mode.
         position: How far the stream has come already.
+        span_detail: Which spans the core is asked for.
 
     """
 
-    def __init__(self, configuration: Configuration, labels: list[Any] | None, position: Position) -> None:
+    def __init__(
+        self, configuration: Configuration, labels: list[Any] | None, position: Position, span_detail: bool | None
+    ) -> None:
+        self._span_detail = span_detail
         self._configuration = configuration
         self._labels = labels
         self._times = 1 if labels is None else len(labels)
@@ -104,7 +110,7 @@ class RowErrors:
         """Render samples; `before` of the `first` that came before them are unknown to the position."""
         core_table, lower = for_core(table, first - before)
         parts = []
-        for outcome in configuration.core.render(core_table, self._labels, position, False, lower):
+        for outcome in configuration.core.render(core_table, self._labels, position, False, lower, self._span_detail):
             prompts = configuration.prompts(outcome, self._times)
             samples = outcome.samples if not before or outcome.samples is None else pc.add(outcome.samples, before)
             parts.append(
@@ -114,6 +120,7 @@ class RowErrors:
                     outcome.labels,
                     outcome.turns,
                     samples,
+                    None if self._span_detail is None else outcome.spans,
                     prompts,
                     pa.nulls(len(prompts), pa.string()),
                 )
@@ -177,11 +184,14 @@ class RowErrors:
     def _failed(self, schema: pa.Schema, row: int, error: RenderError) -> Part:
         """The requests of a row that can't be rendered: of each label one, of a conversation's turns none."""
         core = self._configuration.core
-        *_, prompts = self._configuration.output_fields(for_core(schema.empty_table())[0].schema)
+        core_schema = for_core(schema.empty_table())[0].schema
+        *_, prompts = self._configuration.output_fields(core_schema)
+        spans = self._configuration.spans_type(core_schema, self._span_detail)
+        spans = None if spans is None else pa.nulls(self._times, spans)
         turns = pa.nulls(1, pa.int64()) if core.has_turns else None
         samples = pa.array([row], pa.int64()) if core.has_turns else None
         errors = pa.repeat(pa.scalar(_told(error), pa.string()), self._times)
-        return Part(row, 1, self._label_array(), turns, samples, pa.nulls(self._times, prompts.type), errors)
+        return Part(row, 1, self._label_array(), turns, samples, spans, pa.nulls(self._times, prompts.type), errors)
 
     def _label_array(self) -> Any:
         """One row's labels, as the core writes them; a renderer of nothing else says how."""
@@ -234,6 +244,7 @@ def _one_part(parts: Sequence[Part]) -> Part:
         joined([part.labels for part in parts]),
         joined([part.turns for part in parts]),
         joined([part.samples for part in parts]),
+        joined([part.spans for part in parts]),
         joined([part.prompts for part in parts]),
         joined([part.errors for part in parts]),
     )

@@ -13,7 +13,7 @@ __all__ = ["canonical", "plain", "plain_settings"]
 _MAX_DEPTH = 100
 """Deeper than any configuration, and far from where Python's or the core's recursion ends."""
 
-_UNORDERED = ("retriever", "reader", "inferencer", "names", "roles")
+_UNORDERED = ("retriever", "reader", "inferencer", "names", "roles", "limits")
 """Arguments whose keys say what they mean wherever they stand; in a template the order of keys is data."""
 
 

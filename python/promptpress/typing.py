@@ -38,6 +38,7 @@ __all__ = [
     "Request",
     "RowPolicy",
     "Rows",
+    "SpanDetail",
     "StreamLike",
     "StreamingHuggingFaceDataset",
     "StringLayout",
@@ -188,6 +189,9 @@ Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", 
 
 RowPolicy: TypeAlias = Literal["raise", "column"]
 """What becomes of a sample that can't be rendered."""
+
+SpanDetail: TypeAlias = bool | Literal["detailed"]
+"""Whether it is said where bytes come from, and whether in detail."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
 """Whether values are looked into for placeholders."""

@@ -5,13 +5,13 @@
 
 use std::ops::Range;
 
-use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_array::{Array, ArrayRef, OffsetSizeTrait, StructArray};
 use arrow_schema::DataType;
 
 use super::reading::Reading;
 use super::shapes::NO_SHAPE;
 use crate::error::Result;
-use crate::pytext::TextColumn;
+use crate::pytext::{Offsets, TextColumn};
 
 /// So many rows of other shapes are kept to compare with.
 const COMPARED: usize = 8;
@@ -92,9 +92,16 @@ impl Plain {
         }
     }
 
+    #[inline]
     fn same(&self, one: &Range<usize>, other: &Range<usize>) -> bool {
+        match self.roles.plain() {
+            _ if one.len() != other.len() => return false,
+            Some((Offsets::Narrow(offsets), data)) => return same_texts(offsets, data, one, other),
+            Some((Offsets::Wide(offsets), data)) => return same_texts(offsets, data, one, other),
+            None => {}
+        }
         let mut pairs = one.clone().zip(other.clone());
-        one.len() == other.len() && pairs.all(|(a, b)| self.roles.bytes(a) == self.roles.bytes(b))
+        pairs.all(|(a, b)| self.roles.bytes(a) == self.roles.bytes(b))
     }
 
     fn write(&self, messages: Range<usize>, reading: &mut Reading) {
@@ -117,4 +124,13 @@ impl Plain {
         }
         reading.json("]");
     }
+}
+
+/// Whether as many texts that lie one behind the other are the same: all of their bytes, and where each ends.
+#[inline]
+fn same_texts<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], one: &Range<usize>, other: &Range<usize>) -> bool {
+    let (ends, others) = (&offsets[one.start..=one.end], &offsets[other.start..=other.end]);
+    let bytes = |ends: &[O]| &data[ends[0].as_usize()..ends[ends.len() - 1].as_usize()];
+    let mut both = ends.iter().zip(others);
+    both.all(|(end, other)| *end - ends[0] == *other - others[0]) && bytes(ends) == bytes(others)
 }

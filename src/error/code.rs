@@ -56,10 +56,16 @@ codes! {
     MissingTemplate = "missing_template",
     /// The template hasn't the form that this inferencer or its own class needs.
     WrongTemplateForm = "wrong_template_form",
+    /// Jinja2 can't compile the template.
+    TemplateSyntax = "template_syntax",
+    /// A Jinja template is larger, or does more, than is allowed.
+    TemplateLimit = "template_limit",
     /// The meta template is a list where a dict with a round is needed, or is one that the dialect lacks.
     WrongMetaTemplateForm = "wrong_meta_template_form",
     /// The mode or the call doesn't go with this configuration.
     UnsupportedMode = "unsupported_mode",
+    /// What isn't compiled is Jinja2's to render, and `fallback="refuse"` leaves it nothing.
+    NotCompiled = "not_compiled",
     /// The result depends on more rows than the call knows.
     DependsOnOtherRows = "depends_on_other_rows",
     /// Raw messages are to be rendered as text, which they have no form of.
@@ -150,6 +156,10 @@ codes! {
     MalformedArray = "malformed_array",
     /// What is made, or what it is made of, passes what one array can hold.
     OffsetOverflow = "offset_overflow",
+    /// A configuration, a prompt or a batch is larger than `limits=` allows.
+    LimitExceeded = "limit_exceeded",
+    /// There isn't as much memory as the prompts take.
+    OutOfMemory = "out_of_memory",
     /// No Arrow type holds the requests together; `output="messages_json"` holds anything.
     NoArrowType = "no_arrow_type",
     /// A value has no form in JSON.
@@ -172,6 +182,8 @@ codes! {
     AmbiguousTaggedText = "ambiguous_tagged_text",
     /// The data hold what `refuse=` names.
     RefusedFinding = "refused_finding",
+    /// A Jinja template, or its engine, raises for a row.
+    TemplateRaised = "template_raised",
     /// Two requests would have one `custom_id`.
     DuplicateCustomId = "duplicate_custom_id",
     /// A `custom_id` is empty, or longer than services take.
@@ -180,6 +192,8 @@ codes! {
     RequestTooLarge = "request_too_large",
     /// A line of results is none, or of no row of the table.
     InvalidResult = "invalid_result",
+    /// A compiled Jinja template and Jinja2 differ: a bug of promptpress, please report it.
+    DiffersFromReference = "differs_from_reference",
     /// A bug of promptpress: please report it.
     InternalError = "internal_error",
 }

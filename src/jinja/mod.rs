@@ -12,7 +12,7 @@
 //! | `text`, `case`, `number`, `list`, `compare`, `print`, `json` | the operations |
 //! | `evaluate` | expressions for a row, each when it is asked for |
 //! | `pieces` | what rows' texts are made of |
-//! | `flat` | programs that only copy |
+//! | `flat` | programs that only copy, by blocks of rows |
 //! | `render` | the row loop |
 //!
 //! Honest recursion: `column.rs` and `value.rs`: a value may be a list of a column's cells, and each cell is a value.

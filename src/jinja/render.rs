@@ -21,6 +21,10 @@ use crate::threads;
 
 /// Rows that one thread takes at a time.
 const CHUNK_ROWS: usize = 1024;
+/// Such chunks that each thread has to itself before it waits for others.
+const CHUNKS_AT_ONCE: usize = 4;
+/// The same where measuring reads offsets alone, so that texts needn't be near.
+const FAR_CHUNKS_AT_ONCE: usize = 32;
 /// Rows that are evaluated before any of them is written.
 const SLICE_ROWS: usize = 1 << 17;
 /// Rows whose values are computed into the same memory, as long as they don't take more of it than that.
@@ -201,6 +205,57 @@ impl<'a> Rendering<'a> {
         rows.end.min(rows.start + BLOCK_ROWS)
     }
 
+    /// The texts of rows that are measured and written a few at a time, while what they are made of is near; None where
+    /// programs do more than copy, some row is given up, or the texts may be too long for one array.
+    ///
+    /// # Errors
+    ///
+    /// If a column turns out to be malformed, and what `check` returns.
+    pub fn at_once(
+        &self,
+        rows: Range<usize>,
+        layout: Layout,
+        check: &(dyn Fn() -> Result<()> + Sync),
+    ) -> Result<Option<ArrayRef>> {
+        let Work::Flat(flat) = &self.work else { return Ok(None) };
+        let program_of = |row: usize| self.program_of(row);
+        let most = threads::map(threads::chunks(rows.clone(), CHUNK_ROWS), |rows| {
+            let (lengths, bailed) = flat.measured(rows, &program_of, true);
+            bailed.is_empty().then(|| lengths.iter().sum::<usize>())
+        });
+        let most = most.into_iter().try_fold(0_usize, |sum, own| sum.checked_add(own?));
+        let Some(most) = most.filter(|most| *most <= limit(layout)) else { return Ok(None) };
+        let mut bytes = Bytes::new(most);
+        let mut offsets = Vec::with_capacity(rows.len() + 1);
+        let (mut rest, mut at) = (&mut bytes[..], 0);
+        offsets.push(0);
+        // What threads do next to each other waits for the last of them, so that each has some chunks to take.
+        let at_once = if flat.strips() { CHUNKS_AT_ONCE } else { FAR_CHUNKS_AT_ONCE };
+        let many = if threads::several() { CHUNK_ROWS * at_once * threads::count() } else { CHUNK_ROWS };
+        for rows in threads::chunks(rows, many) {
+            check()?;
+            let chunks = threads::chunks(rows, CHUNK_ROWS);
+            let measured = threads::map(chunks.clone(), |rows| flat.measure(rows, &program_of).0);
+            let mut slices = Vec::with_capacity(chunks.len());
+            for (rows, lengths) in chunks.into_iter().zip(measured) {
+                let start = at;
+                offsets.extend(lengths.iter().map(|length| {
+                    at += length;
+                    at
+                }));
+                let (own, after) = std::mem::take(&mut rest).split_at_mut(at - start);
+                slices.push((rows, own));
+                rest = after;
+            }
+            let fine = threads::map(slices, |(rows, own)| flat.write(rows, &program_of, std::iter::empty(), own));
+            if fine.contains(&false) {
+                return Err(flat.fault());
+            }
+        }
+        bytes.truncate(at);
+        Ok(Some(TextBlock::new(Texts { offsets, bytes }).array(layout, None)))
+    }
+
     /// The texts of rows that were evaluated, in as many arrays as the layout needs; `others` are those of the rows that
     /// bailed, in their order.
     ///
@@ -261,7 +316,7 @@ impl<'a> Rendering<'a> {
             at += length;
             at
         }));
-        let mut bytes = Bytes::new(total);
+        let mut bytes = Bytes::new(total)?;
         let mut rest = &mut bytes[..];
         let mut slices = Vec::with_capacity(part.len() / CHUNK_ROWS + 2);
         // Chunks as they were evaluated, or what is left of them.
@@ -289,7 +344,7 @@ impl<'a> Rendering<'a> {
         });
         match &self.work {
             Work::Flat(flat) if fine.contains(&false) => Err(flat.fault()),
-            _ => Ok(Texts { offsets, bytes }),
+            _ => Ok(Texts { offsets, bytes, is_plain: false }),
         }
     }
 
@@ -482,6 +537,26 @@ mod tests {
             let all: Vec<Option<&str>> = parts.iter().flat_map(|part| part.as_string::<i32>().iter()).collect();
             assert_eq!(all, whole[0].as_string::<i32>().iter().collect::<Vec<_>>());
             assert_eq!(texts(3).unwrap_err().code(), Code::OffsetOverflow);
+        }
+    }
+
+    #[test]
+    fn rows_that_are_written_while_they_are_near_are_the_same() {
+        let texts: StringArray = (0..9000).map(|n| Some(format!(" {}\u{2003}", "é".repeat(n % 9)))).collect();
+        let batch = RecordBatch::try_from_iter([("q", Arc::new(texts) as ArrayRef)]).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        for strip in [false, true] {
+            let program = program(strip);
+            let programs = [Some(&program)];
+            let rendering = Rendering::new(&programs, None, &batch).unwrap();
+            let evaluated = rendering.evaluate(0..9000, &|| Ok(())).unwrap();
+            let expected = rendering.texts(evaluated, &[], Layout::String).unwrap().remove(0);
+            let at_once = || rendering.at_once(0..9000, Layout::String, &|| Ok(())).unwrap().unwrap();
+            for found in [at_once(), pool.install(at_once)] {
+                found.to_data().validate_full().unwrap();
+                assert_eq!(&found, &expected);
+            }
+            assert_eq!(expected.as_string::<i32>().value(2), if strip { "<éé>" } else { "< éé\u{2003}>" });
         }
     }
 

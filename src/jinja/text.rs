@@ -21,7 +21,7 @@ pub(super) fn is_space(c: char) -> bool {
 }
 
 #[inline]
-fn is_ascii_space(byte: u8) -> bool {
+pub(super) fn is_ascii_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | 0x1c..=0x20)
 }
 

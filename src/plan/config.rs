@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::finding::Finding;
 use super::infer_mode::InferMode;
+use super::limits::Limits;
 use super::retriever::Retriever;
 use super::substitution::Substitution;
 use crate::dialect::Dialect;
@@ -75,6 +76,7 @@ pub struct Settings {
     pub names: Value,
     pub refuse: Value,
     pub roles: Value,
+    pub limits: Value,
 }
 
 /// A checked configuration.
@@ -114,6 +116,8 @@ pub struct Config {
     pub names: Names,
     /// Findings that are errors.
     pub refuse: Vec<Finding>,
+    /// How much may be asked for.
+    pub limits: Limits,
     /// The meta template's `eos_token_id`: no part of a prompt.
     pub eos_token_id: Option<Value>,
 }
@@ -125,6 +129,15 @@ impl Config {
     ///
     /// `TemplateError`, naming the path of what is wrong.
     pub fn new(s: &Settings, tokens: TokenTexts) -> Result<Self> {
+        let limits = Limits::parse(&s.limits)?;
+        limits.check_template(&[
+            ("prompt_template", &s.prompt_template),
+            ("ice_template", &s.ice_template),
+            ("meta_template", &s.meta_template),
+            ("retriever", &s.retriever),
+            ("inferencer", &s.inferencer),
+            ("labels", &s.labels),
+        ])?;
         let dialect = Dialect::parse(word(&s.dialect, "dialect", "opencompass")?)?;
         let template = |value: &Value, path, source| match value {
             Value::None => Ok(None),
@@ -233,6 +246,7 @@ impl Config {
             },
             names: names(&s.names)?,
             refuse: Finding::list(&s.refuse)?,
+            limits,
             eos_token_id: s.meta_template.get("eos_token_id").cloned(),
         })
     }
@@ -468,8 +482,11 @@ fn names(value: &Value) -> Result<Names> {
                     "label" => name.clone_into(&mut names.label),
                     "turn" => name.clone_into(&mut names.turn),
                     // Made behind the core, of what it gives.
-                    "hash" | "error" => {}
-                    other => return Err(not_one_of("names", other, &["prompt", "label", "turn", "hash", "error"])),
+                    "hash" | "spans" | "error" => {}
+                    other => {
+                        let known = ["prompt", "label", "turn", "hash", "spans", "error"];
+                        return Err(not_one_of("names", other, &known));
+                    }
                 }
             }
         }

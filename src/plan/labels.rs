@@ -23,6 +23,14 @@ pub enum Labels {
 ///
 /// `TemplateError` where the harness can't tell them: raw messages without labels, or no output column.
 pub fn labels(config: &Config) -> Result<Labels> {
+    let labels = found(config)?;
+    if let Labels::Given(all) = &labels {
+        config.limits.check_labels(all.len(), |message| Error::template(Code::LimitExceeded, "labels", message))?;
+    }
+    Ok(labels)
+}
+
+fn found(config: &Config) -> Result<Labels> {
     if config.mode == Mode::Gen {
         return Ok(Labels::None);
     }

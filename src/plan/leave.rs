@@ -13,7 +13,11 @@ use crate::role::{Message, MetaTemplate, Piece, Request};
 /// `TemplateError` for whatever the parser refuses, and for a `prompt_eos_token` that is no string.
 pub(super) fn leave(config: &Config, prompt: Prompt) -> Result<Request> {
     let request = unfinished(config, prompt)?;
-    config.output.finished(model_side(config), request)
+    let request = config.output.finished(model_side(config), request)?;
+    // Pieces share what they say until they are written; a column of a kilobyte can be asked for a million times.
+    let bytes = request.literal_bytes();
+    config.limits.check_request(bytes)?;
+    Ok(request)
 }
 
 fn unfinished(config: &Config, prompt: Prompt) -> Result<Request> {

@@ -14,6 +14,7 @@ mod finding;
 mod infer_mode;
 mod labels;
 mod leave;
+mod limits;
 mod planner;
 mod request_plan;
 mod retriever;
@@ -27,6 +28,7 @@ pub use chat_request::build_chat_request;
 pub use config::{Config, Settings};
 pub use finding::Finding;
 pub use labels::Labels;
+pub use limits::Limits;
 pub use retriever::Draws;
 
 pub(crate) use common_affixes::CommonAffixes;

@@ -199,6 +199,16 @@ impl Choice {
         }
     }
 
+    /// How many of `examples` examples each sample gets at most, as far as the configuration says it.
+    pub fn shots(&self, examples: usize) -> usize {
+        match self {
+            Self::Zero | Self::Column(_) => 0,
+            Self::Fixed(ids) => ids.len(),
+            Self::Window { k } => *k,
+            Self::Random { count, .. } => (*count).min(examples),
+        }
+    }
+
     /// Whether the choice goes by the sample's position in the whole table.
     pub fn by_position(&self) -> bool {
         matches!(self, Self::Random { .. } | Self::Window { .. })

@@ -19,7 +19,7 @@ use super::outcome::PyOutcome;
 use super::value;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};
-use crate::render::{self, CompiledConfig};
+use crate::render::{self, CompiledConfig, Spans, Wanted};
 use crate::value::Value;
 
 /// A compiled configuration.
@@ -70,6 +70,7 @@ pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         names: get("names")?,
         refuse: get("refuse")?,
         roles: get("roles")?,
+        limits: get("limits")?,
     })
 }
 
@@ -90,7 +91,7 @@ impl CompiledRenderer {
 
     /// What rendering samples asks of Python, where `lower` gives the texts of their foreign columns.
     pub(super) fn host(&self, lower: Py<PyAny>) -> Interpreter<'_> {
-        Interpreter::new(Some(lower), self.examples.as_ref())
+        Interpreter::new(Some(lower), self.examples.as_ref()).within(self.core.config.limits)
     }
 }
 
@@ -99,6 +100,14 @@ pub(super) fn labels(labels: Option<&Bound<'_, PyList>>) -> PyResult<Vec<Option<
     match labels {
         Some(list) => list.iter().map(|l| value::from_python(&l).map(Some)).collect(),
         None => Ok(vec![None]),
+    }
+}
+
+fn spans_of(detailed: Option<bool>) -> Spans {
+    match detailed {
+        None => Spans::None,
+        Some(false) => Spans::Sources,
+        Some(true) => Spans::Detailed,
     }
 }
 
@@ -137,6 +146,7 @@ impl CompiledRenderer {
         };
         let config = caught(|| Config::new(&settings, &text_of)).map_err(|panic| raise(&panic))?;
         let config = config.map_err(|error| to_python(py, &error, failure.borrow_mut().take()))?;
+        let host = host.within(config.limits);
         let examples = examples.map(|table| one_batch(py, table)).transpose()?;
         let rows = match &config.retriever.choice {
             Choice::Zero => 0,
@@ -148,8 +158,8 @@ impl CompiledRenderer {
         Ok(Self { core, examples: lower, process: std::process::id(), at_work: AtomicUsize::new(0) })
     }
 
-    /// Render a table's rows from `position` on.
-    #[pyo3(signature = (samples, labels, position, single_chunk, lower))]
+    /// Render a table's rows from `position` on; `spans` asks for where bytes come from, and says whether in detail.
+    #[pyo3(signature = (samples, labels, position, single_chunk, lower, spans=None))]
     fn render(
         &self,
         py: Python<'_>,
@@ -158,10 +168,12 @@ impl CompiledRenderer {
         position: &Position,
         single_chunk: bool,
         lower: Py<PyAny>,
+        spans: Option<bool>,
     ) -> PyResult<Vec<PyOutcome>> {
         let host = self.host(lower);
         let samples = batches(samples);
         let labels = self::labels(labels)?;
+        let wanted = Wanted { single_chunk, spans: spans_of(spans) };
         let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.pending_examples());
         let _work = self.work();
         let rendered = detached_rows(py, Some(&host), rows, || -> Result<Vec<render::Outcome>> {
@@ -169,12 +181,25 @@ impl CompiledRenderer {
             let (start, draws) = &mut *position;
             let mut out = Vec::new();
             for batch in &samples {
-                out.extend(render::render(&self.core, batch, *start, &labels, draws, single_chunk, &host)?);
+                out.extend(render::render(&self.core, batch, *start, &labels, draws, wanted, &host)?);
                 *start += batch.num_rows();
             }
             Ok(out)
         })?;
         Ok(raised(py, &host, rendered)?.into_iter().map(PyOutcome).collect())
+    }
+
+    /// The field of requests' spans for samples of a schema.
+    #[pyo3(signature = (schema, detailed))]
+    fn spans_field<'py>(
+        &self,
+        py: Python<'py>,
+        schema: Imported<PySchema>,
+        detailed: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let field = render::spans_field(&self.core, &schema.0.into_inner(), spans_of(Some(detailed)));
+        let field = plain(py, field)?;
+        PySchema::new(Arc::new(Schema::new(vec![field]))).into_pyarrow(py)
     }
 
     /// The requests of turn `turn` of each conversation that has one: `replies` holds the replies before it.

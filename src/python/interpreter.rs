@@ -13,6 +13,7 @@ use pyo3_arrow::PyArray;
 use super::arrow::{Imported, export};
 use super::value;
 use crate::error::{Code, Error, Result};
+use crate::plan::Limits;
 use crate::render::Host;
 use crate::value::Value;
 
@@ -35,6 +36,7 @@ pub(super) struct Interpreter<'r> {
     thread: ThreadId,
     /// When it looked last.
     looked: Mutex<Instant>,
+    limits: Limits,
 }
 
 /// How often the thread that asked for the work looks at signals.
@@ -49,7 +51,13 @@ impl<'r> Interpreter<'r> {
             interrupted: AtomicBool::new(false),
             thread: std::thread::current().id(),
             looked: Mutex::new(Instant::now()),
+            limits: Limits::default(),
         }
+    }
+
+    /// The same within a configuration's limits.
+    pub(super) fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     pub(super) fn failure(&self) -> Option<PyErr> {
@@ -98,6 +106,10 @@ impl Host for Interpreter<'_> {
             values.try_iter()?.map(|value| value::from_python(&value?)).collect::<PyResult<Vec<_>>>()
         })
         .map_err(|e: PyErr| self.stop(e))
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
     }
 
     fn check(&self) -> Result<()> {

@@ -199,6 +199,9 @@ enum Slice {
 /// Evaluate the rows from `first` on, as many as are best evaluated at once.
 fn evaluated(rendering: &Rendering, first: usize, layout: Layout, host: &Interpreter) -> Result<Slice> {
     let rows = first..rendering.rows().min(first + rendering.rows_at_once());
+    if let Some(texts) = rendering.at_once(rows.clone(), layout, &|| host.check())? {
+        return Ok(Slice::Done(vec![texts]));
+    }
     let evaluated = rendering.evaluate(rows, &|| host.check())?;
     if evaluated.bailed().is_empty() {
         return rendering.texts(evaluated, &[], layout).map(Slice::Done);

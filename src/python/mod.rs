@@ -8,6 +8,7 @@
 //! | `jinja` | programs that Jinja templates were compiled to, run over tables |
 //! | `json_lines` | rows as lines of JSON |
 //! | `conversations` | columns of conversations, read for chat templates |
+//! | `draws` | examples drawn by Python's random numbers |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
 //! | `detach` | work on threads, while other Python threads go on |
@@ -18,6 +19,7 @@ mod arrow;
 mod compiled_renderer;
 mod conversations;
 mod detach;
+mod draws;
 mod errors;
 mod guard;
 mod interpreter;
@@ -72,6 +74,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
     module.add_function(wrap_pyfunction!(set_printable, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(draws::drawn_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(draws::first_rows, module)?)?;
     module.add_function(wrap_pyfunction!(value::copied, module)?)?;
     module.add_function(wrap_pyfunction!(single::fill, module)?)?;
     module.add_function(wrap_pyfunction!(json_lines::are_plain_chats, module)?)?;

@@ -48,6 +48,12 @@ impl PyOutcome {
         export(py, self.0.prompts.clone())
     }
 
+    /// Where each request's bytes come from; None where that wasn't asked for.
+    #[getter]
+    fn spans<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Self::array(py, self.0.spans.as_ref())
+    }
+
     /// The sample of each request; None where each sample has as many.
     #[getter]
     fn samples<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -8,12 +8,14 @@ use arrow_schema::Schema;
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
 use super::conversations::{Conversations, Replies, chat_requests, turn_requests};
+use super::fragment_traces::{AllTraces, FragmentTraces};
 use super::fragments::{FragmentStore, FragmentStores};
 use super::input::{Batch, Host};
 use super::media::MediaParts;
 use super::messages::{MessageType, SliceCache};
-use super::outcomes::{Outcome, OutcomeSink, Rows};
+use super::outcomes::{Outcome, OutcomeSink, Rows, Wanted};
 use super::row_plans::RowPlans;
+use super::span_arrays::Spans;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Columns, Draws, InferMode, Plans};
 use crate::template::Template;
@@ -25,7 +27,7 @@ const SLICE_ROWS: usize = 65_536;
 
 /// Render a batch whose first row is row `start` of the samples.
 ///
-/// Output comes in slices, each within the limits of its string layout; `single_chunk` asks for a single one.
+/// Output comes in slices, each within the limits of its string layout, unless a single one is `wanted`.
 ///
 /// # Errors
 ///
@@ -36,19 +38,19 @@ pub fn render(
     start: usize,
     labels: &[Option<Value>],
     draws: &mut Option<Draws>,
-    single_chunk: bool,
+    wanted: Wanted,
     host: &dyn Host,
 ) -> Result<Vec<Outcome>> {
     let bound = BoundConfig::new(compiled, &batch.schema())?;
     let message_type = bound.message_type()?;
     let rows = batch.num_rows();
-    let step = if single_chunk { rows.max(1) } else { (SLICE_ROWS / labels.len().max(1)).max(1) };
+    let step = if wanted.single_chunk { rows.max(1) } else { (SLICE_ROWS / labels.len().max(1)).max(1) };
     if matches!(compiled.config.main(), Template::Turns(_)) && rows > step {
-        return bound.side_by_side(batch, start, step, message_type.as_ref(), host);
+        return bound.side_by_side(batch, start, step, message_type.as_ref(), wanted, host);
     }
     let (mut out, cache) = (Vec::new(), SliceCache::default());
     let message_type = message_type.as_ref();
-    let mut sink = OutcomeSink { message_type, labels, single_chunk, cache: &cache, out: &mut out };
+    let mut sink = OutcomeSink { message_type, labels, wanted, cache: &cache, out: &mut out };
     let mut at = 0;
     while at < rows || sink.out.is_empty() {
         host.check()?;
@@ -76,7 +78,8 @@ pub fn render_turn(
     let message_type = bound.message_type()?;
     let (mut out, cache) = (Vec::new(), SliceCache::default());
     let message_type = message_type.as_ref();
-    let mut sink = OutcomeSink { message_type, labels: &[None], single_chunk: false, cache: &cache, out: &mut out };
+    let wanted = Wanted::default();
+    let mut sink = OutcomeSink { message_type, labels: &[None], wanted, cache: &cache, out: &mut out };
     let Some(conversations) = conversations(compiled, batch, 0, Some(Replies { turn, lists: replies }), host)? else {
         let message = "replies need a MultiTurnPromptTemplate or a ChatInferencer";
         return Err(Error::template(Code::UnsupportedMode, "prompt_template", message));
@@ -114,6 +117,7 @@ impl BoundConfig<'_> {
         start: usize,
         step: usize,
         message_type: Option<&MessageType>,
+        wanted: Wanted,
         host: &dyn Host,
     ) -> Result<Vec<Outcome>> {
         let starts: Vec<usize> = (0..batch.num_rows()).step_by(step).collect();
@@ -123,8 +127,7 @@ impl BoundConfig<'_> {
             let render = |at: usize| {
                 let (slice, first) = (batch.slice(at, step.min(batch.num_rows() - at)), start + at);
                 let (mut own, cache) = (Vec::new(), SliceCache::default());
-                let mut sink =
-                    OutcomeSink { message_type, labels: &[None], single_chunk: false, cache: &cache, out: &mut own };
+                let mut sink = OutcomeSink { message_type, labels: &[None], wanted, cache: &cache, out: &mut own };
                 self.slice(&slice, first, &mut None, host, &mut sink).map_err(|e| e.shifted(first))?;
                 Ok(own)
             };
@@ -143,7 +146,11 @@ impl BoundConfig<'_> {
         sink: &mut OutcomeSink,
         host: &dyn Host,
     ) -> Result<()> {
-        let Conversations { samples, turns, each, plans, shown, fragments, .. } = conversations;
+        let Conversations { samples, turns, each, plans, shown, fragments, origins, .. } = conversations;
+        let traces = (sink.wanted.spans != Spans::None).then(|| AllTraces {
+            renderer: FragmentTraces::none(),
+            batch: FragmentTraces::of_conversations(&origins, fragments.len(), host),
+        });
         let none = Columns::verbatim([])?;
         let options = RecordBatchOptions::new().with_row_count(Some(samples.len()));
         let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)
@@ -158,6 +165,7 @@ impl BoundConfig<'_> {
             media: None,
             samples: Some(samples),
             turns: (self.compiled.config.infer_mode != InferMode::Whole).then_some(turns),
+            traces,
         };
         self.emit(&rows, sink)
     }
@@ -179,7 +187,7 @@ impl BoundConfig<'_> {
             return self.emit_conversations(conversations, start, sink, host);
         }
         let values = Batch::new(self.columns(), batch, host);
-        let RowPlans { plans, shown, contents, .. } = self.plans(batch, start, sink.labels, draws, host)?;
+        let RowPlans { plans, shown, contents, said_by } = self.plans(batch, start, sink.labels, draws, host)?;
         let none = FragmentStore::default();
         let renderer = match &plans.each {
             Some(_) => self.example_fragments(host)?,
@@ -199,6 +207,10 @@ impl BoundConfig<'_> {
             media: media.as_ref(),
             samples: None,
             turns: None,
+            traces: (sink.wanted.spans != Spans::None).then(|| AllTraces {
+                renderer: FragmentTraces::of_examples(self.compiled, host),
+                batch: FragmentTraces::of_columns(&contents, said_by),
+            }),
         };
         self.emit(&rows, sink)
     }

@@ -17,6 +17,9 @@ use crate::role::Request;
 use crate::template::{Body, ColumnTokens, PromptTemplate, Shape, Template};
 use crate::value::Value;
 
+/// Bytes that an example of a sample takes: its row, and its place among the examples.
+const SHOT_BYTES: usize = 16;
+
 /// A compiled configuration. Immutable; what depends on a schema is bound on first use and kept.
 pub struct CompiledConfig {
     /// The checked configuration.
@@ -106,6 +109,10 @@ impl CompiledConfig {
             };
             let requests = known.iter().map(|label| build_request(&self.config, label.as_ref(), &examples));
             let requests = requests.collect::<Result<Vec<_>>>()?;
+            let bytes = requests.iter().map(Request::literal_bytes).sum::<usize>();
+            if bytes > self.config.limits.batch_bytes {
+                return Err(self.config.limits.batch_too_large(bytes));
+            }
             if !matches!(self.labels, Labels::Column(_)) && self.selector().is_none() {
                 self.constant_requests = Some(requests);
             }
@@ -200,7 +207,7 @@ impl CompiledConfig {
     ///
     /// # Errors
     ///
-    /// `TemplateError` for more random examples than there are.
+    /// `TemplateError` for more random examples than there are; `RenderError` for more than may be held.
     pub fn choose_examples(
         &self,
         start: usize,
@@ -208,6 +215,8 @@ impl CompiledConfig {
         draws: &mut Option<Draws>,
     ) -> Result<Option<Vec<Vec<i64>>>> {
         let total = self.examples.as_ref().map_or(0, |e| e.total);
+        let shots = self.config.retriever.choice.shots(total);
+        self.config.limits.check_batch(count, shots.saturating_add(2).saturating_mul(SHOT_BYTES))?;
         self.config.retriever.choice.pick(start, count, total, draws)
     }
 

@@ -14,7 +14,7 @@ use super::compiled::CompiledConfig;
 use super::conversations::empty_replies;
 use super::input::{Batch, Host};
 use super::messages::SliceCache;
-use super::outcomes::{Outcome, OutcomeSink};
+use super::outcomes::{Outcome, OutcomeSink, Wanted};
 use super::rows::any_needs_substitution;
 use super::substitution::InvolvedColumns;
 use super::values::value_at;
@@ -122,7 +122,7 @@ impl Way<'_> {
         let (mut out, cache): (Vec<Outcome>, _) = (Vec::new(), SliceCache::default());
         let message_type = message_type.as_ref();
         let mut sink =
-            OutcomeSink { message_type, labels: query.labels, single_chunk: false, cache: &cache, out: &mut out };
+            OutcomeSink { message_type, labels: query.labels, wanted: Wanted::default(), cache: &cache, out: &mut out };
         let compiled = self.bound.compiled;
         if !matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
             let done = self.bound.slice(slice, first, &mut self.draws, query.host, &mut sink);

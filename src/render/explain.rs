@@ -69,8 +69,13 @@ pub fn explain(
             bound.traced_sample(&one, &ids, label, &mut involved, host)
         }
     };
+    Ok(spans_of(&traced.map_err(|e| e.into_render().at_row(row))?))
+}
+
+/// The spans of a request's messages, without gaps.
+pub(super) fn spans_of(messages: &[TracedMessage]) -> Vec<OriginSpan> {
     let mut out: Vec<OriginSpan> = Vec::new();
-    for (message, said) in traced.map_err(|e| e.into_render().at_row(row))?.iter().enumerate() {
+    for (message, said) in messages.iter().enumerate() {
         match said {
             TracedMessage::Text(text) => spans(message, None, text, &mut out),
             TracedMessage::Parts(parts) => {
@@ -80,7 +85,7 @@ pub fn explain(
             }
         }
     }
-    Ok(out)
+    out
 }
 
 /// That requests are turns where one is named, and that all that it holds is in the table.

@@ -11,7 +11,8 @@ use super::input::{Batch, Host};
 use super::substitution::Traced;
 use crate::error::Result;
 use crate::plan::IceForm;
-use crate::template::{FragmentSet, Origin, Source};
+use crate::role::Piece;
+use crate::template::{Atom, FragmentSet, Origin, Source, Text};
 
 /// Origins, each known by a number.
 #[derive(Default)]
@@ -36,6 +37,8 @@ impl OriginNumbers {
 pub(super) struct PartTrace {
     /// Bytes by the number of their origin, which says nothing of the place in a request.
     pub(super) bytes: Box<[(usize, u64)]>,
+    /// Its stretches in order: bytes, and the number of their origin.
+    pub(super) spans: Box<[(usize, usize)]>,
     /// Whether the fragment itself says who speaks.
     pub(super) names_speaker: bool,
 }
@@ -115,15 +118,17 @@ impl<'a> FragmentTraces<'a> {
     fn counted(&self, traced: Traced) -> PartTrace {
         let names_speaker = traced.iter().any(|(_, origin)| origin.role.is_some());
         let mut bytes: Vec<(usize, u64)> = Vec::new();
+        let mut spans = Vec::with_capacity(traced.len());
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
         for (text, origin) in traced {
             let number = numbers.of(Origin { example: None, ..origin });
+            spans.push((text.len(), number));
             match bytes.iter_mut().find(|(known, _)| *known == number) {
                 Some((_, so_far)) => *so_far += text.len() as u64,
                 None => bytes.push((number, text.len() as u64)),
             }
         }
-        PartTrace { bytes: bytes.into(), names_speaker }
+        PartTrace { bytes: bytes.into(), spans: spans.into(), names_speaker }
     }
 
     /// The origins by their numbers.
@@ -144,6 +149,28 @@ impl<'a> AllTraces<'a> {
             FragmentSet::Renderer => &self.renderer,
             FragmentSet::Batch => &self.batch,
         }
+    }
+
+    /// A piece with the texts of the fragments that it shows.
+    pub(super) fn filled(&self, piece: &Piece, shown: &[u32]) -> Result<Piece> {
+        let speaker = piece.text.speaker();
+        let mut atoms = Vec::with_capacity(piece.text.atoms.len());
+        for atom in piece.text.atoms.iter() {
+            match atom {
+                Atom::Fragment(place) => {
+                    let parts = self.of(place.set).parts(shown[place.slot as usize])?;
+                    let own = parts.into_iter().nth(place.part as usize).unwrap_or_default();
+                    // Who speaks an example is said by what stands around it last, as in a request of literals alone.
+                    let speaker = speaker.filter(|_| place.set == FragmentSet::Batch);
+                    atoms.extend(
+                        own.into_iter()
+                            .map(|(text, origin)| Atom::Lit(text, placed(origin, place.set, place.slot, speaker))),
+                    );
+                }
+                other => atoms.push(other.clone()),
+            }
+        }
+        Ok(Piece { text: Text { atoms: Arc::new(atoms), ..piece.text.clone() }, ..piece.clone() })
     }
 }
 

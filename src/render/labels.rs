@@ -52,7 +52,10 @@ pub fn labels_of(compiled: &CompiledConfig, samples: &[RecordBatch]) -> Result<V
                     array,
                 )?;
             }
-            distinct(&arrays).into_iter().map(Some).collect()
+            let all: Vec<Option<Value>> = distinct(&arrays).into_iter().map(Some).collect();
+            let error = |message| Error::render(Code::LimitExceeded, message).in_column(column);
+            compiled.config.limits.check_labels(all.len(), error)?;
+            all
         }
     })
 }

@@ -36,9 +36,11 @@ mod messages;
 mod origin_totals;
 mod outcomes;
 mod output_schema;
+mod request_spans;
 mod row_plans;
 mod rows;
 mod schema_binding;
+mod span_arrays;
 #[cfg(test)]
 mod stage_after_messages;
 mod substitution;
@@ -57,8 +59,9 @@ pub use labels::labels_of;
 pub use media::Found;
 pub(crate) use memory::{Bytes, TextBlock, Texts, limit};
 pub use origin_totals::{OriginTotals, origin_totals};
-pub use outcomes::Outcome;
-pub use output_schema::output_fields;
+pub use outcomes::{Outcome, Wanted};
+pub use output_schema::{output_fields, spans_field};
+pub use span_arrays::Spans;
 pub use substitution::replaced;
 pub use values::{SaidColumn, said_length, value_at};
 

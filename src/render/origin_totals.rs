@@ -28,7 +28,7 @@ use crate::plan::{Columns, Draws, Plan, Plans, Seg, Unit};
 use crate::pytext::TextColumn;
 use crate::render::copying::TextSources;
 use crate::role::{Element, Join, Message, Piece, Request, Slot};
-use crate::template::{Atom, FragmentRef, FragmentSet, Origin, Source, Template, Text};
+use crate::template::{Atom, FragmentRef, FragmentSet, Origin, Source, Template};
 use crate::threads;
 use crate::value::Value;
 
@@ -395,7 +395,7 @@ impl Requests<'_> {
             Request::Parts(_) => Vec::new(),
         };
         for pieces in texts {
-            let filled = pieces.iter().map(|piece| self.filled(piece, shown)).collect::<Result<Vec<_>>>()?;
+            let filled = pieces.iter().map(|piece| self.traces.filled(piece, shown)).collect::<Result<Vec<_>>>()?;
             for (text, origin) in traced_pieces(&filled, self.values, row, &mut InvolvedColumns::new())? {
                 *totals.entry(origin).or_default() += text.len() as u64;
             }
@@ -404,28 +404,6 @@ impl Requests<'_> {
             *totals.entry(origin).or_default() += bytes as u64;
         }
         Ok(())
-    }
-
-    /// A piece with the texts of the fragments that it shows.
-    fn filled(&self, piece: &Piece, shown: &[u32]) -> Result<Piece> {
-        let speaker = piece.text.speaker();
-        let mut atoms = Vec::with_capacity(piece.text.atoms.len());
-        for atom in piece.text.atoms.iter() {
-            match atom {
-                Atom::Fragment(place) => {
-                    let parts = self.traces.of(place.set).parts(shown[place.slot as usize])?;
-                    let own = parts.into_iter().nth(place.part as usize).unwrap_or_default();
-                    // Who speaks an example is said by what stands around it last, as in a request of literals alone.
-                    let speaker = speaker.filter(|_| place.set == FragmentSet::Batch);
-                    atoms.extend(
-                        own.into_iter()
-                            .map(|(text, origin)| Atom::Lit(text, placed(origin, place.set, place.slot, speaker))),
-                    );
-                }
-                other => atoms.push(other.clone()),
-            }
-        }
-        Ok(Piece { text: Text { atoms: Arc::new(atoms), ..piece.text.clone() }, ..piece.clone() })
     }
 }
 

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 
 use super::bound::BoundConfig;
+use super::fragment_traces::AllTraces;
 use super::fragments::{FragmentStores, RowFragments};
 use super::input::Batch;
 use super::media::MediaParts;
 use super::memory::{TextBlock, Texts, limit};
 use super::messages::{ContentViews, MessageArrays, MessageType, SliceCache, text_json};
 use super::rows::texts;
+use super::span_arrays::Spans;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Labels, Mode, Plan, Plans};
 use crate::role::Request;
@@ -32,14 +34,27 @@ pub struct Outcome {
     pub labels: Option<ArrayRef>,
     /// The prompts.
     pub prompts: ArrayRef,
+    /// Where their bytes come from, where that is asked for.
+    pub spans: Option<ArrayRef>,
 }
+
+/// What is wanted of some samples beside their prompts, and in how many pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Whether there may be but one outcome.
+    pub single_chunk: bool,
+    /// Where bytes come from.
+    pub spans: Spans,
+}
+
+/// Bytes that a request takes beside its texts: an offset, a length, and the number of its label.
+const REQUEST_BYTES: usize = 24;
 
 /// What the outcomes of a batch have in common, and where they go.
 pub(super) struct OutcomeSink<'a> {
     pub(super) message_type: Option<&'a MessageType>,
     pub(super) labels: &'a [Option<Value>],
-    /// Whether there may be but one outcome.
-    pub(super) single_chunk: bool,
+    pub(super) wanted: Wanted,
     /// What all slices of a batch have in common.
     pub(super) cache: &'a SliceCache,
     pub(super) out: &'a mut Vec<Outcome>,
@@ -60,21 +75,26 @@ pub(super) struct Rows<'a> {
     pub(super) samples: Option<Int64Array>,
     /// The turn of each request.
     pub(super) turns: Option<Int64Array>,
+    /// Where fragments come from, where that is asked for.
+    pub(super) traces: Option<AllTraces<'a>>,
 }
 
 impl BoundConfig<'_> {
     /// Render rows and append what they give, in as many pieces as the string layout needs.
     pub(super) fn emit(&self, rows: &Rows, sink: &mut OutcomeSink) -> Result<()> {
+        let limits = self.compiled.config.limits;
+        limits.check_batch(rows.batch.num_rows(), rows.plans.labels * REQUEST_BYTES)?;
+        let span_type = self.span_type(sink.wanted.spans)?;
         let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows.batch.num_rows() }]);
         while let Some(range) = todo.pop() {
-            let Some(prompts) = self.prompts(rows, range.clone(), sink)? else {
-                if sink.single_chunk || range.len() == 1 {
+            let Some((prompts, plain)) = self.prompts(rows, range.clone(), sink)? else {
+                if sink.wanted.single_chunk || range.len() == 1 {
                     return Err(Error::render(
                         Code::OffsetOverflow,
                         format!(
                             "the prompts pass the 2 GiB that {:?} can hold; use strings=\"large_string\"{}",
                             self.compiled.config.layout,
-                            if sink.single_chunk { " or smaller batches" } else { "" }
+                            if sink.wanted.single_chunk { " or smaller batches" } else { "" }
                         ),
                     )
                     .at_row(range.start));
@@ -107,8 +127,12 @@ impl BoundConfig<'_> {
                 Labels::Column(column) => e.in_column(column),
                 _ => e,
             })?;
+            let spans = match span_type {
+                Some(of) => Some(self.spans(rows, range.clone(), sink.labels, plain, of)?),
+                None => None,
+            };
             let (samples, turns) = (part(&rows.samples), part(&rows.turns));
-            sink.out.push(Outcome { start, rows: count, samples, turns, labels, prompts });
+            sink.out.push(Outcome { start, rows: count, samples, turns, labels, prompts, spans });
         }
         Ok(())
     }
@@ -134,14 +158,16 @@ impl BoundConfig<'_> {
         }
     }
 
-    /// The prompts of some rows; None where they pass what one array of the string layout can hold.
-    fn prompts(&self, rows: &Rows, range: Range<usize>, sink: &OutcomeSink) -> Result<Option<ArrayRef>> {
+    /// The prompts of some rows, and whether all are known to be plain copies; None where they pass what one array of the
+    /// string layout can hold.
+    fn prompts(&self, rows: &Rows, range: Range<usize>, sink: &OutcomeSink) -> Result<Option<(ArrayRef, bool)>> {
         let layout = self.compiled.config.layout;
         let Rows { values, plans, media, .. } = *rows;
         if let (Some(of), Some(own)) = (sink.message_type, media)
             && let Some(Request::Parts(all)) = plans.all.first().map(|plan| &plan.request)
         {
-            return own.requests(range, all, values, &of.struct_fields());
+            let prompts = own.requests(range, all, values, &of.struct_fields())?;
+            return Ok(prompts.map(|prompts| (prompts, false)));
         }
         let json = self.compiled.config.output.json;
         let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.compiled.config, plans, of);
@@ -150,6 +176,8 @@ impl BoundConfig<'_> {
         let written = rest.as_ref().unwrap_or(plans);
         let texts = texts(values, written, range.clone(), rows.shown, rows.fragments, limit(layout))?;
         let Some(texts) = texts else { return Ok(None) };
+        let plain = texts.is_plain;
+        let known = |prompts: Option<ArrayRef>| prompts.map(|prompts| (prompts, plain));
         if let Some(of) = sink.message_type {
             let schema = rows.batch.schema_ref();
             let lookup = |name: &str| {
@@ -160,7 +188,7 @@ impl BoundConfig<'_> {
             let media = media.map(|media| (media, values));
             let assembly =
                 MessageArrays::new(&self.compiled.config, plans, range, texts, media, borrowed.as_ref(), &lookup)?;
-            return if json { assembly.json() } else { assembly.array(of, sink.cache) };
+            return if json { assembly.json() } else { assembly.array(of, sink.cache) }.map(known);
         }
         if !written.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
             return Err(Error::render(Code::InternalError, "some requests are messages where texts were foreseen")
@@ -168,7 +196,7 @@ impl BoundConfig<'_> {
         }
         let block = TextBlock::new(texts);
         if json {
-            return text_json(&block, layout, |n, out| match media {
+            let made = text_json(&block, layout, |n, out| match media {
                 Some(media) if self.compiled.empty_is_a_list() => {
                     let row = range.start + n;
                     media.all_json(row, values, out).map_err(|e| e.at_row(row))
@@ -178,6 +206,7 @@ impl BoundConfig<'_> {
                     Ok(())
                 }
             });
+            return made.map(known);
         }
         let several = rows.turns.is_some() || self.compiled.config.mode == Mode::Ppl;
         let parts = |n: usize| media.is_some_and(|media| media.any(range.start + n));
@@ -193,6 +222,6 @@ impl BoundConfig<'_> {
                            strings; use output=\"messages_json\"";
             return Err(Error::render(Code::NoArrowType, message).at_row(row));
         }
-        Ok(Some(block.array(layout, None)))
+        Ok(known(Some(block.array(layout, None))))
     }
 }

@@ -8,6 +8,7 @@ use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
 use super::input::element_type;
 use super::messages::MessageType;
+use super::span_arrays::{SpanType, Spans};
 use super::values::string_type;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Labels, Mode, build_request, leave_shape, turn_request_shapes};
@@ -35,6 +36,16 @@ pub fn output_fields(compiled: &CompiledConfig, schema: &Arc<Schema>) -> Result<
     };
     out.push(Field::new(&config.names.prompt, prompt, true));
     Ok(out)
+}
+
+/// The field of requests' spans for samples with this schema.
+///
+/// # Errors
+///
+/// As [`output_fields`].
+pub fn spans_field(compiled: &CompiledConfig, schema: &Arc<Schema>, spans: Spans) -> Result<Field> {
+    let of = BoundConfig::new(compiled, schema)?.span_type(spans)?;
+    Ok(Field::new("spans", of.map_or(DataType::Null, SpanType::data_type), true))
 }
 
 impl BoundConfig<'_> {

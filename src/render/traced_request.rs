@@ -277,7 +277,7 @@ fn cell(row: &RecordBatch, column: &str) -> Result<Option<Value>> {
 }
 
 /// The parts that the configuration itself holds, which are the same in every row.
-fn constant_parts(message: &Message) -> Option<Vec<Traced>> {
+pub(super) fn constant_parts(message: &Message) -> Option<Vec<Traced>> {
     let Some(Slot::Const(Value::List(parts))) = message.get(keys::CONTENT) else { return None };
     let role = message.role().and_then(Value::as_text).cloned();
     Some(traced_values(parts, &Origin { role, ..Origin::default() }))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::template::{Entry, Item, Media, Origin, Source, Text, keys};
+use crate::template::{Atom, Entry, Item, Media, Origin, Source, Text, keys};
 use crate::value::Value;
 
 /// How a piece is joined to what stands before it.
@@ -181,6 +181,19 @@ pub enum Request {
     List(Vec<Message>),
     /// Nothing but the parts that the sample brings, one after the other.
     Parts(Vec<Arc<Media>>),
+}
+
+impl Request {
+    /// Bytes of what its texts say for every sample.
+    pub fn literal_bytes(&self) -> usize {
+        let literal = |atom: &Atom| if let Atom::Lit(text, _) = atom { text.len() } else { 0 };
+        let of = |pieces: &[Piece]| pieces.iter().flat_map(|piece| piece.text.atoms.iter()).map(literal).sum::<usize>();
+        match self {
+            Self::Text(pieces) => of(pieces),
+            Self::List(messages) => messages.iter().filter_map(Message::text).map(of).sum(),
+            Self::Parts(_) => 0,
+        }
+    }
 }
 
 /// The items of a dialogue as a list of messages: a prompt list.

@@ -40,6 +40,6 @@ pub use prompt::{Body, Dialogue, PromptTemplate, SECTIONS, Shape, key_path};
 pub use raw::{RawItem, RawTemplate};
 pub use template::Template;
 pub use template_keys::{PROMPT_KEYS, RAW_KEYS, family_name};
-pub use text::{Atom, Cuts, FragmentRef, FragmentSet, Origin, Source, Text};
+pub use text::{Atom, Cuts, FragmentRef, FragmentSet, Origin, SOURCES, Source, Text};
 pub use turn::{Entry, Item, TURN_KEYS, Turn};
 pub use turns::Turns;

@@ -43,6 +43,21 @@ pub enum Source {
     Masked,
 }
 
+/// All sources, in the order of their numbers.
+pub const SOURCES: [Source; 11] = [
+    Source::PromptTemplate,
+    Source::IceTemplate,
+    Source::Separator,
+    Source::MetaBegin,
+    Source::MetaEnd,
+    Source::RoleBegin,
+    Source::RolePrompt,
+    Source::RoleEnd,
+    Source::MetaTemplate,
+    Source::Field,
+    Source::Masked,
+];
+
 impl Source {
     /// The name that `explain` prints.
     pub fn name(self) -> &'static str {

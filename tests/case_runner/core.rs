@@ -56,6 +56,7 @@ pub fn render(case: &Case, size: usize) -> Result<Rendered, Failed> {
         names: get("names"),
         refuse: get("refuse"),
         roles: get("roles"),
+        limits: get("limits"),
     };
     let tokens = get("tokens");
     let text_of = |id: i64| {
@@ -76,7 +77,10 @@ pub fn render(case: &Case, size: usize) -> Result<Rendered, Failed> {
     let (mut start, mut draws) = (0, None);
     while start == 0 || start < case.samples.num_rows() {
         let batch = case.samples.slice(start, size.min(case.samples.num_rows() - start));
-        add(&mut rendered, render::render(&compiled, &batch, start, &labels, &mut draws, false, &NoHost)?);
+        add(
+            &mut rendered,
+            render::render(&compiled, &batch, start, &labels, &mut draws, render::Wanted::default(), &NoHost)?,
+        );
         start += size;
     }
     Ok(rendered)

@@ -208,19 +208,80 @@ def program(rng: random.Random) -> Program:
     return Program(tuple(COLUMNS), tuple(drawing.nodes), tuple(block), ("first", "second"))
 
 
+class FlatDrawing:
+    """A program in the making that copies: columns and items of lists, stripped or not, some under conditions."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.nodes: list[tuple[Any, ...]] = []
+        self.columns: list[str] = []
+
+    def add(self, *node: Any) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def column(self, names: str) -> int:
+        """One of the columns that a text names by a letter each."""
+        name = self.rng.choice(names)
+        if name not in self.columns:
+            self.columns.append(name)
+        return self.add("column", self.columns.index(name))
+
+    def value(self, *, items: bool) -> int:
+        rng = self.rng
+        if items and rng.random() < 0.5:
+            value = self.add("item", self.column("lx"), self.add("const", rng.choice([0, 0, 1])))
+        else:
+            value = self.column("stststifhw")
+        if rng.random() < 0.4:
+            value = self.add(rng.choice(["strip", "strip", "lstrip", "rstrip"]), value, self.add("const", None))
+        return value
+
+    def condition(self) -> int:
+        rng = self.rng
+        kind = rng.choices(["value", "const", "two", "none", "select", "known", "op"], [8, 4, 2, 1, 1, 0.5, 3.5])[0]
+        if kind == "value":
+            return self.column("sstijfh")
+        if kind == "const":
+            other = rng.choice(["", "a", "é", 0, 1, 1.0, True, None])
+            node: tuple[Any, ...] = (rng.choice(["eq", "ne"]), self.column("ssijfh"), self.add("const", other))
+        elif kind == "two":
+            node = ("eq", self.column("sijfh"), self.column("sijfh"))
+        elif kind == "none":
+            node = ("is", self.column("sijfh"), self.add("const", None))
+        elif kind == "select":
+            node = ("select", self.condition(), self.condition(), self.condition())
+        elif kind == "known":
+            node = ("const", rng.choice([True, False, "", "a", 0, None]))
+        else:
+            node = (rng.choice(["not", "truth"]), self.condition())
+        return self.add(*node)
+
+    def block(self, depth: int) -> list[tuple[Any, ...]]:
+        """Statements; what isn't asked for needn't be there, so that there are no items in branches."""
+        rng, out = self.rng, []
+        for _ in range(rng.randrange(1, 5 - depth)):
+            if rng.random() < 0.7:
+                out.append(("lit", rng.choice(["Q: ", "\n", "é", "x" * 80])))
+            drawn = rng.random()
+            if drawn < 0.1 and not depth:
+                out.append(("check", self.add("length", self.column("lx"))))
+            elif drawn < 0.2:
+                out.append(("check", self.value(items=not depth)))
+            elif drawn < 0.3:
+                select = [self.condition(), self.value(items=False), self.add("const", rng.choice(["", "é", "no"]))]
+                out.append(("emit", self.add("select", *select)))
+            elif drawn < 0.4:
+                out.append(("emit", self.add("concat", self.column("s"), self.column("s"))))
+            elif drawn < 0.6 and depth < 2:
+                out.append(("if", self.condition(), self.block(depth + 1), self.block(depth + 1)))
+            else:
+                out.append(("emit", self.value(items=not depth)))
+        return out
+
+
 def flat_program(rng: random.Random) -> Program:
     """A program that only copies columns, and items of lists."""
-    nodes: list[tuple[Any, ...]] = []
-    block: list[tuple[Any, ...]] = []
-    names = list(COLUMNS)
-    for _ in range(rng.randrange(1, 5)):
-        if rng.random() < 0.7:
-            block.append(("lit", rng.choice(["Q: ", "\n", "é", "x" * 80])))
-        if rng.random() < 0.5:
-            nodes.append(("column", names.index(rng.choice(["s", "t", "s", "t", "i", "f", "h", "w"]))))
-        else:
-            nodes.append(("column", names.index(rng.choice(["l", "x"]))))
-            nodes.append(("item", len(nodes) - 1, ("const", 0)))
-            nodes[-1:] = [("const", rng.choice([0, 0, 1])), ("item", len(nodes) - 2, len(nodes) - 1)]
-        block.append(("emit", len(nodes) - 1))
-    return Program(tuple(names), tuple(nodes), tuple(block), ())
+    drawing = FlatDrawing(rng)
+    block = drawing.block(0)
+    return Program(tuple(drawing.columns), tuple(drawing.nodes), tuple(block), ())

@@ -99,7 +99,7 @@ def test_refuse_leaves_nothing_to_jinja2() -> None:
     assert chat.last_run.jinja2 == 0
     with pytest.raises(RenderError, match=r"row 0.*nothing to Jinja2") as caught:
         ChatTemplate("{{ messages[0].content | wordwrap(3) }}", fallback="refuse").render(TABLE)
-    assert caught.value.code == "unsupported_mode"
+    assert caught.value.code == "not_compiled"
 
 
 @pytest.mark.parametrize(

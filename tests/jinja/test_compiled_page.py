@@ -64,6 +64,7 @@ def test_what_the_evaluator_knows_has_an_example() -> None:
         ("jinja", f"source ({bounded.MAX_SOURCE:,} characters)"),
         ("jinja", f"programs for {shape_programs.MAX_PROGRAMS:,} shapes"),
         ("jinja-compiled", f"more than {table_programs.MAX_PROGRAMS} programs"),
+        ("jinja-compiled", f"once {table_programs.WORTHWHILE_ROWS} rows have had it"),
     ],
 )
 def test_limits_are_those_of_the_code(page: str, said: str) -> None:

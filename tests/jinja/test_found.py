@@ -132,3 +132,16 @@ def test_widths_stay_bounded(expression: str) -> None:
 
     with pytest.raises(pp.RenderError, match="limit exceeded"):
         rendered("{{ " + expression + " ~ text }}")
+
+
+@pytest.mark.parametrize("name", ["text", "number", "flag", "words", "record", "record.name"])
+@pytest.mark.parametrize("use", ["'a' if {} else 'b'", "not ({})", "({}) and 1", "({}) ~ '<'", "[{}]", "{}"])
+def test_what_is_called_safe_is_true_as_its_text_is(name: str, use: str) -> None:
+    values = {
+        "text": ["", None, "x"],
+        "number": [0, None, 1],
+        "flag": [False, None, True],
+        "words": [[], None, [""]],
+        "record": [{"name": ""}, {"name": None}, {"name": "x"}],
+    }
+    same_as_jinja("{{ " + use.format(f"{name}|safe") + " }}", pa.table(values))

@@ -2,15 +2,18 @@
 
 import ast
 import random
+import re
 
+import promptpress as pp
 import pyarrow as pa
 import pytest
 
 pytest.importorskip("jinja2")
 
+from promptpress import _core
 from promptpress._lm_eval import contexts as contexts_module
 from promptpress._lm_eval.documents import TableDocuments
-from promptpress._lm_eval.draws import draw, first
+from promptpress._lm_eval.draws import Groups, draw, first
 from promptpress._lm_eval.equal_rows import equal_rows
 from promptpress._lm_eval.listed_choices import listed_choices
 from promptpress._lm_eval.literals import literal, number
@@ -24,38 +27,109 @@ SIZES = [1, 2, 5, 20, 21, 22, 30, 64, 85, 86, 100, 285, 1000, 70_000, 2**17]
 @pytest.mark.parametrize("shots", [1, 5, 6, 12])
 def test_draws_are_those_of_sample(pool, shots):
     if shots > pool:
-        with pytest.raises(ValueError, match="are to be drawn"):
+        with pytest.raises(ValueError, match=f"{shots} shots are asked for, and there are {pool}"):
             draw(random.Random(1), pool, shots, None, 1)
         return
     for count in (0, 1, 3, 400):
         one, other = random.Random(f"{pool} {shots} {count}"), random.Random(f"{pool} {shots} {count}")
         one.random(), other.random()
         expected = [row for _ in range(count) for row in other.sample(range(pool), shots)]
-        assert draw(one, pool, shots, None, count).tolist() == expected
+        assert draw(one, pool, shots, None, count).to_pylist() == expected
         assert one.getstate() == other.getstate()
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_random_draws_are_those_of_sample(seed):
+    choose = random.Random(seed)
+    one = random.Random(seed)
+    for _ in range(choose.randrange(2000)):
+        one.random()
+    one.gauss(0, 1)
+    other = random.Random()
+    other.setstate(one.getstate())
+    for _ in range(30):
+        shots = choose.choice([1, 2, 5, 6, 21, 64, 65, 100, choose.randrange(1, 500)])
+        pool = shots + choose.choice([0, 1, choose.randrange(40), choose.randrange(2000), choose.randrange(10**6)])
+        count = choose.randrange(20)
+        expected = [row for _ in range(count) for row in other.sample(range(pool), shots)]
+        assert draw(one, pool, shots, None, count).to_pylist() == expected
+        assert one.getstate() == other.getstate()
+
+
+def in_groups(numbers):
+    return pa.array(numbers, pa.int64())
+
+
+@pytest.mark.parametrize("kind", [random.Random, type("Own", (random.Random,), {})])
 @pytest.mark.parametrize("pool", [6, 21, 30, 300])
-def test_draws_leave_equal_rows_out(pool):
+def test_draws_leave_equal_rows_out(pool, kind):
     choose = random.Random(pool)
     for shots in (1, 2, 5):
-        equal = [frozenset(choose.sample(range(pool), choose.choice([0, 1, pool - shots]))) for _ in range(100)]
-        one, other = random.Random(shots), random.Random(shots)
-        expected = []
-        for own in equal:
-            drawn = [row for row in other.sample(range(pool), shots + 1) if row not in own][:shots]
-            if len(drawn) < shots:
-                drawn = other.sample([row for row in range(pool) if row not in own], shots)
-            expected += drawn
-        assert draw(one, pool, shots, equal, 100).tolist() == expected
-        assert one.getstate() == other.getstate()
+        few = [0] * (pool - shots) + list(range(1, shots + 1))
+        for groups in (few, [choose.randrange(-1, 9) for _ in range(pool)], list(range(pool)), [-1] * pool):
+            large = {own for own in groups if own >= 0 and len(groups) - groups.count(own) >= shots}
+            documents = [choose.choice([*large, -1, 1000]) for _ in range(100)]
+            one, other = kind(shots), random.Random(shots)
+            expected = []
+            for own in documents:
+                equal = {row for row in range(pool) if groups[row] == own >= 0}
+                drawn = [row for row in other.sample(range(pool), shots + 1) if row not in equal][:shots]
+                if len(drawn) < shots:
+                    drawn = other.sample([row for row in range(pool) if row not in equal], shots)
+                expected += drawn
+            assert draw(one, pool, shots, Groups(in_groups(groups), in_groups(documents)), 100).to_pylist() == expected
+            assert one.getstate() == other.getstate()
+
+
+def test_a_generator_of_another_class_draws_itself():
+    class Lowest(random.Random):
+        def getrandbits(self, k):
+            return super().getrandbits(k) & 3
+
+    expected = Lowest(5).sample(range(100), 4)
+    assert set(expected) <= {0, 1, 2, 3}
+    assert draw(Lowest(5), 100, 4, None, 1).to_pylist() == expected
+
+
+def test_where_sample_is_another_it_draws(monkeypatch):
+    def sample(self, population, k):
+        return list(population)[self.getrandbits(3) : 8 + k][:k]
+
+    monkeypatch.setattr(random.Random, "sample", sample)
+    one, other = random.Random(3), random.Random(3)
+    expected = [row for _ in range(50) for row in other.sample(range(99), 4)]
+    assert draw(one, 99, 4, None, 50).to_pylist() == expected
+    assert one.getstate() == other.getstate()
+
+
+def test_the_core_checks_what_it_is_given():
+    state = random.Random(1).getstate()[1]
+    some = in_groups([0, 1, 2])
+    for wrong in ([], state[:-1], [*state, 1], [*state[:-1], 625]):
+        with pytest.raises(ValueError, match="no generator's state"):
+            _core.drawn_rows(wrong, 9, 2, 1)
+    two = some.slice(1)
+    assert _core.drawn_rows(state, 3, 1, 2, (some, two))
+    for pool, documents in ((some, some), (two, two), (some.cast(pa.int32()), two), (in_groups([0, None, 1]), two)):
+        with pytest.raises(ValueError, match="int64, one for each document"):
+            _core.drawn_rows(state, 3, 1, 2, (pool, documents))
+    with pytest.raises(ValueError, match="int64, one for each document"):
+        _core.first_rows(1, some, in_groups([0, None]))
 
 
 def test_the_first_ones_leave_equal_rows_out():
-    equal = [frozenset(), frozenset([0]), frozenset([0, 1, 2]), frozenset([4])]
-    assert first(5, 2, equal, 4).tolist() == [0, 1, 1, 2, 3, 4, 0, 1]
+    for pool, documents, expected in (
+        ([0, 1, 2, 3, 4], [9, 0, -1, 4], [0, 1, 1, 2, 0, 1, 0, 1]),
+        ([7, 7, 7, 3, 4], [7, -1, 3], [3, 4, 0, 1, 0, 1]),
+    ):
+        groups = Groups(in_groups(pool), in_groups(documents))
+        assert first(5, 2, groups, len(documents)).to_pylist() == expected
     with pytest.raises(AssertionError, match="3 shots are asked for, and there are 2"):
-        first(5, 3, equal, 4)
+        first(5, 3, groups, 3)
+    assert first(5, 2, None, 3).to_pylist() == [0, 1] * 3
+    assert first(5, 2, None, 0).to_pylist() == []
+    with pytest.raises(AssertionError, match="6 shots are asked for, and there are 5"):
+        first(5, 6, None, 1)
 
 
 PIECES = ["", "a", " b ", "{q}", "{{x}}", "\uf8ff0", "{\uf8ff0}", "\uf8ffshots\uf8ff", "é\n", "7", "[1]", "x\u3000"]
@@ -185,6 +259,72 @@ ROWS = [
 ]
 
 
+def drawn_contexts(rows, **config):
+    """Each context of a task whose documents and shots are these rows."""
+    task = {
+        "task": "t",
+        "test_split": "test",
+        "fewshot_split": "pool",
+        "doc_to_text": "{{q}}",
+        "doc_to_target": "{{a}}",
+    }
+    pool = pa.Table.from_pylist(rows)
+    return [row["arguments"][0] for row in requests(task | config, pool, pool).to_pylist()]
+
+
+def test_an_answer_that_is_an_empty_choice_is_an_answer():
+    rows = [{"q": f"q{n}", "a": n % 2} for n in range(20)]
+    # Of the task's own choices none may be empty; the examples' may.
+    config = {
+        "output_type": "multiple_choice",
+        "doc_to_choice": ["no", "yes"],
+        "doc_to_target": "a",
+        "num_fewshot": 2,
+        "fewshot_config": {"doc_to_choice": ["", "yes"]},
+    }
+    by_question = {row["q"]: f"{row['q']} {['', 'yes'][row['a']]}" for row in rows}
+    for context in drawn_contexts(rows, **config):
+        *shots, question = context.split("\n\n")
+        assert len(shots) == 2
+        assert all(shot == by_question[shot.split(" ")[0]] for shot in shots)
+        assert question in by_question
+
+
+def test_no_answer_has_no_delimiters():
+    rows = [{"q": f"q{n}.", "a": ""} for n in range(9)]
+    assert all(re.fullmatch(r"(q\d\.){3}", one) for one in drawn_contexts(rows, num_fewshot=2))
+
+
+@pytest.mark.parametrize("wrong", ["{{q}}{% if n == 7 %}{{gone}}{% endif %}", "{{q.strip()}}"])
+def test_a_document_that_is_not_drawn_raises_nothing(wrong):
+    rows = [{"q": f"q{n}", "a": "x", "n": n} for n in range(9)]
+    rows[7] = {"q": None, "a": "x", "n": 7}
+    config = {"num_fewshot": 1, "fewshot_config": {"doc_to_text": wrong}}
+    task = {"task": "t", "test_split": "test", "fewshot_split": "pool", "doc_to_text": "{{q}}", "doc_to_target": "a"}
+    table = pa.Table.from_pylist(rows)
+    found = []
+    for seed in range(40):
+        one = random.Random(seed)
+        drawn = [one.sample(range(9), 1)[0] for _ in rows]
+        found.append(7 in drawn)
+        if found[-1]:
+            with pytest.raises(pp.RenderError, match="few-shot document 7: "):
+                requests(task | config, table, table, seed=seed)
+            continue
+        made = [row["arguments"][0] for row in requests(task | config, table, table, seed=seed).to_pylist()]
+        assert made == [f"q{at} x\n\n{row['q']}" for at, row in zip(drawn, rows, strict=True)]
+    assert set(found) == {True, False}
+
+
+def equals(evaluated, pool, same):
+    """The rows of the pool that are equal to each evaluated one."""
+    groups = equal_rows(evaluated, pool, same)
+    of_pool = groups.pool.to_pylist()
+    return [
+        frozenset(row for row, other in enumerate(of_pool) if own == other >= 0) for own in groups.documents.to_pylist()
+    ]
+
+
 @pytest.mark.parametrize(
     "columns", [["a"], ["a", "n"], ["l"], ["a", "l"], ["f"], ["s", "a"], ["a", "n", "f", "l", "s"]]
 )
@@ -195,15 +335,15 @@ def test_equal_rows_are_those_of_dicts(columns, extra):
     own = table.to_pylist()
     expected = [frozenset(at for at, other in enumerate(table.to_pylist()) if other == row) for row in own]
     pool = TableDocuments(table, "few-shot document")
-    assert equal_rows(TableDocuments(table, "row"), pool, same=True) == expected
-    assert equal_rows(TableDocuments(table, "row"), pool, same=False) == expected
+    assert equals(TableDocuments(table, "row"), pool, same=True) == expected
+    assert equals(TableDocuments(table, "row"), pool, same=False) == expected
     part = TableDocuments(table, "row").take([0, 4])
-    assert equal_rows(part, pool, same=True) == [expected[0], expected[4]]
+    assert equals(part, pool, same=True) == [expected[0], expected[4]]
     other = pa.Table.from_pylist([*rows[2:], {"a": "other", "n": 7}], table.schema)
     expected_of_other = [frozenset(at for at, row in enumerate(own) if row == one) for one in other.to_pylist()]
-    assert equal_rows(TableDocuments(other, "row"), pool, same=False) == expected_of_other
+    assert equals(TableDocuments(other, "row"), pool, same=False) == expected_of_other
     reordered = TableDocuments(table.select(columns[::-1]), "row")
-    assert equal_rows(reordered, pool, same=False) == expected
-    assert equal_rows(TableDocuments(table.append_column("z", [["1"] * len(rows)]), "row"), pool, same=False) == [
+    assert equals(reordered, pool, same=False) == expected
+    assert equals(TableDocuments(table.append_column("z", [["1"] * len(rows)]), "row"), pool, same=False) == [
         frozenset()
     ] * len(rows)

@@ -21,6 +21,8 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask, Task
 from promptpress import lm_eval as promptpress_lm_eval
 from promptpress._lm_eval.backend import contexts, drawing
+from promptpress._lm_eval.backend.alike import same
+from promptpress._lm_eval.backend.pool import as_table
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHOTS = {**BASE, "num_fewshot": 3}
@@ -348,6 +350,66 @@ def test_draws_that_differ_leave_the_task(said: list[str], monkeypatch: pytest.M
     monkeypatch.setattr(contexts.Contexts, "_drawn", twice)
     assert both(of(SHOTS))[0]
     assert said == ["other examples are drawn"]
+
+
+EXAMPLES = {
+    "answers of a column": {**GENERATE, "doc_to_target": "a"},
+    "numbers of choices": {
+        **BASE,
+        "doc_to_choice": ["A", "B", "C"],
+        "fewshot_config": {"doc_to_choice": ["A", "", "C"]},
+    },
+    "answers of a template": {**GENERATE, "doc_to_target": "{{'yes' if n > 9 else ''}}"},
+    "texts of a column": {**GENERATE, "doc_to_text": "q"},
+    "delimiters": {**GENERATE, "target_delimiter": "\n", "fewshot_delimiter": "\n***\n"},
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_examples_in_bulk(kind: str, split: str, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    known = []
+    own = contexts.Contexts.know
+
+    def know(self: Any, *arguments: Any) -> bool:
+        known.append(own(self, *arguments))
+        return known[-1]
+
+    monkeypatch.setattr(contexts.Contexts, "know", know)
+    assert both(of({**EXAMPLES[kind], "num_fewshot": 3, "fewshot_split": split}))[0]
+    assert known == [True]
+    assert said == []
+
+
+def test_examples_that_differ_are_made_by_the_harness(said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    own = contexts.example_texts
+    monkeypatch.setattr(contexts, "example_texts", lambda *given: [text + "!" for text in own(*given) or ()])
+    assert both(of({**GENERATE, "num_fewshot": 3}))[0]
+    assert len(said) == 1
+    assert said[0].startswith("an example's text is another (")
+
+
+def test_only_rows_that_come_back_make_a_table() -> None:
+    rows = [{"q": "a", "n": 1, "l": ["x"], "d": {"k": None}}, {"q": "b", "n": 2, "l": [], "d": {"k": 1.5}}]
+    made = as_table(rows)
+    assert made is not None
+    assert same(made.to_pylist(), rows)
+    others: list[dict[str, Any]] = [
+        {"n": True},
+        {"n": 1.0},
+        {"n": 2**70},
+        {"n": None, "q": 1},
+        {"l": [1]},
+        {"l": ("x",)},
+        {"q": "\ud800"},
+        {"d": {"j": 1}},
+        {"more": 1},
+    ]
+    for other in others:
+        made = as_table([*rows, {**rows[0], **other}])
+        assert made is None or same(made.to_pylist(), [*rows, {**rows[0], **other}])
+    assert as_table([rows[0], dict(reversed(rows[1].items()))]) is None
+    assert as_table([]) is None
 
 
 def test_a_first_document_that_only_bulk_raises_for_leaves_the_task(

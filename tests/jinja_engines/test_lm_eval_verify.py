@@ -206,6 +206,33 @@ def test_a_finished_run_that_differs(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert out[-1] == "  2 of 12 rows differ"
 
 
+def test_a_finished_run_whose_examples_are_not_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(finished(tmp_path, BASE, num_fewshot=1)) == ExitCode.USAGE
+    assert "error: --examples: shots are drawn from the split 'train'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [{"limit": 5}, {"samples": {"own": [7, 2, 11]}}, {}])
+def test_a_finished_run_that_draws_from_the_split_it_evaluates(
+    options: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = finished(tmp_path, {**BASE, "fewshot_split": "test"}, num_fewshot=3, **options)
+    if options:
+        assert verify(path) == ExitCode.USAGE
+        assert "--examples: shots are drawn from all 12 documents of the split" in capsys.readouterr().err
+        assert verify(path, "--examples", rows_of("train", tmp_path)) == ExitCode.USAGE
+        assert verify(path, "--rows", 2, "--examples", rows_of("test", tmp_path)) == ExitCode.OK
+        assert verify(path, "--examples", rows_of("test", tmp_path)) == ExitCode.OK
+    else:
+        assert verify(path) == ExitCode.OK
+        assert verify(path, "--rows", 2) == ExitCode.OK
+        assert "of 2 rows" in capsys.readouterr().out
+
+
+def test_a_finished_run_with_examples_of_a_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify(finished(tmp_path, KINDS["samples of a function"], num_fewshot=1)) == ExitCode.UNSUPPORTED
+    assert "not supported: fewshot_config.samples: it is a function" in capsys.readouterr().out
+
+
 def test_a_finished_run_of_functions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = finished(tmp_path, {**BASE, "doc_to_text": lambda doc: doc["q"]})
     assert verify(path) == ExitCode.UNSUPPORTED

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 # In the order in which they are to be read; what isn't named comes after these by itself.
-USE = ["start", "guide", "jinja", "jinja-compiled", "view", "command", "commands", "api/index"]
+USE = ["start", "guide", "jinja", "jinja-compiled", "view", "command", "reproduce", "commands", "api/index"]
 HARNESS = ["backends", "scale", "fidelity"]
 ALSO = ["errors", "benchmarks", "design"]
 PROJECT_PAGES = {

@@ -19,7 +19,7 @@ from promptpress._inputs.samples import example_rows
 from .jinja_sources import chat_template
 from .template_option import TEMPLATE, with_template
 
-_OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings")
+_OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits")
 
 
 def make_renderer(arguments: Namespace) -> promptpress.Renderer:

@@ -64,6 +64,7 @@ def exit_code_of(error: FileError) -> ExitCode:
 
 _OF_TEMPLATES = {
     'fallback="jinja2" has Jinja2 render it': "--fallback jinja2 has Jinja2 render it",
+    "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
     "name one by template=": "name one by --chat-argument template=NAME",
 }

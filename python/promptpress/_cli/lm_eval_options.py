@@ -9,7 +9,19 @@ from promptpress._file_errors import UsageError
 
 _OWN = ("num_fewshot", "fewshot_as_multiturn", "seed", "processed_docs", "system_instruction")
 _OTHERS = (
-    *("keep", "index", "template", "shots", "output_column", "model", "dataset", "model_abbr", "jinja", "column"),
+    *(
+        "keep",
+        "index",
+        "hashes",
+        "template",
+        "shots",
+        "output_column",
+        "model",
+        "dataset",
+        "model_abbr",
+        "jinja",
+        "column",
+    ),
     *("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "system", "add_generation_prompt"),
 )
 

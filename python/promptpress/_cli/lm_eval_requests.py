@@ -9,7 +9,8 @@ import pyarrow as pa
 
 import promptpress
 from promptpress import lm_eval
-from promptpress._cli.errors import ExitCode
+from promptpress._cli.errors import ExitCode, in_options
+from promptpress._file_errors import UsageError
 
 from .outcome import Outcome, Refusal
 from .verdict import Verdict, counted, judged
@@ -55,6 +56,26 @@ def outcome_of(request_type: str, documents: Iterable[Sequence[Sequence[Any]]]) 
     return Outcome(rows)
 
 
+def of_requests(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a task's configuration says something of its requests, given what `process_docs` returned.
+
+    Args:
+        config: the task's configuration.
+
+    Returns:
+        The rest.
+
+    Example:
+        >>> of_requests({"doc_to_text": "{{q}}", "metric_list": [], "dataset_path": "json"})
+        {'doc_to_text': '{{q}}', 'metric_list': []}
+
+    """
+    kept = {key: value for key, value in config.items() if key not in _NOT_OF_REQUESTS}
+    if isinstance(kept.get("fewshot_config"), Mapping):
+        kept["fewshot_config"] = {k: v for k, v in kept["fewshot_config"].items() if k != "process_docs"}
+    return kept
+
+
 def our_outcome(
     config: Mapping[str, Any], docs: pa.Table, fewshot_docs: pa.Table | None, **options: Any
 ) -> Outcome | Verdict:
@@ -69,20 +90,22 @@ def our_outcome(
     Returns:
         The requests, or that the task isn't supported.
 
+    Raises:
+        UsageError: when examples are drawn, and there are no documents for them.
+
     Example:
         >>> config = {"test_split": "test", "output_type": "loglikelihood_rolling", "doc_to_target": "{{a}}"}
         >>> our_outcome({**config, "doc_to_text": ""}, pa.table({"a": ["x"]}), None).rows
         [{None: {'text': 'x'}}]
 
     """
-    kept = {key: value for key, value in config.items() if key not in _NOT_OF_REQUESTS}
-    if isinstance(kept.get("fewshot_config"), Mapping):
-        kept["fewshot_config"] = {k: v for k, v in kept["fewshot_config"].items() if k != "process_docs"}
     try:
-        table = lm_eval.requests(kept, docs, fewshot_docs, **options)
+        table = lm_eval.requests(of_requests(config), docs, fewshot_docs, **options)
     except promptpress.TemplateError as error:
         if error.code == "unsupported_class":
             return Verdict(ExitCode.UNSUPPORTED, str(error))
+        if error.code == "missing_examples":
+            raise UsageError(in_options(str(error))) from error
         return Outcome([], Refusal(None, error))
     except promptpress.RenderError as error:
         return Outcome([], Refusal(None, error))

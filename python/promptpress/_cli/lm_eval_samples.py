@@ -11,14 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress import TemplateError
 from promptpress._file_errors import ConfigError, DataError, reason
+from promptpress._lm_eval.task_config import TaskConfig
 
 from .lm_eval_files import task_and_date
-from .lm_eval_requests import outcome_of
+from .lm_eval_requests import of_requests, outcome_of
 from .outcome import Outcome
 
 _FUNCTION = re.compile(r"\s*(@|def |lambda\b|<function |functools\.partial)")
-_FIELDS = ("doc_to_text", "doc_to_target", "doc_to_choice")
+_MAY_BE_FUNCTIONS = ("doc_to_text", "doc_to_target", "doc_to_choice", "samples")
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,9 @@ class FinishedRun:
         task: its name.
         config: its configuration, as the run wrote it down.
         docs: the documents of its samples.
-        recorded: the requests of its samples.
+        recorded: the requests of its samples, or of the first of them.
+        numbers: the numbers of these documents in their split.
+        whole: how many documents the split has; None where the results don't say it.
         options: arguments of `promptpress.lm_eval.requests`.
 
     """
@@ -38,7 +42,18 @@ class FinishedRun:
     config: dict[str, Any]
     docs: pa.Table
     recorded: Outcome
+    numbers: list[int]
+    whole: int | None
     options: dict[str, Any]
+
+    @property
+    def draws_from_its_split(self) -> bool:
+        """Whether examples were drawn from the documents that are evaluated, which may be more than the samples."""
+        try:
+            task = TaskConfig.of(of_requests(self.config))
+        except TemplateError:
+            return False  # which is told when requests are made
+        return bool(task.num_fewshot) and task.pool_split == task.evaluated_split
 
 
 def finished_run(path: str, limit: int | None = None) -> FinishedRun:
@@ -46,7 +61,7 @@ def finished_run(path: str, limit: int | None = None) -> FinishedRun:
 
     Args:
         path: `samples_TASK_DATE.jsonl`; `results_DATE.json` lies in the same folder.
-        limit: how many samples.
+        limit: how many samples are compared.
 
     Returns:
         The run.
@@ -57,7 +72,7 @@ def finished_run(path: str, limit: int | None = None) -> FinishedRun:
 
     """
     task, date = task_and_date(path)
-    samples = _samples(path, limit)
+    samples = _samples(path)
     results = _results(Path(path).with_name(f"results_{date}.json"))
     configs = results.get("configs")
     config = configs.get(task) if isinstance(configs, Mapping) else None
@@ -66,14 +81,25 @@ def finished_run(path: str, limit: int | None = None) -> FinishedRun:
     request_type = config.get("output_type", "generate_until")
     kind = "loglikelihood" if request_type == "multiple_choice" else request_type
     try:
-        recorded = outcome_of(kind, [[list(one.values()) for one in row["arguments"].values()] for row in samples])
+        compared = samples[:limit]
+        recorded = outcome_of(kind, [[list(one.values()) for one in row["arguments"].values()] for row in compared])
         docs = pa.Table.from_pylist([row["doc"] for row in samples])
-    except (AttributeError, KeyError, TypeError, pa.ArrowException) as error:
+        numbers = [int(row.get("doc_id", at)) for at, row in enumerate(compared)]
+    except (AttributeError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
         raise DataError(f"{path}: these aren't a run's samples: {type(error).__name__}: {reason(error)}") from error
-    return FinishedRun(task, _as_given(config), docs, recorded, _options(results, config))
+    return FinishedRun(
+        task, _as_given(config), docs, recorded, numbers, _whole(results, task), _options(results, config)
+    )
 
 
-def _samples(path: str, limit: int | None) -> list[dict[str, Any]]:
+def _whole(results: Mapping[str, Any], task: str) -> int | None:
+    counts = results.get("n-samples")
+    own = counts.get(task) if isinstance(counts, Mapping) else None
+    found = own.get("original") if isinstance(own, Mapping) else None
+    return found if isinstance(found, int) else None
+
+
+def _samples(path: str) -> list[dict[str, Any]]:
     try:
         with open(path, encoding="utf-8", newline="\n") as file:
             rows = [json.loads(line) for line in file]
@@ -84,7 +110,7 @@ def _samples(path: str, limit: int | None) -> list[dict[str, Any]]:
     rows = [row for row in rows if isinstance(row, dict) and row.get("filter") == first]
     if not rows:
         raise DataError(f"{path}: there are no samples")
-    return rows if limit is None else rows[:limit]
+    return rows
 
 
 def _results(path: Path) -> dict[str, Any]:
@@ -101,7 +127,10 @@ def _as_given(config: dict[str, Any]) -> dict[str, Any]:
     """A configuration as written down, where functions are their source: functions again, though none that run."""
     shots = config.get("fewshot_config")
     parts = [config] + ([shots] if isinstance(shots, dict) else [])
-    made = [{key: _function_again(value) if key in _FIELDS else value for key, value in part.items()} for part in parts]
+    made = [
+        {key: _function_again(value) if key in _MAY_BE_FUNCTIONS else value for key, value in part.items()}
+        for part in parts
+    ]
     if len(made) == 2:
         made[0]["fewshot_config"] = made[1]
     return made[0]

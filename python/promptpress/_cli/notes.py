@@ -7,11 +7,13 @@ import warnings
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 
 import promptpress
 from promptpress._file_errors import ConfigError
+from promptpress._model_classes import did_you_mean
 from promptpress._notes import find_notes, silent
 
 
@@ -80,7 +82,42 @@ def tell_notes(
             # The command shows warnings in one line each, and --quiet hides them.
             warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
         return
-    wrong = [*held, *(text for severity, text in told if severity == "warning")]
+    _refuse([*held, *(text for severity, text in told if severity == "warning")])
+
+
+def tell_template_notes(template: Any, schema: pa.Schema, arguments: Namespace, held: Sequence[str] = ()) -> None:
+    """Show which names of a Jinja template were probably meant to be columns; under `--strict` refuse it.
+
+    Args:
+        template: the template. A name that is no column is undefined, which Jinja writes as nothing.
+        schema: of the samples.
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        held: what was held back while the template was made.
+
+    Raises:
+        ConfigError: when there is one, or something was held back, and `--strict`.
+
+    Example:
+        >>> template, schema = promptpress.JinjaTemplate("{{ questoin }}"), pa.schema([("question", pa.string())])
+        >>> tell_template_notes(template, schema, Namespace(strict=True))
+        Traceback (most recent call last):
+        ...
+        promptpress._file_errors.ConfigError: questoin: no column; did you mean 'question'? (--strict)
+
+    """
+    read = template.required_columns
+    unread = sorted(set(schema.names).difference(read))
+    meant = {name: did_you_mean(name, unread) for name in read if name not in schema.names}
+    told = [f"{name}: no column{text}" for name, text in meant.items() if text]
+    if arguments.strict:
+        _refuse([*held, *told])
+        return
+    for text in told:
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+
+
+def _refuse(wrong: Sequence[str]) -> None:
+    """Make what is probably a mistake an error; what comes after the first is shown as notes."""
     if wrong:
         more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         for text in wrong[1:]:

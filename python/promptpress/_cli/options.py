@@ -106,6 +106,7 @@ def add_prompt_options(parser: _Options) -> None:
     add("--substitution", choices=get_args(Substitution))
     add("--dialect", choices=get_args(Dialect), help="whose rules decide where harnesses differ")
     add("--strings", choices=get_args(StringLayout), help="layout of prompts in Arrow")
+    add("--limits", type=limits, metavar="A=N,B=N", help="how much may be asked for: prompt_bytes=4000000, labels=10")
 
 
 def add_threads(parser: _Options) -> None:
@@ -166,6 +167,29 @@ def labels(text: str) -> list[Any]:
         return list(json.loads(text))
     except ValueError as error:
         raise ArgumentTypeError(f"{text!r} is no JSON list: {error}") from None
+
+
+def limits(text: str) -> dict[str, int]:
+    """Read limits: pairs between commas, or a JSON object.
+
+    Raises:
+        argparse.ArgumentTypeError: when it is neither, names a limit twice, or one isn't a number.
+
+    Example:
+        >>> limits("prompt_bytes=4_000_000,labels=10")
+        {'prompt_bytes': 4000000, 'labels': 10}
+
+    """
+    try:
+        if text.lstrip().startswith("{"):
+            entries = json.loads(text, object_pairs_hook=list)
+        else:
+            entries = [(name.strip(), int(number)) for name, number in (pair.split("=", 1) for pair in text.split(","))]
+        if len(dict(entries)) == len(entries) and all(type(number) is int for _, number in entries):
+            return dict(entries)
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentTypeError(f"{text!r}: expected NAME=NUMBER,NAME=NUMBER, each name once, or a JSON object of them")
 
 
 def roles(text: str) -> dict[str, str]:

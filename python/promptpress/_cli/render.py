@@ -34,13 +34,17 @@ from .configured_renderer import make_renderer
 from .errors import ExitCode
 from .jinja_runs import Maker, RunCounts
 from .jinja_sources import template_of
-from .notes import held_back, tell_notes
+from .notes import held_back, tell_notes, tell_template_notes
 from .progress import Progress
 from .resume import Job, finish_parts, finished_parts, remember_clock
+from .stamp import Stamp, hash_column
 
 _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
 _SKIPPED_ROWS = "promptpress.skipped_rows"
 """Keys of a file's metadata."""
+
+_REMEMBERED = ("rows", "prompt_bytes", "fingerprint", "hash", "errors")
+"""What a run that is resumed says again of an output that is complete."""
 
 _MIN_ROWS_OF_A_RATE = 10_000
 """Of fewer rows a rate is that of opening and closing files."""
@@ -60,8 +64,10 @@ class Done:
 
     rows: int = 0
     prompt_bytes: int = 0
+    fingerprint: str | None = None
+    hash: str | None = None
     errors: int = 0
-    """Rows that couldn't be rendered, under `--errors column`."""
+    """Requests that couldn't be rendered, under `--errors column`."""
     skipped: list[RowGroup] = field(default_factory=list)
     """What `--skip-corrupt` has left out."""
 
@@ -133,6 +139,8 @@ def render(arguments: Namespace) -> ExitCode:
     samples = open_samples(arguments, arguments.data)
     done = render_samples(arguments, out, renderer, samples, held)
     samples.close()
+    if arguments.hashes and not arguments.quiet:
+        print(f"promptpress: hash {done.hash}, fingerprint {done.fingerprint}", file=sys.stderr)
     if not arguments.quiet:
         done.tell_faults()
         print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
@@ -190,12 +198,19 @@ def render_samples(
 
     """
     keep = keep_columns(arguments.keep, samples.schema)
-    refuse_clash(renderer, samples.schema, keep, arguments.config)
-    _refuse_index(arguments.index, renderer.output_schema(samples.schema, keep=keep))
+    refuse_clash(renderer, samples.schema, keep, arguments.config, hashes=bool(arguments.hashes))
+    unnumbered = Stamp(
+        renderer, renderer.output_schema(samples.schema, keep=keep), out.format, hashes=bool(arguments.hashes)
+    )
+    _refuse_index(arguments.index, unnumbered.schema)
     options = RenderOptions.of(keep, arguments.index, errors=arguments.errors or "raise")
+    behind = len(options.fields())
     schema = _schema(renderer, samples, options)
+    stamp = Stamp(renderer, schema, out.format, hashes=bool(arguments.hashes), behind=behind)
     if isinstance(renderer, promptpress.Renderer):
         tell_notes(renderer, samples.schema, arguments, held)
+    else:
+        tell_template_notes(renderer, samples.schema, arguments, held)
     counts = RunCounts(renderer)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     job = Job(renderer, samples, schema, options)
@@ -208,12 +223,19 @@ def render_samples(
                 batches = counts.counted(pulled(stream, samples))
             else:
                 batches = finish_parts(parts, job, progress, counts)
-            behind = len(options.fields())
             if arguments.print_first:
                 batches = _first_printed(batches, behind, to_stderr=arguments.out == STDOUT)
-            done = write_prompts(arguments.out, out, schema, batches, arguments.compression, behind=behind)
+            done = write_prompts(
+                arguments.out,
+                out,
+                stamp.schema,
+                stamp.stamped(batches),
+                arguments.compression,
+                stamp=stamp,
+                has_errors=options.errors,
+            )
         if parts is not None and is_one_of_many:
-            parts.finish({"rows": done.rows, "prompt_bytes": done.prompt_bytes, "errors": done.errors})
+            parts.finish({name: getattr(done, name) for name in _REMEMBERED})
         elif parts is not None:
             parts.remove()
     done.skipped = samples.skipped
@@ -223,7 +245,7 @@ def render_samples(
 
 
 def _schema(renderer: Maker, samples: Samples | TableSamples, options: RenderOptions) -> pa.Schema:
-    """The output's schema, which says what is left out."""
+    """The prompts' schema, which says what is left out."""
     if isinstance(renderer, promptpress.Renderer):
         schema = renderer._output_schemas.of(samples.schema, options)
     elif options.errors:
@@ -245,7 +267,8 @@ def write_prompts(
     compression: str | None,
     *,
     prompts: int = -1,
-    behind: int = 0,
+    stamp: Stamp | None = None,
+    has_errors: bool = False,
 ) -> Done:
     """Write prompts to a file that is there when all of them are.
 
@@ -255,8 +278,9 @@ def write_prompts(
         schema: of the batches.
         batches: the prompts, as they come.
         compression: of Parquet and Arrow.
-        prompts: the number of their column; the last but those `behind`.
-        behind: how many columns say more of each prompt; of errors the last.
+        prompts: the number of their column; the last.
+        stamp: what the file says of its making, and where the prompts are.
+        has_errors: whether the last column has what is wrong with rows.
 
     Returns:
         How many there were.
@@ -265,16 +289,19 @@ def write_prompts(
         OutputError: when they can't be written.
 
     """
-    done, requests = Done(), -1 - behind
+    done = Done()
+    more: dict[str, Any] = {}
+    if stamp is not None:
+        prompts, more = stamp.prompts, {"requests": stamp.prompts, "at_end": stamp.at_end}
     with output_file(path) as file:
         packed = CompressedFile(file, out.codec) if out.codec is not None else None
-        writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression, requests)
+        writer = open_writer(file if packed is None else packed.as_file(), out.format, schema, compression, **more)
         try:
             with background_writer(writer.write_batch) as write:
                 for batch in batches:
                     done.rows += batch.num_rows
-                    done.prompt_bytes += text_bytes(batch.column((prompts - behind) % batch.num_columns))
-                    if behind:
+                    done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
+                    if has_errors:
                         done.errors += batch.num_rows - batch.column(batch.num_columns - 1).null_count
                     write(batch)
             write_or_raise(writer.close)
@@ -283,6 +310,8 @@ def write_prompts(
         except BaseException:
             writer.abandon()
             raise
+    if stamp is not None:
+        done.fingerprint, done.hash = stamp.fingerprint, stamp.hash
     return done
 
 
@@ -369,7 +398,7 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     return names or []
 
 
-def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: str) -> None:
+def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: str, *, hashes: bool = False) -> None:
     """Refuse two columns of one name; what the renderer says of it is an argument's name in Python.
 
     Args:
@@ -377,12 +406,13 @@ def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: st
         schema: of the samples.
         keep: the columns to keep.
         config: the configuration's file.
+        hashes: whether the prompts' hashes are a column, too.
 
     Raises:
         ConfigError: naming the column.
 
     """
-    output_names = renderer.output_schema(schema).names
+    output_names = [*renderer.output_schema(schema).names, *([hash_column(renderer)] if hashes else [])]
     own = renderer._configuration.settings["names"] if isinstance(renderer, promptpress.Renderer) else None
     usual_names = {name: usual for usual, name in (own or {}).items()}
     for name in keep:

@@ -301,10 +301,12 @@ def _entries(work: Sequence[One], folder: str) -> Iterator[dict[str, Any]]:
             if one.done.errors:
                 entry["errors"] = one.done.errors
             if one.done.skipped:
-                groups = [
+                entry["skipped"] = [
                     {"file": group.path, "row_group": group.number, "rows": group.rows} for group in one.done.skipped
                 ]
-                entry["skipped"] = groups
+            entry["fingerprint"] = one.done.fingerprint
+            if one.done.hash is not None:
+                entry["hash"] = one.done.hash
         yield {**entry, "data": one.data, "examples": one.examples}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
 import time
@@ -21,12 +20,10 @@ from promptpress._cli.progress import Progress
 from promptpress._cli.prompt_stream import TableSamples, pulled, rendered
 from promptpress._file_errors import UsageError
 from promptpress._inputs.samples import Samples
-from promptpress._ipc_bytes import table_bytes
 from promptpress._outputs.background_writer import background_writer
 from promptpress._outputs.output_file import STDOUT
 from promptpress._outputs.parts import Parts, read_manifest, refuse_other_run
 from promptpress._render_options import RenderOptions
-from promptpress._settings import canonical
 from promptpress._view.visible import encodable, printable
 
 __all__ = ["PART_BYTES", "PART_SECONDS", "Job", "finish_parts", "finished_parts", "remember_clock"]
@@ -163,7 +160,7 @@ def _run(arguments: Namespace, job: Job) -> dict[str, Any]:
         "version of promptpress": promptpress.__version__,
         "version of pyarrow": pa.__version__,
         "version of Python": platform.python_version(),
-        "hash of the configuration and the examples": _hash_of(job.renderer),
+        "fingerprint of the configuration and the examples": job.renderer.fingerprint(),
         "columns": [f"{field.name}: {field.type}" for field in job.schema],
         "--index": job.options.index,
         "--limit": arguments.limit,
@@ -181,21 +178,6 @@ def _run(arguments: Namespace, job: Job) -> dict[str, Any]:
 
 def _has_clock(arguments: Namespace) -> bool:
     return getattr(arguments, "jinja", None) is not None or getattr(arguments, "chat_template", None) is not None
-
-
-def _hash_of(renderer: Maker) -> str:
-    found = hashlib.sha256()
-    if isinstance(renderer, promptpress.Renderer):
-        configuration = renderer._configuration
-        found.update(canonical(configuration.settings).encode())
-        found.update(repr(configuration.tokens).encode())
-        if configuration.examples is not None:
-            found.update(table_bytes(configuration.examples))
-        if configuration.chat is not None:
-            found.update(repr(configuration.chat.chat.__getstate__()).encode("utf-8", "surrogatepass"))
-    else:
-        found.update(repr(renderer.__getstate__()).encode("utf-8", "surrogatepass"))
-    return found.hexdigest()[:32]
 
 
 def _counted(parts: Parts) -> str:

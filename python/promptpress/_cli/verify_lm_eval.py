@@ -11,7 +11,7 @@ from promptpress._inputs.samples import Samples, example_rows
 
 from .lm_eval_files import is_samples
 from .lm_eval_requests import compared, our_outcome
-from .lm_eval_samples import finished_run
+from .lm_eval_samples import FinishedRun, finished_run
 from .lm_eval_task import SEED, HarnessTask, load_harness
 from .verdict import Verdict
 
@@ -51,8 +51,24 @@ def _of_run(arguments: Namespace) -> Verdict:
         raise UsageError("--data: a run's samples have their documents with them")
     run = finished_run(arguments.config, arguments.rows)
     _, examples = _given(arguments)
-    ours = our_outcome(run.config, run.docs, examples, **run.options)
-    return compared(run.recorded, ours, "the run", run.docs.num_rows)
+    if run.draws_from_its_split:
+        ours = our_outcome(run.config, _whole_split(run, examples), None, samples=run.numbers, **run.options)
+    else:
+        ours = our_outcome(run.config, run.docs.slice(0, len(run.numbers)), examples, **run.options)
+    return compared(run.recorded, ours, "the run", len(run.numbers))
+
+
+def _whole_split(run: FinishedRun, examples: pa.Table | None) -> pa.Table:
+    """All documents of the split that is evaluated, of which a run may have seen some."""
+    if run.whole in (None, run.docs.num_rows):
+        return run.docs
+    found = 0 if examples is None else examples.num_rows
+    if examples is None or found != run.whole:
+        raise UsageError(
+            f"--examples: shots are drawn from all {run.whole:,} documents of the split that is evaluated, of which "
+            f"the samples hold {run.docs.num_rows:,}; give all of them, not {found:,}"
+        )
+    return examples
 
 
 def _given(arguments: Namespace) -> tuple[pa.Table | None, pa.Table | None]:

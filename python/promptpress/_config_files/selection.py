@@ -13,7 +13,7 @@ from promptpress._file_errors import Choice, ConfigError
 
 RENDERER_ARGUMENTS = (
     "prompt_template", "ice_template", "retriever", "reader", "inferencer", "meta_template", "mode", "output", "labels",
-    "dialect", "substitution", "strings", "tokens", "names", "roles",
+    "dialect", "substitution", "strings", "tokens", "names", "roles", "limits",
 )  # fmt: skip
 
 _TEMPLATES = ("prompt_template", "ice_template")
@@ -71,7 +71,7 @@ def choose_dataset(config: Config, name: str | None) -> Selection:
         value = {"datasets": value}
     if not isinstance(value, Mapping):
         raise ConfigError(f"{config.path}: holds {_kind(value)}, not a mapping or a list of datasets")
-    if "infer_cfg" in value and not isinstance(value["infer_cfg"], Opaque):
+    if _is_dataset(config, value) and not isinstance(value["infer_cfg"], Opaque):
         only: Mapping[str, Any] = _plain(value, ())
         if name not in (None, "all", only.get("abbr")):
             message = f"{config.path} holds one dataset, {only.get('abbr', 'without a name')!r}"
@@ -144,9 +144,34 @@ def all_datasets(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
 
     """
     value = {"datasets": config.value} if isinstance(config.value, list) else config.value
-    if isinstance(value, Mapping) and "infer_cfg" in value:
+    if isinstance(value, Mapping) and _is_dataset(config, value):
         return []
     return _all(value, "datasets")
+
+
+def entries_of(config: Config) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
+    """Give every dataset of a file as it was read, with what it may be called.
+
+    Args:
+        config: the file.
+
+    Yields:
+        The `abbr` and the variable that holds it, and the dict; code is in it as `Opaque`.
+
+    Raises:
+        ConfigError: when a dataset, or a list of them, is code.
+
+    Example:
+        >>> [names for names, _ in entries_of(Config("a.json", [{"abbr": "a", "infer_cfg": {}}], python=False))]
+        [('a', 'datasets')]
+
+    """
+    value = {"datasets": config.value} if isinstance(config.value, list) else config.value
+    if isinstance(value, Mapping) and _is_dataset(config, value):
+        yield (_label(value, "", 0), ""), value
+    elif isinstance(value, Mapping):
+        for position, (variable, entry) in enumerate(_entries(value, "datasets")):
+            yield (_label(entry, variable, position), variable), entry
 
 
 def all_models(config: Config) -> list[tuple[str, Mapping[str, Any]]]:
@@ -198,6 +223,12 @@ def each_of(config: Config, kind: Literal["datasets", "models"]) -> list[tuple[s
 def _all(value: Any, kind: str) -> list[tuple[str, Mapping[str, Any]]]:
     entries = list(_entries(value, kind)) if isinstance(value, Mapping) else []
     return [(_label(entry, variable, i), _plain(entry, ())) for i, (variable, entry) in enumerate(entries)]
+
+
+def _is_dataset(config: Config, value: Mapping[str, Any]) -> bool:
+    """Whether a file is one dataset by itself; in Python `infer_cfg` may be a name that a loop over several left."""
+    lists = (item for name, item in value.items() if str(name).endswith("datasets")) if config.python else ()
+    return "infer_cfg" in value and not any(isinstance(item, (list, tuple)) and item for item in lists)
 
 
 def _has_prompts(value: Mapping[str, Any]) -> bool:
@@ -285,6 +316,13 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _meant(names: Sequence[str]) -> str:
     """Give the end of a message: what a misspelt name, or a template without its name, was probably meant to be."""
+    if {"doc_to_text", "doc_to_target", "doc_to_choice", "output_type"} & set(names):
+        return (
+            "; a task of lm-evaluation-harness is for the commands render and verify, "
+            "or as a dict for promptpress.lm_eval.requests"
+        )
+    if {"group", "task"} <= set(names):
+        return "; this is a group of lm-evaluation-harness's tasks: give the file of one of them"
     if {"round", "begin", "template", "messages"} & set(names):
         return '; a template stands under its name: {"prompt_template": {...}}'
     for wanted in ("prompt_template", "infer_cfg", "datasets", "ice_template", "inferencer"):

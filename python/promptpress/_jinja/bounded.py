@@ -203,7 +203,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def _tokenize(self, source: str, name: str | None, filename: str | None = None, state: str | None = None) -> Any:
         if len(source) > MAX_SOURCE:
             refuse(f"a source of {len(source):,} characters, and at most {MAX_SOURCE:,} are allowed")
-        return TokenStream(_few(super()._tokenize(source, name, filename, state)), name, filename)
+        tokens: Any = super()._tokenize(source, name, filename, state)
+        # Where there is one of no length at all, the next has one.
+        return tokens if 2 * len(source) <= MAX_TOKENS else TokenStream(_few(tokens), name, filename)
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
         if self.code_generator_class is _BoundedCode:

@@ -11,6 +11,7 @@ from jinja2.runtime import Undefined
 
 from promptpress._jinja.bounds import WEIGHTLESS, charge, charge_text, counted, refuse, weigh
 from promptpress._jinja.guarded_calls import guard_integer, printf_size, replaced_size
+from promptpress._jinja.made_when_asked import MadeWhenAsked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +37,11 @@ def guard_filters(environment: Environment) -> None:
         environment: Changed in place.
 
     """
-    for name, function in environment.filters.items():
-        if name not in _CHEAP:
-            environment.filters[name] = _guarded(function, _SIZES.get(name), environment)
+
+    def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return function if name in _CHEAP else _guarded(function, _SIZES.get(name), environment)
+
+    environment.filters = MadeWhenAsked(environment.filters, guarded)
 
 
 def guard_tests(environment: Environment) -> None:
@@ -48,9 +51,12 @@ def guard_tests(environment: Environment) -> None:
         environment: Changed in place.
 
     """
-    for name, function in environment.tests.items():
-        if name in _DEEP_TESTS:
-            environment.tests[name] = _deep_test(function)
+
+    def guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        return _deep_test(function) if name in _DEEP_TESTS else function
+
+    tests: Any = environment.tests
+    environment.tests = MadeWhenAsked(tests, guarded)
 
 
 def _deep_test(function: Any) -> Callable[..., bool]:

@@ -9,6 +9,7 @@ from jinja2.exceptions import TemplateSyntaxError
 from promptpress._errors import render_error, template_error
 from promptpress._jinja.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.environments import environment
+from promptpress._jinja.survey import Survey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,8 @@ __all__ = ["Reference"]
 
 class Reference:
     """A template in an engine's environment: sandboxed, and bounded in time and memory.
+
+    Jinja2's code for it is generated with the first row that it renders, unless that might fail.
 
     Args:
         source: The template.
@@ -41,24 +44,34 @@ class Reference:
 
     """
 
-    __slots__ = ("_compiled", "_tree", "environment", "source")
+    __slots__ = ("_compiled", "_tree", "environment", "names_read", "source")
 
     def __init__(self, source: str, environment_name: str = "jinja2", now: datetime | None = None) -> None:
         self.source = source
-        self._tree: nodes.Template | None = None
         self.environment: BoundedEnvironment = environment(environment_name, now)
+        self._compiled: Template | None = None
         BUDGET.start(steps=COMPILE_STEPS)
         try:
-            self._compiled: Template = self.environment.from_string(source)
+            self._tree: nodes.Template = self.environment.parse(source)
+            survey = Survey(self._tree, self.environment.filters, self.environment.tests)
+            if not survey.is_certain:
+                self._compiled = self.environment.from_string(source)
         except Exception as error:
             said = self.environment.refusal(source, error)
             raise _uncompilable(said) from said
+        self.names_read = frozenset(survey.names) if survey.is_certain and not survey.binds else None
+        """All names that the template reads, where it gives none a value; None: Jinja2 has to find out."""
 
     def ast(self) -> nodes.Template:
         """Return the tree that Jinja2 parses the template to; the same one at each call."""
-        if self._tree is None:
-            self._tree = self.environment.parse(self.source)
         return self._tree
+
+    def _code(self) -> Template:
+        if self._compiled is None:
+            BUDGET.start(steps=COMPILE_STEPS)
+            # Of the source: generating code changes the tree that it is generated from.
+            self._compiled = self.environment.from_string(self.source)
+        return self._compiled
 
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row.
@@ -74,16 +87,17 @@ class Reference:
             Exception: What the engine raises.
 
         """
+        code = self._code()
         BUDGET.start(names)
         try:
-            return self._compiled.render(**names)
+            return code.render(**names)
         except LimitExceededError as error:
-            raise render_error("nested_too_deep", str(error)) from None
+            raise render_error("template_limit", str(error)) from None
 
 
 def _uncompilable(error: Exception) -> TemplateError:
     if isinstance(error, LimitExceededError):
-        return template_error("nested_too_deep", "source", str(error))
+        return template_error("template_limit", "source", str(error))
     line = f"line {error.lineno}: " if isinstance(error, TemplateSyntaxError) else ""
     said = error.message if isinstance(error, TemplateSyntaxError) else str(error)
-    return template_error("wrong_template_form", "source", f"{line}{type(error).__name__}: {said}")
+    return template_error("template_syntax", "source", f"{line}{type(error).__name__}: {said}")

@@ -159,7 +159,7 @@ class Runner:
             self._texts(part, [row], first_row)
             why = ", ".join(reasons)
             message = f'it can\'t be compiled: {why}; fallback="jinja2" has Jinja2 render it'
-            raise render_error("unsupported_mode", message, row=first_row + row)
+            raise render_error("not_compiled", message, row=first_row + row)
         rows_checked = self._rows_to_check(programs, which, len(part), first_row, by_reference)
         if rows_checked:
             self._check(part, arrays, rows_checked, first_row)
@@ -185,7 +185,7 @@ class Runner:
         if known is None:
             while len(self._programs) >= _SCHEMAS:
                 del self._programs[next(iter(self._programs))]
-            known = self._programs[key] = TablePrograms(self._reference, table.schema)
+            known = self._programs[key] = TablePrograms(self._reference, table.schema, is_eager=self._refuse)
         return known.for_table(table)
 
     def _reason(self, table: pa.Table, programs: Sequence[Any], program: int, reason: int) -> str:
@@ -217,7 +217,7 @@ class Runner:
             raise render_error("unconvertible_value", message, row=row) from error
         except Exception as error:
             said = str(error)[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode()
-            raise render_error("unconvertible_value", f"{type(error).__name__}: {said}", row=row) from error
+            raise render_error("template_raised", f"{type(error).__name__}: {said}", row=row) from error
         return text
 
     def _rows_to_check(
@@ -245,11 +245,13 @@ class Runner:
             try:
                 (meant,) = self._texts(table, [row], first_row)
             except _core.RenderError as error:
+                if error.column is not None:
+                    raise  # Jinja2 can't be given the row
                 message = f"the compiled template gives {_shown(found)}, and Jinja2 raises {error.message}"
-                raise render_error("internal_error", message, row=first_row + row) from error
+                raise render_error("differs_from_reference", message, row=first_row + row) from error
             if found != meant:
                 message = f"the compiled template gives {_shown(found, meant)}, and Jinja2 {_shown(meant, found)}"
-                raise render_error("internal_error", message, row=first_row + row)
+                raise render_error("differs_from_reference", message, row=first_row + row)
 
 
 def _key(table: pa.Table) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.compile import Compiled, compile_columns
@@ -21,10 +22,20 @@ MAX_PROGRAMS = 256
 """Combinations of lengths that programs are made for; rows of others are Jinja2's."""
 MAX_KEYS = 64
 """Lengths that one template may ask for; lists in lists have one each."""
+CHEAP_PROGRAMS = 16
+"""So many combinations have a program with their first row,"""
+CHEAP_EXPRESSIONS = 5_000
+"""and more of them while all programs together have no more expressions: each loop is written out in them."""
+WORTHWHILE_ROWS = 16
+"""A further one when it had so many rows: Jinja2 renders 7 to 70 in the time that compiling takes."""
+MAX_COUNTED = 10_000
+"""Combinations whose rows are counted at a time."""
 
 Keys = tuple[int, ...]
-_OTHERS: Keys = (-2,)
-"""Stands for all combinations without a program."""
+_TOO_MANY = f"programs are made for {MAX_PROGRAMS} combinations of lengths of lists, and its own is a further one"
+_TOO_LONG = f"the template asks for more than {MAX_KEYS} lengths of lists"
+_RARE = "few rows have had lists of its lengths so far"
+_NO_TEXT = "a text of the template's own making isn't Unicode"
 
 
 def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
@@ -55,17 +66,22 @@ class TablePrograms:
     Args:
         reference: The template.
         schema: Of the tables; columns that the template doesn't read may be left out.
+        is_eager: Whether a program is made for the first row of any combination: where Jinja2 is to render none.
 
     """
 
-    def __init__(self, reference: Reference, schema: pa.Schema) -> None:
+    def __init__(self, reference: Reference, schema: pa.Schema, *, is_eager: bool = False) -> None:
         self._reference = reference
         self._schema = schema
+        self._is_eager = is_eager
         self._lock = threading.Lock()
         self._expressions: list[tuple[Any, ...]] = []
         self._compiled: dict[Keys, Compiled] = {}
         self._programs: list[_core.JinjaProgram | None] = []
         self._numbers: dict[Keys, int] = {}
+        self._without: dict[str, int] = {}
+        self._rows: dict[Keys, int] = {}
+        self._expression_count = 0
         self._key_program: tuple[_core.JinjaProgram, list[int]] | None = None
 
     def for_table(self, table: pa.Table) -> tuple[list[_core.JinjaProgram | None], pa.Array | None]:
@@ -81,8 +97,9 @@ class TablePrograms:
         with self._lock:
             while True:
                 groups, distinct = self._groups(table)
+                counts = _counts(groups, len(distinct), table.num_rows)
                 try:
-                    numbers = [self._number(keys) for keys in distinct]
+                    numbers = [self._number(keys, rows) for keys, rows in zip(distinct, counts, strict=True)]
                 except NeedsKeyError as missing:
                     self._ask(missing.expression)
                     continue
@@ -100,9 +117,17 @@ class TablePrograms:
 
         """
         with self._lock:
-            keys = next((keys for keys, known in self._numbers.items() if known == number), _OTHERS)
+            for reason, known in self._without.items():
+                if known == number:
+                    return (reason,)
+            keys = next((keys for keys, known in self._numbers.items() if known == number), ())
             compiled = self._compiled.get(keys)
-            return () if compiled is None else compiled.program.reasons
+            if compiled is None:
+                return ()
+            return (_NO_TEXT,) if self._is_no_text(number, compiled) else compiled.program.reasons
+
+    def _is_no_text(self, number: int, compiled: Compiled) -> bool:
+        return self._programs[number] is None and not compiled.is_hopeless
 
     def compiled(self) -> Sequence[Compiled]:
         """What has been compiled so far."""
@@ -121,25 +146,58 @@ class TablePrograms:
         self._compiled.clear()
         self._programs.clear()
         self._numbers.clear()
+        self._without.clear()
+        self._rows.clear()
+        self._expression_count = 0
         self._expressions.append(expression)
         builder = Builder(tuple(self._schema.names))
         nodes = [builder.of_expression(one) for one in self._expressions]
         self._key_program = (_core.JinjaProgram(list(builder.columns), builder.nodes, [], []), nodes)
 
-    def _number(self, keys: Keys) -> int:
-        if len(self._compiled) >= MAX_PROGRAMS or len(self._expressions) > MAX_KEYS:
-            keys = keys if keys in self._numbers else _OTHERS
+    def _number(self, keys: Keys, rows: int) -> int:
         known = self._numbers.get(keys)
-        if known is None:
-            program = None
-            if keys != _OTHERS:
-                given = dict(zip(self._expressions, keys, strict=True))
-                compiled = compile_columns(self._reference, self._schema, tuple(self._schema.names), given)
-                self._compiled[keys] = compiled
-                program = core_program(compiled)
-            known = self._numbers[keys] = len(self._programs)
-            self._programs.append(program)
-        return known
+        if known is not None:
+            return known
+        reason = self._without_program(keys, rows)
+        if reason is not None:
+            if reason not in self._without:
+                self._without[reason] = len(self._programs)
+                self._programs.append(None)
+            return self._without[reason]
+        given = dict(zip(self._expressions, keys, strict=True))
+        compiled = compile_columns(self._reference, self._schema, tuple(self._schema.names), given)
+        self._compiled[keys] = compiled
+        self._expression_count += len(compiled.program.nodes)
+        self._numbers[keys] = len(self._programs)
+        self._programs.append(core_program(compiled))
+        return self._numbers[keys]
+
+    def _without_program(self, keys: Keys, rows: int) -> str | None:
+        """Count rows, and say why no program is made for them now."""
+        if len(self._expressions) > MAX_KEYS:
+            return _TOO_LONG
+        if len(self._compiled) >= MAX_PROGRAMS:
+            return _TOO_MANY
+        is_cheap = len(self._compiled) < CHEAP_PROGRAMS or self._expression_count < CHEAP_EXPRESSIONS
+        if self._is_eager or is_cheap:
+            return None
+        if len(self._rows) >= MAX_COUNTED:
+            self._rows.clear()
+        self._rows[keys] = total = self._rows.get(keys, 0) + rows
+        if total < WORTHWHILE_ROWS:
+            return _RARE
+        del self._rows[keys]
+        return None
+
+
+def _counts(groups: pa.Array | None, distinct: int, rows: int) -> list[int]:
+    """How many rows each group has."""
+    if groups is None or distinct == 1:
+        return [rows] * distinct
+    out = [0] * distinct
+    for item in pc.value_counts(groups).to_pylist():
+        out[item["values"]] = item["counts"]
+    return out
 
 
 def _chosen(groups: pa.Array | None, numbers: list[int], rows: int) -> pa.Array:

@@ -108,11 +108,7 @@ class JinjaTemplate:
 
     def _set(self, arguments: dict[str, Any]) -> None:
         reference = Reference(arguments["source"], arguments["environment"], arguments["now"])
-        BUDGET.start()
-        # A tree of its own: looking for names folds constants in it.
-        variables = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
-        # A column hides what the environment has of its name.
-        variables |= _names(reference) & set(reference.environment.globals)
+        variables = _variables(reference)
         if _CLOCK not in variables:
             # A clock that isn't read makes no difference between two templates.
             arguments = {**arguments, "now": None}
@@ -142,7 +138,7 @@ class JinjaTemplate:
         reason = next((program.reasons[statement[1]] for statement in program.block if statement[0] == "bail"), None)
         if reason is not None:
             message = f'{reason}: that can\'t be compiled; fallback="jinja2" has Jinja2 render it'
-            raise template_error("unsupported_mode", "source", message)
+            raise template_error("not_compiled", "source", message)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         message = f"a JinjaTemplate can't be changed: {name!r} is set when it is made"
@@ -348,6 +344,22 @@ class JinjaTemplate:
             # Only now: a filter that makes the warning an error does so for every call.
             self._runner.noted = True
 
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the prompts: as `Renderer.fingerprint`.
+
+        It is made of the source and its environment, of the clock where it is read, and of the number of the rules.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> JinjaTemplate("{{ q }}").fingerprint() == JinjaTemplate("{{ q }}", strings="large_string").fingerprint()
+        True
+
+        """
+        from promptpress._fingerprint.fingerprint import of_jinja_template  # noqa: PLC0415 - seldom asked for
+
+        return of_jinja_template(self._arguments)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, JinjaTemplate):
             return NotImplemented
@@ -381,8 +393,16 @@ _RENDERER: dict[str, Any] = {
 """The settings of a Renderer of nothing."""
 
 
-def _names(reference: Reference) -> set[str]:
-    return {node.name for node in reference.ast().find_all(nodes.Name)}
+def _variables(reference: Reference) -> frozenset[str]:
+    """What a template reads of its row."""
+    if reference.names_read is not None:
+        return reference.names_read
+    BUDGET.start()
+    # A tree of its own: looking for names folds constants in it.
+    found = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
+    # A column hides what the environment has of its name.
+    names = {node.name for node in reference.ast().find_all(nodes.Name)}
+    return found | (names & set(reference.environment.globals))
 
 
 def _check(name: str, value: object, kind: type) -> None:

@@ -13,7 +13,8 @@ from promptpress._lm_eval.chat_templates import ManyChats
 from promptpress._lm_eval.columns import Column, Constant, Texts, values
 from promptpress._lm_eval.documents import Documents
 from promptpress._lm_eval.plain_contexts import plain_contexts
-from promptpress._lm_eval.shots import ShotColumns, shot_turns
+from promptpress._lm_eval.row_numbers import as_sequence
+from promptpress._lm_eval.shots import DrawnShots, shot_turns
 from promptpress._lm_eval.task import Task
 
 __all__ = ["chat_contexts"]
@@ -24,7 +25,7 @@ _ROLES = ("system", "user", "assistant")
 def chat_contexts(
     task: Task,
     documents: Documents,
-    shots: tuple[list[int], array[int], ShotColumns | None],
+    shots: DrawnShots | None,
     *,
     system: Column,
     text: Column,
@@ -62,11 +63,12 @@ def chat_contexts(
         return None
     said = _Said()
     systems = said.add(before, 0)
-    used, drawn, columns = shots
-    turns: dict[int, list[int]] = {}
-    if as_turns and columns is not None:
-        for row, shot in zip(used, shot_turns(task, columns), strict=True):
-            turns[row] = [at for role, content, _ in shot for at in said.add([content], _ROLES.index(role))]
+    turns: list[list[int]] = []
+    drawn: Sequence[int] = ()
+    if as_turns and shots is not None:
+        drawn = as_sequence(shots.drawn)
+        for shot in shot_turns(task, shots.columns):
+            turns.append([at for role, content, _ in shot for at in said.add([content], _ROLES.index(role))])
     questions = said.add(question, 1)
     prefixes = said.add(opened, 2)
     conversations = []

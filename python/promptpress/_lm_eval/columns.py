@@ -1,4 +1,4 @@
-"""A field of all documents: one value for all, texts or lists of texts in Arrow, or Python's values."""
+"""A field of all documents: one value for all; texts, lists of texts or numbers in Arrow; or Python's values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from pyarrow import types
 
-__all__ = ["Column", "Constant", "Lists", "Texts", "column_of", "values"]
+__all__ = ["Column", "Constant", "Lists", "Numbers", "Texts", "column_of", "values"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,14 @@ class Lists:
     array: pa.ChunkedArray
 
 
-Column: TypeAlias = Constant | Texts | Lists | list[Any]
+@dataclass(frozen=True)
+class Numbers:
+    """An integer (int64) for each document, none of them null."""
+
+    array: pa.ChunkedArray
+
+
+Column: TypeAlias = Constant | Texts | Lists | Numbers | list[Any]
 
 
 def values(column: Column) -> list[Any]:
@@ -60,6 +67,8 @@ def column_of(array: pa.ChunkedArray) -> Column:
     if not array.null_count:
         if _is_text(array.type):
             return Texts(array.cast(pa.large_string()))
+        if types.is_integer(array.type) and array.type != pa.uint64():
+            return Numbers(array.cast(pa.int64()))
         if types.is_list(array.type) and _is_text(array.type.value_type):
             lists = array.cast(pa.large_list(pa.large_string()))
             if not any(chunk.flatten().null_count for chunk in lists.chunks):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -15,7 +14,8 @@ from promptpress._lm_eval.chat_templates import ChatFunction, ManyChats, chat_fu
 from promptpress._lm_eval.columns import Column, Constant, values
 from promptpress._lm_eval.documents import Documents
 from promptpress._lm_eval.plain_contexts import plain_contexts
-from promptpress._lm_eval.shots import shot_columns, shot_turns
+from promptpress._lm_eval.row_numbers import as_sequence
+from promptpress._lm_eval.shots import drawn_shots, shot_turns
 from promptpress._lm_eval.task import Task
 from promptpress._lm_eval.turns import Turn, conversation, joined, question_and_answer
 
@@ -67,27 +67,22 @@ def contexts(
     chat = chat_function(chat_template)
     prefix = task.fields.prefix(config.gen_prefix, documents)
     system = _system(task, documents, system_instruction)
-    drawn: array[int] = array("i")
-    used: list[int] = []
-    if config.num_fewshot:
-        drawn = task.drawn(random, documents)
-        used = sorted(set(drawn))
-    shots = shot_columns(task, used) if used else None
+    shots = drawn_shots(task, task.drawn(random, documents)) if config.num_fewshot and len(documents) else None
     text = task.text(documents)
     task.target(documents)  # for what it raises
     if not task.several_inputs and (chat is None or isinstance(chat, ManyChats)):
-        of_shots = (used, drawn, shots)
         if chat is None:
-            made = plain_contexts(task, documents, of_shots, system=system, text=text, prefix=prefix)
+            made = plain_contexts(task, documents, shots, system=system, text=text, prefix=prefix)
         else:
             said = {"system": system, "text": text, "prefix": prefix}
-            made = chat_contexts(task, documents, of_shots, **said, template=chat, as_turns=as_turns)
+            made = chat_contexts(task, documents, shots, **said, template=chat, as_turns=as_turns)
         if made is not None:
             if config.doc_to_choice and config.output_type != "multiple_choice":
                 task.choices(documents)  # likewise
             return Contexts(made)
     choices = task.choices(documents) if config.doc_to_choice else Constant(None, len(documents))
-    turns = {} if shots is None else dict(zip(used, shot_turns(task, shots), strict=True))
+    drawn = () if shots is None else as_sequence(shots.drawn)
+    turns = [] if shots is None else shot_turns(task, shots.columns)
     maker = _Maker(task, chat, as_turns)
     rows = zip(values(system), values(text), values(choices), values(prefix), strict=True)
     texts: list[str] = []

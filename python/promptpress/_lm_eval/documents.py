@@ -13,6 +13,7 @@ from promptpress._errors import render_error
 from promptpress._lm_eval.columns import Column, Constant, Lists, Texts, column_of, values
 from promptpress._lm_eval.listed_choices import listed_choices
 from promptpress._lm_eval.rendered import rendered_row, rendered_table, syntax_tree
+from promptpress._lm_eval.row_numbers import as_array
 from promptpress._take_rows import take_rows
 
 __all__ = ["Documents", "ListedDocuments", "TableDocuments", "raised"]
@@ -83,7 +84,7 @@ def raised(error: Exception, kind: str, number: int) -> RenderError:
 
     """
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return _of_document("unconvertible_value", message, kind, number)
+    return _of_document("template_raised", message, kind, number)
 
 
 def _of_document(code: str, message: str, kind: str, number: int) -> RenderError:
@@ -116,10 +117,11 @@ class TableDocuments(Documents):
         numbers = self.numbers
         if isinstance(rows, range) and rows.step == 1:
             return TableDocuments(self.table.slice(rows.start, len(rows)), self.kind, numbers[rows.start : rows.stop])
-        wanted = pa.array(rows, pa.int64())
+        wanted = as_array(rows)
         taken = [pa.chunked_array(take_rows(column, wanted), column.type) for column in self.table.columns]
         table = pa.Table.from_arrays(taken, schema=self.table.schema)
-        return TableDocuments(table, self.kind, [numbers[row] for row in rows])
+        own = rows if isinstance(numbers, range) and numbers == range(len(numbers)) else [numbers[row] for row in rows]
+        return TableDocuments(table, self.kind, own)
 
     def rows(self) -> list[dict[str, Any]]:
         return self.table.to_pylist()  # type: ignore[no-any-return]

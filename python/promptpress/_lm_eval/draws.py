@@ -2,180 +2,114 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from math import ceil, log
-from operator import length_hint
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
 from random import Random
 
-__all__ = ["draw", "first"]
+import pyarrow as pa
 
-_CHUNK = 1 << 14
-"""Words that are asked of the generator at a time."""
+from promptpress import _core
+from promptpress._lm_eval.row_numbers import as_sequence
+
+__all__ = ["Groups", "draw", "first"]
+
+_CHECKED = 3
+"""Documents for which Python itself draws as well."""
+_MAX_POOL = 2**31 - 1
 
 
-def draw(random: Random, pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: int) -> array[int]:
+@dataclass(frozen=True)
+class Groups:
+    """Which documents are equal: those of the pool, and evaluated ones, of the same group.
+
+    Args:
+        pool: The group of each document of the pool (int64); below 0 it is equal to none.
+        documents: Those of the evaluated documents.
+
+    """
+
+    pool: pa.Array
+    documents: pa.Array
+
+
+def draw(random: Random, pool: int, shots: int, groups: Groups | None, count: int) -> pa.Array:
     """Draw shots for each document, in order, as the harness's default sampler does.
+
+    The core draws what `random.sample` would; for the first documents that is looked at, and where it doesn't, as with
+    a generator of another class, `random.sample` is asked for each document.
 
     Args:
         random: The task's generator. Its state goes on from document to document, and ends as the sampler would leave
             it.
         pool: How many documents there are to draw from.
         shots: How many are drawn for each; at least one.
-        equal: For each document the rows of the pool that it must not see; None: it may see all.
+        groups: The documents that must not see their equals of the pool; None: they may see all.
         count: How many documents there are.
 
     Returns:
-        The rows drawn for the first document, then those for the second, and so on.
+        The rows (int32) drawn for the first document, then those for the second, and so on.
 
     Raises:
         ValueError: If the pool is too small.
 
-    >>> draw(Random(1234), 5, 2, None, 2).tolist()
+    >>> draw(Random(1234), 5, 2, None, 2).to_pylist()
     [3, 0, 0, 4]
 
     """
-    out: list[int] = []
-    if equal is None:
-        samples = _Samples(random, pool, shots)
-        for drawn in islice(samples.drawn, count):
-            out.extend(drawn)
-        samples.close()
-        return array("i", out)
-    samples = _Samples(random, pool, shots + 1)
-    for own in equal:
-        drawn = next(samples.drawn)
-        if own.isdisjoint(drawn):
-            out.extend(drawn[:shots])
-            continue
-        others = [row for row in drawn if row not in own][:shots]
-        if len(others) < shots:
+    if type(random) is Random and pool <= _MAX_POOL:
+        before = random.getstate()
+        version, words, *others = before
+        of_groups = None if groups is None else (groups.pool, groups.documents)
+        rows, state = _core.drawn_rows(words, pool, shots, count, of_groups)
+        checked = min(count, _CHECKED)
+        own = list(chain.from_iterable(_one_by_one(random, pool, shots, groups, checked)))
+        if own == rows.slice(0, checked * shots).to_pylist():
+            random.setstate((version, tuple(state), *others))
+            return rows
+        random.setstate(before)
+    return pa.array(list(chain.from_iterable(_one_by_one(random, pool, shots, groups, count))), pa.int32())
+
+
+def _one_by_one(random: Random, pool: int, shots: int, groups: Groups | None, count: int) -> Iterator[list[int]]:
+    if groups is None:
+        yield from (random.sample(range(pool), shots) for _ in range(count))
+        return
+    equals = as_sequence(groups.pool)
+    for document in as_sequence(groups.documents)[:count]:
+        drawn = random.sample(range(pool), shots + 1)
+        if document >= 0:
+            drawn = [row for row in drawn if equals[row] != document]
+        if len(drawn) < shots:
             # More than one copy of the document was drawn.
-            samples.close()
-            others = random.sample([row for row in range(pool) if row not in own], shots)
-            samples = _Samples(random, pool, shots + 1)
-        out.extend(others)
-    samples.close()
-    return array("i", out)
+            drawn = random.sample([row for row in range(pool) if equals[row] != document], shots)
+        yield drawn[:shots]
 
 
-def first(pool: int, shots: int, equal: Sequence[frozenset[int]] | None, count: int) -> array[int]:
+def first(pool: int, shots: int, groups: Groups | None, count: int) -> pa.Array:
     """Take the first shots of the pool for each document.
 
     Args:
         pool: How many documents there are.
         shots: How many are taken for each.
-        equal: For each document the rows of the pool that it must not see; None: it may see all.
+        groups: As `draw` takes them.
         count: How many documents there are.
 
     Returns:
-        The rows taken for the first document, then those for the second, and so on.
+        The rows (int32) taken for the first document, then those for the second, and so on.
 
     Raises:
         AssertionError: If the pool is too small.
 
-    >>> first(5, 2, [frozenset([0, 3]), frozenset()], 2).tolist()
+    >>> first(5, 2, Groups(pa.array([7, 8, 9, 7, 1]), pa.array([7, -1])), 2).to_pylist()
     [1, 2, 0, 1]
 
     """
-    rows = range(pool)
-    if equal is None:
-        return array("i", _first(rows, shots) if count else []) * count
-    out = array("i")
-    for own in equal:
-        out.extend(_first([row for row in rows[: shots + len(own)] if row not in own] if own else rows, shots))
-    return out
-
-
-def _first(rows: Sequence[int], shots: int) -> Sequence[int]:
-    if len(rows) < shots:
-        message = f"{shots} shots are asked for, and there are {len(rows)}"
-        raise AssertionError(message)
-    return rows[:shots]
-
-
-class _Samples:
-    """`random.sample(range(n), k)`, over and over, by a generator's words taken many at a time.
-
-    `random.sample` spends most of its time on asking for one word after the other. What it makes of them hasn't changed
-    since Python 3.2, and is compared with it where this is tested.
-
-    Raises:
-        ValueError: If there aren't k numbers.
-
-    """
-
-    def __init__(self, random: Random, n: int, k: int) -> None:
-        if k > n:
-            raise ValueError(f"{k} documents are to be drawn, and there are {n}")
-        self._random = random
-        self._state = random.getstate()
-        self._before = 0
-        self._words: list[int] = []
-        self._rest: Iterator[int] = iter(())
-        set_size = 21 + (4 ** ceil(log(k * 3, 4)) if k > 5 else 0)
-        self._limit = n if n > set_size else None
-        self.drawn: Iterator[Sequence[int]] = self._by_set(n, k) if n > set_size else self._by_pool(n, k)
-        """The samples, without end."""
-
-    def close(self) -> None:
-        """Leave the generator as if each word had been asked for when it was needed."""
-        left = length_hint(self._rest)
-        used = len(self._words)
-        if self._limit is None:
-            used -= left
-        elif self._words:
-            # Of the accepted words the last one that was used is the last that was asked for.
-            accepted = [at for at, word in enumerate(self._words) if word < self._limit]
-            used = accepted[-left - 1] + 1 if left < len(accepted) else 0
-        self._random.setstate(self._state)
-        if used := used + self._before:
-            self._random.getrandbits(32 * used)
-
-    def _chunks(self, shift: int = 0) -> Iterator[list[int]]:
-        """Yield words without their last bits."""
-        size = 64
-        while True:
-            self._before += len(self._words)
-            # The first word is the least significant one.
-            words = memoryview(self._random.getrandbits(32 * size).to_bytes(4 * size, "little")).cast("I").tolist()
-            self._words = [word >> shift for word in words] if shift else words
-            yield self._words
-            size = min(4 * size, _CHUNK)
-
-    def _by_set(self, n: int, k: int) -> Iterator[Sequence[int]]:
-        below = chain.from_iterable(self._accepted(n))
-        for drawn in zip(*[below] * k, strict=False):
-            if len(set(drawn)) == k:
-                yield drawn
-                continue
-            distinct = dict.fromkeys(drawn)
-            while len(distinct) < k:
-                distinct[next(below)] = None
-            yield list(distinct)
-
-    def _accepted(self, n: int) -> Iterator[Iterator[int]]:
-        for words in self._chunks(32 - n.bit_length()):
-            self._rest = iter([word for word in words if word < n])
-            yield self._rest
-
-    def _by_pool(self, n: int, k: int) -> Iterator[Sequence[int]]:
-        word = chain.from_iterable(self._all()).__next__
-        numbers = list(range(n))
-        steps = [(left, 32 - left.bit_length()) for left in range(n, n - k, -1)]
-        while True:
-            pool = numbers.copy()
-            drawn = []
-            for left, shift in steps:
-                at = word() >> shift
-                while at >= left:
-                    at = word() >> shift
-                drawn.append(pool[at])
-                pool[at] = pool[left - 1]
-            yield drawn
-
-    def _all(self) -> Iterator[Iterator[int]]:
-        for words in self._chunks():
-            self._rest = iter(words)
-            yield self._rest
+    try:
+        if groups is not None:
+            return _core.first_rows(shots, groups.pool, groups.documents)
+        nobody = pa.array([-1], pa.int64())
+        one = _core.first_rows(shots, _core.repeated_rows(0, min(pool, shots), 1), nobody)
+    except ValueError as error:
+        raise AssertionError(str(error)) from error  # as the harness raises
+    return pa.concat_arrays([one] * count or [one.slice(0, 0)])

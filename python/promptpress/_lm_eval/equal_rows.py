@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,13 +12,13 @@ from pyarrow import types
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._lm_eval.documents import Documents, TableDocuments
+from promptpress._lm_eval.draws import Groups
+from promptpress._lm_eval.row_numbers import as_array, as_sequence
 
 __all__ = ["equal_rows"]
 
-_NONE: frozenset[int] = frozenset()
 
-
-def equal_rows(evaluated: Documents, pool: Documents, same: bool) -> list[frozenset[int]]:
+def equal_rows(evaluated: Documents, pool: Documents, same: bool) -> Groups:
     """Find the documents of a pool that are equal to evaluated ones.
 
     Args:
@@ -26,38 +27,45 @@ def equal_rows(evaluated: Documents, pool: Documents, same: bool) -> list[frozen
         same: Whether the evaluated documents are rows of the pool, by their numbers.
 
     Returns:
-        For each evaluated document the numbers of its equals in the pool. NaN equals nothing.
+        The groups of documents that are equal to each other. NaN equals nothing.
 
     """
     own = evaluated.numbers
+    groups = Groups(_nobody(len(pool)), _nobody(len(own)))
     if isinstance(evaluated, TableDocuments) and isinstance(pool, TableDocuments):
         if evaluated.names != pool.names:
-            return [_NONE] * len(own)
+            return groups
         if same and (doubled := _doubled(pool.table)) is not None:
-            out = [frozenset((row,)) for row in own]
-            if doubled:
-                suspects = [at for at, row in enumerate(own) if row in doubled]
-                for at, equal in zip(suspects, _compared(evaluated, suspects, pool, sorted(doubled)), strict=True):
-                    out[at] = equal
-            return out
+            groups = Groups(as_array(range(len(pool))), as_array(own))
+            if not doubled:
+                return groups
+            doubles = [at for at, row in enumerate(own) if row in doubled]
+            return _compared(evaluated, doubles, pool, sorted(doubled), groups)
         suspects, candidates = _shared(evaluated.table, pool.table)
-        out = [_NONE] * len(own)
-        if suspects and candidates:
-            for at, equal in zip(suspects, _compared(evaluated, suspects, pool, candidates), strict=True):
-                out[at] = equal
-        return out
-    return _compared(evaluated, range(len(own)), pool, range(len(pool)))
+        return _compared(evaluated, suspects, pool, candidates, groups)
+    return _compared(evaluated, range(len(own)), pool, range(len(pool)), groups)
+
+
+def _nobody(count: int) -> pa.Array:
+    """Return the groups of documents of which none is equal to another."""
+    return pa.array([-1], pa.int64()).take(_core.repeated_rows(0, 1, count))
 
 
 def _compared(
-    evaluated: Documents, suspects: Sequence[int], pool: Documents, candidates: Sequence[int]
-) -> list[frozenset[int]]:
-    """Compare some rows, as Python's values."""
-    by_value: dict[Any, list[int]] = {}
+    evaluated: Documents, suspects: Sequence[int], pool: Documents, candidates: Sequence[int], groups: Groups
+) -> Groups:
+    """Compare some rows, as Python's values; the others stay in their groups."""
+    if not suspects or not candidates:
+        return groups
+    # Behind the numbers of the others' groups.
+    first = len(pool)
+    found: dict[Any, int] = {}
+    of_pool, of_documents = (array("q", bytes(as_sequence(part))) for part in (groups.pool, groups.documents))
     for row, document in zip(candidates, pool.take(candidates).rows(), strict=True):
-        by_value.setdefault(_hashable(document), []).append(row)
-    found = {key: frozenset(rows) for key, rows in by_value.items()}
-    return [found.get(_hashable(document), _NONE) for document in evaluated.take(suspects).rows()]
+        of_pool[row] = found.setdefault(_hashable(document), first + row)
+    for row, document in zip(suspects, evaluated.take(suspects).rows(), strict=True):
+        of_documents[row] = found.get(_hashable(document), -1)
+    return Groups(*(as_array(memoryview(part)) for part in (of_pool, of_documents)))
 
 
 def _hashable(value: Any) -> Any:

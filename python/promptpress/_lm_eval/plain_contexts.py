@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +9,8 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress._lm_eval.columns import Column, Constant, Texts
 from promptpress._lm_eval.documents import Documents
-from promptpress._lm_eval.shots import ShotColumns, shot_texts
+from promptpress._lm_eval.row_numbers import as_array
+from promptpress._lm_eval.shots import DrawnShots, shot_texts
 from promptpress._lm_eval.task import Task
 from promptpress._renderer import Renderer
 
@@ -24,7 +24,7 @@ _SHOTS = f"{_MARK}shots{_MARK}"
 def plain_contexts(
     task: Task,
     documents: Documents,
-    shots: tuple[list[int], array[int], ShotColumns | None],
+    shots: DrawnShots | None,
     *,
     system: Column,
     text: Column,
@@ -35,8 +35,7 @@ def plain_contexts(
     Args:
         task: The task.
         documents: The documents.
-        shots: The rows of the pool that are used, and for each document the rows that are drawn for it;
-            the fields of those that are used.
+        shots: The shots that are drawn for each document; None: none at all.
         system: What stands before everything else.
         text: The documents' own texts.
         prefix: What their answers begin with.
@@ -49,19 +48,18 @@ def plain_contexts(
     before = _pieces(system)
     if own is None or before is None:
         return None
-    used, drawn, columns = shots
     pieces: list[str | pa.ChunkedArray] = [before]
     examples = None
-    if columns is not None:
-        examples = shot_texts(task, columns)
-        if examples is None:
+    if shots is not None:
+        texts = shot_texts(task, shots.columns)
+        if texts is None:
             return None
-        if task.config.shots.sampler == "first_n" and len(used) == task.config.num_fewshot:
-            pieces.append("".join(examples.to_pylist()))
-            examples = None
+        if task.config.shots.sampler == "first_n" and len(texts) == task.config.num_fewshot:
+            pieces.append("".join(texts.to_pylist()))
         else:
+            examples = (texts, shots.drawn)
             pieces.append(_SHOTS)
-    return _rendered([*pieces, *own], examples, used, drawn, len(documents))
+    return _rendered([*pieces, *own], examples, len(documents))
 
 
 def _pieces(column: Column) -> str | pa.ChunkedArray | None:
@@ -100,7 +98,7 @@ def _ends(piece: str | pa.ChunkedArray, count: int, at: int) -> pa.ChunkedArray:
 
 
 def _rendered(
-    pieces: list[str | pa.ChunkedArray], examples: pa.Array | None, used: list[int], drawn: array[int], count: int
+    pieces: list[str | pa.ChunkedArray], examples: tuple[pa.Array | pa.ChunkedArray, pa.Array] | None, count: int
 ) -> pa.ChunkedArray | None:
     """Copy pieces to their places: literals, columns, and the shots of each document."""
     columns: dict[str, Any] = {}
@@ -119,13 +117,11 @@ def _rendered(
     retriever = None
     shots = None
     if examples is not None:
-        indices = pa.Array.from_buffers(pa.int32(), len(drawn), [None, pa.py_buffer(drawn)])
-        if used != list(range(len(used))):
-            indices = pc.index_in(indices, pa.array(used, pa.int32()))
-        each = len(drawn) // count
-        columns[_MARK] = pa.FixedSizeListArray.from_arrays(indices, each).cast(pa.list_(pa.int32()))
+        texts, drawn = examples
+        offsets = as_array(range(0, len(drawn) + 1, len(drawn) // count)).cast(pa.int32())
+        columns[_MARK] = pa.ListArray.from_arrays(offsets, drawn)
         retriever = {"type": "IndexColumn", "column": _MARK, "ice_separator": "", "ice_eos_token": ""}
-        shots = pa.table({f"{_MARK}s": examples, _MARK: pa.nulls(len(examples))})
+        shots = pa.table({f"{_MARK}s": texts, _MARK: pa.nulls(len(texts))})
     if not columns:
         return pa.chunked_array([pa.array([template] * count, pa.large_string())])
     renderer = Renderer(

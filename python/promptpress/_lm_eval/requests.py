@@ -15,6 +15,7 @@ from promptpress._lm_eval.chat_templates import ChatFunction
 from promptpress._lm_eval.contexts import contexts
 from promptpress._lm_eval.documents import Documents, ListedDocuments, TableDocuments
 from promptpress._lm_eval.request_table import request_table
+from promptpress._lm_eval.row_numbers import as_array
 from promptpress._lm_eval.task import Task, chosen
 from promptpress._lm_eval.task_config import TaskConfig
 from promptpress._tables import as_table
@@ -105,7 +106,7 @@ def requests(
         as_turns=fewshot_as_multiturn,
     )
     own = arguments(task, documents, made, chat_template is not None)
-    return request_table(config, pa.array(numbers, pa.int64()), own, stop)
+    return request_table(config, as_array(numbers), own, stop)
 
 
 def _table(documents: TableLike) -> pa.Table:

@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress._lm_eval.columns import Column, Constant, Texts, values
-from promptpress._lm_eval.documents import Documents
+from promptpress._core import RenderError
+from promptpress._lm_eval.columns import Column, Constant, Numbers, Texts, values
+from promptpress._lm_eval.documents import Documents, TableDocuments
+from promptpress._lm_eval.fields import Fields
+from promptpress._lm_eval.row_numbers import as_sequence
 from promptpress._lm_eval.task import Task
 from promptpress._lm_eval.turns import Turn, question_and_answer
 
-__all__ = ["ShotColumns", "shot_columns", "shot_texts", "shot_turns"]
+__all__ = [
+    "DrawnShots",
+    "PlainColumns",
+    "ShotColumns",
+    "drawn_shots",
+    "plain_texts",
+    "shot_columns",
+    "shot_texts",
+    "shot_turns",
+]
+
+_MOST = 0.5
+"""From such a share of the pool on the fields of all of it are evaluated."""
+
+
+PlainColumns: TypeAlias = tuple[pa.ChunkedArray, pa.ChunkedArray, bool]
+"""Questions, answers, and whether an empty answer is none."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +46,68 @@ class ShotColumns:
     answer: Column
     prefix: Column
 
+    @cached_property
+    def plain(self) -> PlainColumns | None:
+        """Texts and answers, where each document has both and nothing more, so that nothing can be wrong with one."""
+        if not isinstance(self.text, Texts) or not isinstance(self.prefix, Constant) or self.prefix.value:
+            return None
+        answers = _answers(self)
+        return None if answers is None else (self.text.array, answers, isinstance(self.answer, Texts))
 
-def shot_columns(task: Task, rows: Sequence[int]) -> ShotColumns:
-    """Evaluate the fields of few-shot documents.
+
+@dataclass(frozen=True)
+class DrawnShots:
+    """Shots that are drawn for documents.
+
+    Args:
+        columns: The fields of few-shot documents.
+        drawn: For each document, one after the other, which of them are drawn for it (int32).
+
+    """
+
+    columns: ShotColumns
+    drawn: pa.Array
+
+
+def drawn_shots(task: Task, drawn: pa.Array) -> DrawnShots:
+    """Evaluate the fields of the few-shot documents that are drawn.
 
     Args:
         task: The task.
-        rows: Their rows in the pool.
+        drawn: Their rows in the pool, each as often as it is drawn.
+
+    Returns:
+        The fields, and where they go.
+
+    Raises:
+        RenderError: Where the harness raises at one of these documents.
+
+    """
+    assert task.pool is not None
+    used = pc.unique(drawn)
+    if isinstance(task.pool, TableDocuments) and len(used) >= _MOST * len(task.pool):
+        # Faster than taking so many out of the pool.
+        try:
+            columns = shot_columns(task.fields, task.config, task.config.shots, task.pool)
+        except RenderError:
+            pass  # of a document that isn't drawn, perhaps
+        else:
+            if columns.plain is not None and not task.several_inputs:
+                return DrawnShots(columns, drawn)
+    used = used.take(pc.array_sort_indices(used))
+    documents = task.pool.take(as_sequence(used.cast(pa.int64())))
+    columns = shot_columns(task.fields, task.config, task.config.shots, documents)
+    return DrawnShots(columns, pc.index_in(drawn, used))
+
+
+def shot_columns(fields: Fields, config: Any, own: Any, documents: Documents) -> ShotColumns:
+    """Evaluate the fields of few-shot documents.
+
+    Args:
+        fields: Reads them.
+        config: The task's configuration, the harness's or the one here.
+        own: What it says of few-shot documents alone.
+        documents: The documents.
 
     Returns:
         The columns.
@@ -41,13 +116,11 @@ def shot_columns(task: Task, rows: Sequence[int]) -> ShotColumns:
         RenderError: Where the harness raises.
 
     """
-    assert task.pool is not None
-    documents, own, fields = task.pool.take(rows), task.config.shots, task.fields
     return ShotColumns(
         documents,
-        fields.text(task.config.doc_to_text if own.doc_to_text is None else own.doc_to_text, documents),
-        fields.choices(own.doc_to_choice, documents) if own.doc_to_choice else Constant(None, len(rows)),
-        fields.target(task.config.doc_to_target if own.doc_to_target is None else own.doc_to_target, documents),
+        fields.text(config.doc_to_text if own.doc_to_text is None else own.doc_to_text, documents),
+        fields.choices(own.doc_to_choice, documents) if own.doc_to_choice else Constant(None, len(documents)),
+        fields.target(config.doc_to_target if own.doc_to_target is None else own.doc_to_target, documents),
         documents.resolved(own.gen_prefix),
     )
 
@@ -81,15 +154,8 @@ def shot_texts(task: Task, columns: ShotColumns) -> pa.Array | pa.ChunkedArray |
         RenderError: Where the harness raises.
 
     """
-    own = task.config.shots
-    question, answer = columns.text, _answers(columns)
-    no_prefix = isinstance(columns.prefix, Constant) and not columns.prefix.value
-    if isinstance(question, Texts) and answer is not None and no_prefix and not task.several_inputs:
-        empty = pc.equal(answer, "")
-        nothing = pa.scalar("", pa.large_string())
-        target = pc.if_else(empty, nothing, pa.scalar(own.target_delimiter, pa.large_string()))
-        end = pc.if_else(empty, nothing, pa.scalar(own.fewshot_delimiter, pa.large_string()))
-        return pc.binary_join_element_wise(question.array, target, answer, end, nothing)
+    if columns.plain is not None and not task.several_inputs:
+        return plain_texts(columns.plain, task.config.shots)
     texts = ["".join([text + behind for _, text, behind in turns]) for turns in shot_turns(task, columns)]
     try:
         return pa.array(texts, pa.large_string())
@@ -97,16 +163,42 @@ def shot_texts(task: Task, columns: ShotColumns) -> pa.Array | pa.ChunkedArray |
         return None
 
 
+def plain_texts(columns: PlainColumns, own: Any) -> pa.ChunkedArray:
+    """Return the plain texts of few-shot documents that are a question and an answer each.
+
+    Args:
+        columns: Questions and answers.
+        own: What the configuration says of few-shot documents: it has the delimiters.
+
+    Returns:
+        The texts.
+
+    """
+    text, answer, may_lack = columns
+    nothing, target, end = (
+        pa.scalar(value, pa.large_string()) for value in ("", own.target_delimiter, own.fewshot_delimiter)
+    )
+    if may_lack:
+        # Without an answer there is no delimiter; an answer that is the number of an empty choice is there.
+        lacks = pc.equal(answer, "")
+        target, end = (pc.if_else(lacks, nothing, delimiter) for delimiter in (target, end))
+    return pc.binary_join_element_wise(text, target, answer, end, nothing)
+
+
 def _answers(columns: ShotColumns) -> pa.ChunkedArray | None:
     """Return answers that are texts, or numbers of choices that are the same for all; None for others."""
     answer, choices = columns.answer, columns.choices
     if isinstance(answer, Texts):
         return answer.array
-    if not isinstance(answer, list) or not isinstance(choices, Constant) or not isinstance(choices.value, list):
-        return None
-    if not choices.value or not set(map(type, answer)) <= {int, bool}:
+    if not isinstance(choices, Constant) or not isinstance(choices.value, list) or not choices.value:
         return None
     try:
+        if isinstance(answer, Numbers):
+            listed = pa.array(choices.value, pa.large_string())
+            behind = pc.if_else(pc.less(answer.array, 0), len(listed), 0)
+            return None if listed.null_count else pa.chunked_array([listed]).take(pc.add(answer.array, behind))
+        if not isinstance(answer, list) or not set(map(type, answer)) <= {int, bool}:
+            return None
         return pa.chunked_array([pa.array([choices.value[number] for number in answer], pa.large_string())])
     except (IndexError, TypeError, UnicodeEncodeError, pa.ArrowException):
         return None  # which document it is, and what the harness says, is found one by one

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from itertools import islice
 from random import Random
 from typing import Any
+
+import pyarrow as pa
 
 from promptpress._errors import template_error
 from promptpress._lm_eval.columns import Column, values
@@ -61,8 +62,8 @@ class Task:
             raise one.raised(error, 0) from error
         return bool(number)
 
-    def drawn(self, random: Random, documents: Documents) -> array[int]:
-        """Return the rows of the pool that stand before each document, one document's after the other's.
+    def drawn(self, random: Random, documents: Documents) -> pa.Array:
+        """Return the rows (int32) of the pool that stand before each document, one document's after the other's.
 
         Raises:
             TemplateError: If the pool has too few.
@@ -70,16 +71,16 @@ class Task:
         """
         shots, pool = self.config.num_fewshot, self.pool
         assert pool is not None
-        equal = None
+        groups = None
         if self.config.keeps_own_document_out:
             same = isinstance(pool, TableDocuments) and pool.table is self.documents.table
-            equal = equal_rows(documents, pool, same)
+            groups = equal_rows(documents, pool, same)
         try:
             if self.config.shots.sampler == "first_n":
-                return first(len(pool), shots, equal, len(documents))
+                return first(len(pool), shots, groups, len(documents))
             if not len(pool):
                 raise AssertionError("there are no few-shot documents")
-            return draw(random, len(pool), shots, equal, len(documents))
+            return draw(random, len(pool), shots, groups, len(documents))
         except (AssertionError, ValueError) as error:
             raise template_error("too_few_examples", "num_fewshot", f"{type(error).__name__}: {error}") from error
 
@@ -104,7 +105,7 @@ def _number_of(choices: Any) -> int:
 
 def chosen(
     count: int, limit: Any = None, samples: Sequence[int] | None = None, rank: int = 0, world_size: int = 1
-) -> tuple[list[int], Sequence[int]]:
+) -> tuple[Sequence[int], Sequence[int]]:
     """Say which documents are evaluated.
 
     Args:
@@ -139,7 +140,7 @@ def chosen(
         if rank < 0 or world_size < 1:
             raise ValueError("rank is at least 0 and world_size at least 1")
         own = own[int(rank) :: int(world_size)]
-        return list(own), own
+        return own, own
     except (AssertionError, TypeError, ValueError, OverflowError) as error:
         place = "samples" if samples else "limit"
         raise template_error("invalid_number", place, f"{type(error).__name__}: {error}") from error

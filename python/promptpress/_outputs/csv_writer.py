@@ -23,7 +23,7 @@ class CsvWriter:
     Args:
         file: where the bytes go.
         schema: of the batches.
-        requests: the number of the requests' column: their messages are written with the keys that they have.
+        requests: the number of the requests' column; the last.
 
     Raises:
         OutputError: when a name holds what no reader gets back.
@@ -41,8 +41,9 @@ class CsvWriter:
     def __init__(self, file: IO[bytes], schema: pa.Schema, requests: int = -1) -> None:
         self._file = file
         self._first_row = 0
-        at_requests = requests % len(schema)
-        self._texts = [_texts(field, "request" if at == at_requests else "value") for at, field in enumerate(schema)]
+        # The messages of requests are written with the keys that they have.
+        own = requests % len(schema)
+        self._texts = [_texts(field, "request" if at == own else "value") for at, field in enumerate(schema)]
         if not all(schema.names):
             raise OutputError("the csv output: a column has an empty name; leave it out of --keep")
         self._file.write(self._rows([_quoted(pa.array([name])) for name in schema.names]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Protocol
 
 import pyarrow as pa
@@ -62,7 +62,29 @@ def check_compression(kind: str, compression: str | None) -> None:
     raise UsageError(f"--compression {compression}: not of {kind}; {hint}")
 
 
-def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str | None, requests: int = -1) -> Writer:
+def takes_metadata_at_end(kind: str) -> bool:
+    """Whether a format's files can say what is known only when all rows are written.
+
+    Args:
+        kind: one of `promptpress._outputs.out_format.OUT_FORMATS`.
+
+    Example:
+        >>> takes_metadata_at_end("arrow")
+        False
+
+    """
+    return kind == "parquet" and hasattr(pq.ParquetWriter, "add_key_value_metadata")  # from pyarrow 18 on
+
+
+def open_writer(
+    file: IO[bytes],
+    kind: str,
+    schema: pa.Schema,
+    compression: str | None,
+    *,
+    requests: int = -1,
+    at_end: Callable[[], Mapping[str, str]] | None = None,
+) -> Writer:
     r"""Open a writer of record batches.
 
     Args:
@@ -70,7 +92,8 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
         kind: one of `promptpress._outputs.out_format.OUT_FORMATS`.
         schema: of the batches.
         compression: of Parquet, by default zstd; of Arrow, by default none.
-        requests: the number of the requests' column: their messages are written with the keys that they have.
+        requests: the number of the requests' column; the last.
+        at_end: gives metadata when all batches have been written, where `takes_metadata_at_end`.
 
     Returns:
         The writer, to be closed before the file is.
@@ -98,19 +121,24 @@ def open_writer(file: IO[bytes], kind: str, schema: pa.Schema, compression: str 
         if kind == "arrow":
             options = pa.ipc.IpcWriteOptions(compression=None if compression == "none" else compression)
             return _ArrowWriter(file, schema, options)
-        return _ParquetWriter(file, schema, compression or "zstd")
+        return _ParquetWriter(file, schema, compression or "zstd", at_end)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise OutputError(f"the {kind} output: {reason(error)}") from error
 
 
 class _ParquetWriter:
-    def __init__(self, file: IO[bytes], schema: pa.Schema, compression: str) -> None:
+    def __init__(
+        self, file: IO[bytes], schema: pa.Schema, compression: str, at_end: Callable[[], Mapping[str, str]] | None
+    ) -> None:
         self._writer = pq.ParquetWriter(file, schema, compression=compression)
+        self._at_end = at_end if takes_metadata_at_end("parquet") else None
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         self._writer.write_batch(batch)
 
     def close(self) -> None:
+        if self._at_end is not None:
+            self._writer.add_key_value_metadata(dict(self._at_end()))
         self._writer.close()
 
     def abandon(self) -> None:
@@ -136,8 +164,9 @@ class _JsonLinesWriter:
     """One object a line; text as it is, not escaped to ASCII."""
 
     def __init__(self, file: IO[bytes], schema: pa.Schema, requests: int) -> None:
-        prompts = schema.names[requests]
-        members = [(name, Piece("request" if name == prompts else "value", column=name)) for name in schema.names]
+        # The messages of requests are written with the keys that they have.
+        of_requests = schema.names[requests]
+        members = [(name, Piece("request" if name == of_requests else "value", column=name)) for name in schema.names]
         self._lines = LineWriter(schema, object_pieces(members))
         self._file = file
         self._rows = 0

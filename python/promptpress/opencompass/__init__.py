@@ -22,6 +22,7 @@ from promptpress.opencompass._chat_parsers import LMTemplateParser as ChatLMTemp
 from promptpress.opencompass._chat_parsers import promptlist_to_openai
 from promptpress.opencompass._coverage import Coverage, coverage
 from promptpress.opencompass._lm_parser import LMTemplateParser
+from promptpress.opencompass._prompt_hash import get_prompt_hash
 from promptpress.opencompass._prompt_list import PromptList
 from promptpress.opencompass._prompt_template import PromptTemplate
 from promptpress.opencompass._raw_prompt_template import RawPromptTemplate
@@ -39,6 +40,7 @@ __all__ = [
     "coverage",
     "disable",
     "enable",
+    "get_prompt_hash",
     "promptlist_to_openai",
     "register",
     "safe_format",

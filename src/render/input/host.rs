@@ -4,6 +4,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::Field;
 
 use crate::error::{Code, Error, Result};
+use crate::plan::Limits;
 use crate::value::Value;
 
 /// What rendering asks of whoever runs it.
@@ -31,6 +32,11 @@ pub trait Host: Sync {
     ///
     /// Whatever has to stop the work, such as a signal.
     fn check(&self) -> Result<()>;
+
+    /// How much what is rendered may take.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
 }
 
 /// A host without an interpreter.

@@ -5,6 +5,6 @@ mod pages;
 mod string_arrays;
 mod texts;
 
-pub use pages::{Bytes, Scratch};
+pub use pages::{Bytes, Scratch, out_of_memory, reserved};
 pub use string_arrays::{TextBlock, limit, views};
 pub use texts::Texts;

@@ -9,6 +9,8 @@ use std::sync::Mutex;
 use arrow_buffer::Buffer;
 use memmap2::{MmapMut, MmapOptions};
 
+use crate::error::{Code, Error, Result};
+
 /// What is rendered into.
 #[derive(Debug)]
 pub enum Bytes {
@@ -23,7 +25,7 @@ const LARGE_BLOCK_BYTES: usize = 1 << 20;
 /// Sizes of mapped blocks are multiples of a huge page.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
-const MAX_KEPT_BYTES: usize = 228 << 20;
+const MAX_KEPT_BYTES: usize = 272 << 20;
 /// What of it may be scratch memory: the substituted texts of a batch of 65,536, with the room that growing left beside them.
 const MAX_SCRATCH_BYTES: usize = 80 << 20;
 
@@ -75,13 +77,47 @@ impl Pool {
     }
 }
 
+/// An empty vector with room for so many elements.
+///
+/// # Errors
+///
+/// `RenderError` where there isn't as much memory: what grows with the data asks for it here, since an allocation that
+/// fails elsewhere ends the process.
+pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(count).map_err(|_| out_of_memory(count.saturating_mul(size_of::<T>())))?;
+    Ok(out)
+}
+
+/// The error of memory that isn't there.
+pub fn out_of_memory(bytes: usize) -> Error {
+    let message = format!("there is no memory for {bytes} bytes more; render fewer rows at a time, by stream()");
+    Error::render(Code::OutOfMemory, message)
+}
+
 impl Bytes {
     /// A block of `len` bytes, which hold anything.
-    pub fn new(len: usize) -> Self {
-        if len < LARGE_BLOCK_BYTES {
-            return Self::Small(vec![0; len]);
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` where there isn't as much memory.
+    pub fn new(len: usize) -> Result<Self> {
+        if len >= LARGE_BLOCK_BYTES
+            && let Some(pages) = Pages::new(len)
+        {
+            return Ok(Self::Large(pages));
         }
-        Pages::new(len).map_or_else(|| Self::Small(vec![0; len]), Self::Large)
+        let mut bytes = reserved(len)?;
+        bytes.resize(len, 0);
+        Ok(Self::Small(bytes))
+    }
+
+    /// Leave out what is behind `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        match self {
+            Self::Small(bytes) => bytes.truncate(len),
+            Self::Large(pages) => pages.len = pages.len.min(len),
+        }
     }
 
     /// Append bytes; a large block becomes one of the allocator's, which can grow.
@@ -202,7 +238,7 @@ mod tests {
     #[test]
     fn blocks_have_the_size_asked_for_whatever_they_are_made_of() {
         for len in [0, 1, LARGE_BLOCK_BYTES - 1, LARGE_BLOCK_BYTES, LARGE_BLOCK_BYTES + 1, 3 * HUGE_PAGE_BYTES + 5] {
-            let mut bytes = Bytes::new(len);
+            let mut bytes = Bytes::new(len).expect("a few megabytes");
             bytes.fill(7);
             assert_eq!(bytes.len(), len);
             let buffer = bytes.into_buffer();

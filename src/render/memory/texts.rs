@@ -9,4 +9,6 @@ pub struct Texts {
     pub offsets: Vec<usize>,
     /// All texts.
     pub bytes: Bytes,
+    /// Whether all of them are known to be copies, as rows are of which nothing was looked at one by one.
+    pub is_plain: bool,
 }

@@ -42,7 +42,10 @@ impl MessageArrays<'_> {
         if out.len() > limit(self.config.layout) {
             return Ok(None);
         }
-        Ok(Some(TextBlock::new(Texts { offsets, bytes: out.into_bytes().into() }).array(self.config.layout, None)))
+        Ok(Some(
+            TextBlock::new(Texts { offsets, bytes: out.into_bytes().into(), is_plain: false })
+                .array(self.config.layout, None),
+        ))
     }
 
     /// A message with parts: its keys in the configuration's order, and no payload copied on the way.

@@ -6,18 +6,20 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::bound_program::BoundProgram;
 use super::label_group::{SharedRanges, label_groups};
 use super::plain;
 use super::plain::Attempt;
+use super::sizes::check_sizes;
 use crate::error::Result;
 use crate::plan::{Plan, Plans};
 use crate::render::copying::{TextSources, put};
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use crate::render::input::Batch;
-use crate::render::memory::{Bytes, Scratch, Texts};
-use crate::render::substitution::Filler;
+use crate::render::memory::{Bytes, Scratch, Texts, reserved};
+use crate::render::substitution::{Filler, Room};
 use crate::threads;
 
 /// Whether some text that these plans give for some row has to be filled column by column.
@@ -94,6 +96,7 @@ pub fn texts(
         .collect::<Result<_>>()?;
     let label_groups = label_groups(plans, sources)?;
     let never_needs_substitution = bound.iter().flatten().all(BoundProgram::never_needs_substitution);
+    let (limits, kept) = (batch.host.limits(), AtomicUsize::new(0));
     let measure = |chunk: Range<usize>| -> Result<Measured> {
         batch.host.check()?;
         let mut lengths = Vec::with_capacity(chunk.len());
@@ -102,10 +105,13 @@ pub fn texts(
         for request in chunk.clone() {
             let row = request / labels;
             let shown = shown.of(row);
+            let before = texts.0.len();
             for one in &bound[plans.of(request)] {
                 if !never_needs_substitution && one.needs_substitution(row, shown, fragments) {
                     let start = texts.0.len();
-                    filler.program(one.program, row, shown, fragments, &mut texts.0)?;
+                    let room = Room::new(limits, texts.0.len() - before);
+                    let filled = filler.program(one.program, row, shown, fragments, room, &mut texts.0);
+                    filled.map_err(|error| error.or_at_row(row))?;
                     substituted.push(lengths.len());
                     lengths.push(texts.0.len() - start);
                 } else {
@@ -113,23 +119,30 @@ pub fn texts(
                 }
             }
         }
+        // What is filled is kept until it is written.
+        let kept = kept.fetch_add(texts.0.len(), Ordering::Relaxed) + texts.0.len();
+        if kept > limits.batch_bytes {
+            return Err(limits.batch_too_large(kept));
+        }
         Ok(Measured { requests: chunk, lengths, substituted, texts })
     };
     let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
-    let chunks = threads::chunks(rows, (CHUNK_REQUESTS / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
+    let chunks =
+        threads::chunks(rows.clone(), (CHUNK_REQUESTS / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
     let measured = threads::try_map(chunks, measure)?;
 
-    let mut offsets = Vec::with_capacity(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1);
+    let mut offsets = reserved(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1)?;
     offsets.push(0);
     let mut total = 0_usize;
     for length in measured.iter().flat_map(|m| &m.lengths) {
         total += length;
         offsets.push(total);
     }
+    check_sizes(plans, rows, &offsets, limits)?;
     if total > limit {
         return Ok(None);
     }
-    let mut bytes = Bytes::new(total);
+    let mut bytes = Bytes::new(total)?;
     let mut rest = &mut bytes[..];
     let mut slices = Vec::with_capacity(measured.len());
     for chunk in &measured {
@@ -179,5 +192,5 @@ pub fn texts(
             }
         }
     });
-    Ok(Some(Texts { offsets, bytes }))
+    Ok(Some(Texts { offsets, bytes, is_plain: never_needs_substitution }))
 }

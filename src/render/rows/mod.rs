@@ -9,6 +9,7 @@ mod engine;
 mod fragments;
 mod label_group;
 mod plain;
+mod sizes;
 
 pub use bound_program::BoundProgram;
 pub use engine::{any_needs_substitution, texts};

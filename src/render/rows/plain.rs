@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bound_program::{BoundProgram, Lengths};
 use super::label_group::{SharedRanges, label_groups};
+use super::sizes::check_sizes;
 use crate::error::Result;
 use crate::plan::{Op, Plans, Program, Tokens};
 use crate::pytext::TextColumn;
 use crate::render::copying::TextSources;
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, Runs};
 use crate::render::input::Batch;
-use crate::render::memory::{Bytes, Texts};
+use crate::render::memory::{Bytes, Texts, reserved};
 use crate::threads;
 
 /// Rows that one thread takes at a time.
@@ -70,12 +71,13 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     };
 
     let each = ready.len();
-    let offsets = offsets(&lengths, rows.clone());
+    let offsets = offsets(&lengths, rows.clone())?;
     let total = offsets.last().copied().unwrap_or(0);
+    check_sizes(plans, rows.clone(), &offsets, batch.host.limits())?;
     if total > limit {
         return Ok(Attempt::TooLong);
     }
-    let mut bytes = Bytes::new(total);
+    let mut bytes = Bytes::new(total)?;
     let mut rest = &mut bytes[..];
     let mut slices = Vec::with_capacity(rows.len() / CHUNK_ROWS + 1);
     for chunk in threads::chunks(rows.clone(), CHUNK_ROWS) {
@@ -115,7 +117,11 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
         }
         Ok(true)
     })?;
-    Ok(if fine.into_iter().all(|fine| fine) { Attempt::Texts(Texts { offsets, bytes }) } else { Attempt::No })
+    Ok(if fine.into_iter().all(|fine| fine) {
+        Attempt::Texts(Texts { offsets, bytes, is_plain: true })
+    } else {
+        Attempt::No
+    })
 }
 
 /// The columns that are read while they are copied.
@@ -168,9 +174,10 @@ fn fields_are_apart(program: &Program) -> bool {
 }
 
 /// Where each text starts: by row, then by program.
-fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
+fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Result<Vec<usize>> {
     let each = lengths.len();
-    let mut offsets = vec![0_usize; rows.len() * each + 1];
+    let mut offsets = reserved(rows.len() * each + 1)?;
+    offsets.resize(rows.len() * each + 1, 0_usize);
     let chunk = |n: usize| rows.start + n * CHUNK_ROWS..(rows.start + (n + 1) * CHUNK_ROWS).min(rows.end);
     let totals = threads::map(offsets[1..].chunks_mut(CHUNK_ROWS * each).enumerate().collect(), |(n, own)| {
         if let [lengths] = lengths {
@@ -199,5 +206,5 @@ fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Vec<usize> {
         }
         before += total;
     }
-    offsets
+    Ok(offsets)
 }

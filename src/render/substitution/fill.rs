@@ -3,6 +3,7 @@
 
 use super::recursive_fill::RecursiveFill;
 use super::replace::on_character_boundaries;
+use super::room::Room;
 use crate::error::Result;
 use crate::plan::{Program, Seg, Unit};
 use crate::render::fragments::FragmentStores;
@@ -29,20 +30,22 @@ impl<'a> Filler<'a> {
         Self { batch, nest: RecursiveFill::new(batch, end), text: Vec::new(), next: Vec::new() }
     }
 
-    /// Append the text of a whole program in one row to `out`.
+    /// Append the text of a whole program in one row to `out`, where there is `room` for it.
     ///
     /// # Errors
     ///
-    /// `RenderError` for a value without text.
+    /// `RenderError` for a value without text, and for a text that becomes too long.
     pub fn program(
         &mut self,
         program: &Program,
         row: usize,
         shown: &[u32],
         fragments: FragmentStores,
+        room: Room,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let batch = self.batch;
+        let begin = out.len();
         for one in &program.units {
             let start = out.len();
             if one.join == Join::Line {
@@ -51,14 +54,17 @@ impl<'a> Filler<'a> {
             let text = out.len();
             if !one.may_form_placeholder(batch.columns) {
                 for seg in &one.segs {
-                    out.extend_from_slice(match seg {
+                    let bytes = match seg {
                         Seg::Lit(s, _) => s.as_bytes(),
                         Seg::Field(column) => batch.field(*column, row)?,
                         Seg::Fragment(place) => fragments.bytes(*place, shown),
-                    });
+                    };
+                    room.make(out, begin, bytes.len())?;
+                    out.extend_from_slice(bytes);
                 }
-            } else if !self.nest.unit(one, row, shown, fragments, out)? {
-                self.by_columns(one, row, shown, fragments)?;
+            } else if !self.nest.unit(one, row, shown, fragments, (room, begin), out)? {
+                self.by_columns(one, row, shown, fragments, room)?;
+                room.make(out, begin, self.text.len())?;
                 out.extend_from_slice(&self.text);
             }
             if out.len() == text {
@@ -69,15 +75,24 @@ impl<'a> Filler<'a> {
     }
 
     /// The text of a unit into `self.text`, one column after the other.
-    fn by_columns(&mut self, unit: &Unit, row: usize, shown: &[u32], fragments: FragmentStores) -> Result<()> {
+    fn by_columns(
+        &mut self,
+        unit: &Unit,
+        row: usize,
+        shown: &[u32],
+        fragments: FragmentStores,
+        room: Room,
+    ) -> Result<()> {
         let (batch, text) = (self.batch, &mut self.text);
         text.clear();
         for atom in unit.text.atoms.iter() {
-            text.extend_from_slice(match atom {
+            let bytes = match atom {
                 Atom::Lit(s, _) => s.as_bytes(),
                 Atom::Fragment(place) => fragments.bytes(*place, shown),
                 Atom::Field(name) => batch.named(name, row)?,
-            });
+            };
+            room.make(text, 0, bytes.len())?;
+            text.extend_from_slice(bytes);
         }
         for column in 0..batch.columns.tokens.len() {
             if batch.columns.tokens.none_in(&self.text) {
@@ -86,13 +101,13 @@ impl<'a> Filler<'a> {
             if self.text.len() > LONG_TEXT_BYTES {
                 batch.host.check()?;
             }
-            self.replace(column, &unit.text, row)?;
+            self.replace(column, &unit.text, row, room)?;
         }
         Ok(())
     }
 
     /// Put the field of a column in for each of its tokens.
-    fn replace(&mut self, column: usize, unit: &Text, row: usize) -> Result<()> {
+    fn replace(&mut self, column: usize, unit: &Text, row: usize, room: Room) -> Result<()> {
         let Self { batch, text, next, .. } = self;
         let tokens = &batch.columns.tokens;
         let mut found = on_character_boundaries(text, tokens.get(column), tokens.find_iter(column, text)).peekable();
@@ -106,10 +121,12 @@ impl<'a> Filler<'a> {
         next.clear();
         let mut start = 0;
         for at in found {
+            room.make(next, 0, at - start + value.len())?;
             next.extend_from_slice(&text[start..at]);
             next.extend_from_slice(value);
             start = at + tokens.get(column).len();
         }
+        room.make(next, 0, text.len() - start)?;
         next.extend_from_slice(&text[start..]);
         std::mem::swap(text, next);
         Ok(())

@@ -7,8 +7,10 @@ mod fill;
 mod placeholder_index;
 mod recursive_fill;
 mod replace;
+mod room;
 mod trace;
 
 pub use fill::Filler;
 pub use replace::replaced;
+pub use room::Room;
 pub use trace::{InvolvedColumns, Traced, traced};

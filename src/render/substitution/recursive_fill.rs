@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use super::placeholder_index::PlaceholderIndex;
+use super::room::Room;
 use crate::error::Result;
 use crate::plan::{Seg, Unit};
 use crate::render::copying::Step;
@@ -54,13 +55,14 @@ impl<'a> RecursiveFill<'a> {
     ///
     /// # Errors
     ///
-    /// `RenderError` for a value without text.
+    /// `RenderError` for a value without text, and where there isn't `room` behind where the request's texts begin.
     pub fn unit(
         &mut self,
         unit: &Unit,
         row: usize,
         shown: &[u32],
         fragments: FragmentStores,
+        room: (Room, usize),
         out: &mut Vec<u8>,
     ) -> Result<bool> {
         if !unit.fills_recursively {
@@ -74,9 +76,9 @@ impl<'a> RecursiveFill<'a> {
         let mut fine = true;
         for seg in &unit.segs {
             match seg {
-                Seg::Lit(s, _) => out.extend_from_slice(s.as_bytes()),
-                Seg::Fragment(place) => out.extend_from_slice(fragments.bytes(*place, shown)),
-                Seg::Field(column) => fine = self.fill(*column, row, MAX_FILL_DEPTH, out)?,
+                Seg::Lit(s, _) => put(s.as_bytes(), room, out)?,
+                Seg::Fragment(place) => put(fragments.bytes(*place, shown), room, out)?,
+                Seg::Field(column) => fine = self.fill(*column, row, MAX_FILL_DEPTH, room, out)?,
             }
             if !fine {
                 break;
@@ -91,9 +93,17 @@ impl<'a> RecursiveFill<'a> {
     }
 
     /// Append a column's value, filled; false if more than `depth` values lie within each other.
-    fn fill(&mut self, number: usize, row: usize, depth: usize, out: &mut Vec<u8>) -> Result<bool> {
+    fn fill(
+        &mut self,
+        number: usize,
+        row: usize,
+        depth: usize,
+        room: (Room, usize),
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         let known = self.columns[number].take();
         if let Some(written) = known.as_ref().filter(|column| column.turn == self.turn).map(|c| c.written.clone()) {
+            room.0.make(out, room.1, written.len())?;
             out.extend_from_within(written);
             self.columns[number] = known;
             return Ok(true);
@@ -108,18 +118,24 @@ impl<'a> RecursiveFill<'a> {
                 self.batch.host.check()?;
             }
             let site = column.sites.get(site);
-            out.extend_from_slice(&bytes[copied..site.at]);
+            put(&bytes[copied..site.at], room, out)?;
             // Its own place stays empty until it is back: only later columns are asked for.
-            if !self.fill(site.column, row, depth, out)? {
+            if !self.fill(site.column, row, depth, room, out)? {
                 return Ok(false);
             }
             copied = site.at + tokens.get(site.column).len();
         }
-        out.extend_from_slice(&bytes[copied..end]);
+        put(&bytes[copied..end], room, out)?;
         (column.turn, column.written) = (self.turn, start..out.len());
         self.columns[number] = Some(column);
         Ok(true)
     }
+}
+
+fn put(bytes: &[u8], (room, start): (Room, usize), out: &mut Vec<u8>) -> Result<()> {
+    room.make(out, start, bytes.len())?;
+    out.extend_from_slice(bytes);
+    Ok(())
 }
 
 impl<'a> FilledColumn<'a> {

@@ -123,6 +123,7 @@ fn put(
     let mut along = Along { rest: run, at: 0, within: 0 };
     // One value may stand in thousands of places.
     let mut values: HashMap<usize, (Arc<str>, Origin)> = HashMap::new();
+    let (limits, mut bytes) = (batch.host.limits(), 0);
     for (n, &(at, column)) in found.iter().enumerate() {
         if n % PLACEHOLDERS_PER_SIGNAL_CHECK == PLACEHOLDERS_PER_SIGNAL_CHECK - 1 {
             batch.host.check()?;
@@ -145,6 +146,10 @@ fn put(
                 new.insert((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }))
             }
         };
+        bytes += filled.0.len();
+        if bytes > limits.prompt_bytes {
+            return Err(limits.prompt_too_long(bytes));
+        }
         out.push(filled.clone());
     }
     along.to(usize::MAX, |s, origin, range| copy(s, origin, range, out));

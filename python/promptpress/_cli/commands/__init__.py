@@ -7,6 +7,7 @@ A command is a file here and a name in `COMMANDS`. The file says the options, wi
 from promptpress._cli.commands.command import Command
 from promptpress._cli.commands.diff import COMMAND as DIFF
 from promptpress._cli.commands.export import COMMAND as EXPORT
+from promptpress._cli.commands.fingerprint import COMMAND as FINGERPRINT
 from promptpress._cli.commands.join import COMMAND as JOIN
 from promptpress._cli.commands.render import COMMAND as RENDER
 from promptpress._cli.commands.show import COMMAND as SHOW
@@ -15,6 +16,6 @@ from promptpress._cli.commands.verify import COMMAND as VERIFY
 from promptpress._cli.commands.view import COMMAND as VIEW
 
 COMMANDS: dict[str, Command] = {
-    command.name: command for command in (RENDER, SHOW, DIFF, VIEW, STATS, EXPORT, JOIN, VERIFY)
+    command.name: command for command in (RENDER, SHOW, DIFF, VIEW, STATS, EXPORT, JOIN, VERIFY, FINGERPRINT)
 }
 """Every command by its name, in the order in which help lists them."""

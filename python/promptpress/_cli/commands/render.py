@@ -55,6 +55,12 @@ def _add_options(parser: ArgumentParser) -> None:
     what.add_argument("--keep", type=names, action="extend", metavar="COL,COL", help="columns to keep, or: all")
     add_prompt_options(what)
     what.add_argument("--index", metavar="NAME", help="a first column of this name: the number of the sample, from 0")
+    what.add_argument(
+        "--hashes",
+        action="store_true",
+        default=None,
+        help="a last column: hash, the first 16 bytes of each prompt's BLAKE3",
+    )
     what.add_argument("--limit", type=natural, metavar="N", help="the first N samples only")
 
     how = parser.add_argument_group("how")

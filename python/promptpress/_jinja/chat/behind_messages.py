@@ -17,6 +17,7 @@ from promptpress import _compute as pc
 from promptpress._core import Outcome, RenderError
 from promptpress._errors import render_error, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
+from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.template import ChatTemplate
 from promptpress._jinja.one_array import one_array
 from promptpress._jinja.run import JinjaRun
@@ -56,6 +57,11 @@ class BehindMessages:
             self._renderer = ChatRenderer(dataclasses.replace(settings, add_generation_prompt=True))
         else:
             self._renderer = chat._renderer
+
+    @property
+    def chat_settings(self) -> ChatSettings:
+        """What decides the texts."""
+        return self._renderer.settings
 
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a renderer whose messages are made into texts.

@@ -109,14 +109,20 @@ class ChatRenderer:
             program = part.program(numbers[0])
             why = next(iter(program.reasons if program.program is None else ()), "a value of the row decides")
             message = f'no program renders it ({why}), and fallback="refuse" leaves nothing to Jinja2'
-            raise render_error("unsupported_mode", message, part.row(numbers[0]), part.rows.column)
+            raise render_error("not_compiled", message, part.row(numbers[0]), part.rows.column)
         return [self._text_of_row(part, number) for number in numbers]
 
     def _text_of_row(self, part: _Part, number: int) -> str:
         """The text of a row by Jinja2; what it raises is the row's."""
         row, column = part.row(number), part.rows.column
         try:
-            text = self.text(part.rows.conversation(part.start + number))
+            conversation = part.rows.conversation(part.start + number)
+        except RenderError as error:
+            raise render_error(error.code, error.message, row, column) from None
+        except Exception as error:
+            raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
+        try:
+            text = self.text(conversation)
             text.encode()
         except RenderError as error:
             raise render_error(error.code, error.message, row, column) from None
@@ -125,7 +131,7 @@ class ChatRenderer:
             raise render_error("invalid_unicode", message, row, column) from error
         except Exception as error:
             message = f"{type(error).__name__}: {error}"
-            raise render_error("unconvertible_value", message, row, column) from error
+            raise render_error("template_raised", message, row, column) from error
         return text
 
     def _check(self, part: _Part, arrays: list[pa.Array]) -> int:
@@ -144,7 +150,7 @@ class ChatRenderer:
                     f"the place of {expected[at : at + 40]!r}. This is a bug of promptpress; please report it with the "
                     "template"
                 )
-                raise render_error("internal_error", message, part.row(number), part.rows.column)
+                raise render_error("differs_from_reference", message, part.row(number), part.rows.column)
         return len(compiled)
 
 

@@ -43,6 +43,7 @@ class ShapeProgram(NamedTuple):
 
 
 _LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
+_TOO_MANY = ShapeProgram(None, (f"programs are made for {MAX_PROGRAMS:,} shapes, and its own is a further one",), ())
 _UNKNOWN = ShapeProgram(None, ("its shape is new, or can't be compared",), ())
 
 
@@ -82,7 +83,8 @@ class ShapePrograms:
                 if self._wants_program(number, rows):
                     self._programs[number] = self.compile(self.shapes.skeleton(number))
                     new.append(number)
-            programs = [self._programs.get(number, _LATER) for number, _ in counts]
+            without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
+            programs = [self._programs.get(number, without) for number, _ in counts]
         if sum(rows for _, rows in counts) == len(ids) and len(counts) == 1:
             return programs, None, new
         known = pa.array([number for number, _ in counts], pa.uint32())

@@ -47,7 +47,13 @@ class TokenizerTemplates(NamedTuple):
 
         """
         if not self.templates:
-            message = f"{self.place} has no chat template; give its source: ChatTemplate(source, ...)"
+            beside = Path(self.place).with_name(_TEMPLATE)
+            remedy = (
+                f"{beside} may be it: give the folder"
+                if self.place.endswith(".json") and beside.is_file()
+                else "give its source: ChatTemplate(source, ...)"
+            )
+            message = f"{self.place} has no chat template; {remedy}"
             raise template_error("missing_template", "source", message)
         if name is None:
             name = "tool_use" if with_tools and "tool_use" in self.templates else "default"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NoReturn
 
 import pyarrow as pa
 
-from promptpress._errors import render_error, template_error
+from promptpress._errors import PromptWarning, render_error, template_error
+from promptpress._from_config import callers_level
 from promptpress._jinja.chat.bos import starts_with_bos
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.messages import plain
+from promptpress._jinja.chat.misspelt import misspelt
 from promptpress._jinja.chat.report import compiled_table
 from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
 from promptpress._jinja.chat.sources import templates_of
@@ -61,6 +64,9 @@ class ChatTemplate:
 
     Raises:
         TemplateError: If an argument is wrong, or Jinja2 can't compile the template.
+
+    Warns:
+        PromptWarning: Of a variable that the template doesn't read, and whose name is nearly that of another.
 
     >>> import pyarrow as pa
     >>> source = "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}\n{% endfor %}"
@@ -117,7 +123,11 @@ class ChatTemplate:
         if strings not in _STRINGS:
             message = f"expected one of {', '.join(map(repr, _STRINGS))}, found {strings!r}"
             raise template_error("unknown_name", "strings", message)
-        self._set(ChatRenderer(settings), column, strings, _checked_names(names))
+        renderer = ChatRenderer(settings)
+        told = misspelt(renderer.reference, variables)
+        if told:
+            warnings.warn(told, PromptWarning, stacklevel=callers_level())
+        self._set(renderer, column, strings, _checked_names(names))
 
     def _set(self, renderer: ChatRenderer, column: str, strings: StringLayout, names: dict[str, str]) -> None:
         object.__setattr__(self, "_renderer", renderer)
@@ -316,6 +326,23 @@ class ChatTemplate:
 
         """
         return [self._column]
+
+    def fingerprint(self) -> str:
+        """Say in one short text what decides the bytes of the texts: as `Renderer.fingerprint`.
+
+        It is made of the source and its environment, of what the template is given, of the column of conversations, and
+        of the number of the rules. The clock counts where the template asks for it.
+
+        Returns:
+            64 hexadecimal digits.
+
+        >>> ChatTemplate("{{ bos_token }}").fingerprint() == ChatTemplate("{{ bos_token }}", bos_token="").fingerprint()
+        False
+
+        """
+        from promptpress._fingerprint.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for
+
+        return of_chat_template(self._renderer.settings, self._column)
 
     @property
     def source(self) -> str:

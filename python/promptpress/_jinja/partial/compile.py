@@ -13,11 +13,12 @@ from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 
 from promptpress._jinja.bounds import BUDGET
+from promptpress._jinja.made_when_asked import MadeWhenAsked
 from promptpress._jinja.partial import filters, tests
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.expressions import Expressions
 from promptpress._jinja.partial.forks import Bail
-from promptpress._jinja.partial.kinds import kind_of
+from promptpress._jinja.partial.kinds import kind_of, may_lack_value
 from promptpress._jinja.partial.machine import Machine
 from promptpress._jinja.partial.operands import Keys
 from promptpress._jinja.partial.scope import Scope
@@ -48,6 +49,24 @@ class Compiled:
         self.visited = visited
         self.keys = keys
 
+    def checking_columns(self, builder: Builder, columns: list[int]) -> Compiled:
+        """The same for rows whose values Python has; the others are Jinja2's, which can't be given them.
+
+        Args:
+            builder: Of the program.
+            columns: The numbers of columns that may hold what Python has no value for.
+
+        """
+        written = {statement[1] for statement in self.program.block if statement[0] == "emit"}
+        checks = []
+        for number in columns:
+            column = builder.column(number, UNKNOWN).node
+            text = builder.operation("text", column).node
+            if not written & {column, text}:
+                checks.append(("check", text))
+        block = [*checks, *self.program.block]
+        return Compiled(builder.program(block), self.bails, self.visited, self.keys)
+
     @property
     def is_hopeless(self) -> bool:
         """Whether every row goes to Jinja2."""
@@ -73,7 +92,11 @@ def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tup
     builder = Builder(columns)
     kinds = {name: UNKNOWN if schema is None else kind_of(schema.field(name).type) for name in columns}
     names = {name: builder.column(number, kinds[name]) for number, name in enumerate(columns)}
-    return compile_names(reference, builder, names, keys)
+    compiled = compile_names(reference, builder, names, keys)
+    if schema is None or compiled.is_hopeless:
+        return compiled
+    doubtful = [number for number, name in enumerate(columns) if may_lack_value(schema.field(name).type)]
+    return compiled.checking_columns(builder, doubtful) if doubtful else compiled
 
 
 def outlook(reference: Reference, columns: tuple[str, ...]) -> Compiled:
@@ -140,13 +163,14 @@ def _evaluate(
     context = new_context(engine, None, {}, vars=None, shared=False, globals=engine.globals)
     scope = Scope(machine, names, engine)
     tree = reference.ast()
-    scope.is_self_own = "self" in find_undeclared(tree.body, ("self",))
+    # Most templates don't have the word; looking through the tree takes long.
+    scope.is_self_own = "self" in reference.source and "self" in find_undeclared(tree.body, ("self",))
     expressions = Expressions(machine, scope, engine, context)
     engine.promptpress_expressions = expressions
     frame = Frame(EvalContext(engine, None))
     frame.symbols.analyze_node(tree)
     frame.toplevel = frame.rootlevel = True
-    statements = Statements(expressions)
+    statements = Statements(expressions, may_continue="continue" in reference.source)
     try:
         if after is None:
             statements.template(tree, frame)
@@ -173,8 +197,8 @@ def _guarded(own: Any) -> Any:
         return found
 
     engine.getitem, engine.getattr = part("item", engine.getitem), part("attribute", engine.getattr)
-    engine.filters = {name: _guard(engine, filters.apply, name, function) for name, function in own.filters.items()}
-    engine.tests = {name: _guard(engine, tests.apply, name, function) for name, function in own.tests.items()}
+    engine.filters = MadeWhenAsked(own.filters, lambda name, function: _guard(engine, filters.apply, name, function))
+    engine.tests = MadeWhenAsked(own.tests, lambda name, function: _guard(engine, tests.apply, name, function))
     return engine
 
 

@@ -120,8 +120,9 @@ def _string(expressions: Expressions, value: Any) -> Any:
     return expressions.machine.text(value)
 
 
-def _safe(_: Expressions, value: Any) -> Any:
-    return value if type(value) is MarkedSafe else MarkedSafe(value)
+def _safe(expressions: Expressions, value: Any) -> Any:
+    # It is a text already, and so its truth is a text's: that of 'None' or '0', and not the value's.
+    return value if type(value) is MarkedSafe else MarkedSafe(expressions.machine.text(value))
 
 
 def _length(expressions: Expressions, value: Any) -> Any:

@@ -7,7 +7,7 @@ from pyarrow import types
 
 from promptpress._jinja.partial.values import UNKNOWN, Kind
 
-__all__ = ["kind_of"]
+__all__ = ["kind_of", "may_lack_value"]
 
 
 def kind_of(data_type: pa.DataType) -> Kind:
@@ -44,6 +44,24 @@ def kind_of(data_type: pa.DataType) -> Kind:
     elif not types.is_null(data_type):
         names.add("other")
     return Kind(frozenset(names))
+
+
+def may_lack_value(data_type: pa.DataType) -> bool:
+    """Whether values of an Arrow type may be none that Python has: nanoseconds, or a time past the year 9999.
+
+    Args:
+        data_type: The type.
+
+    >>> may_lack_value(pa.timestamp("ns")), may_lack_value(pa.list_(pa.string()))
+    (True, False)
+
+    """
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
+        return may_lack_value(data_type.value_type)
+    if isinstance(data_type, pa.BaseExtensionType):
+        return may_lack_value(data_type.storage_type)
+    children = [data_type.field(number).type for number in range(data_type.num_fields)]
+    return bool(types.is_temporal(data_type)) or any(map(may_lack_value, children))
 
 
 def _is_list(data_type: pa.DataType) -> bool:

@@ -26,10 +26,12 @@ class Statements:
 
     Args:
         expressions: What evaluates.
+        may_continue: Whether the template may have a `continue`: looking for one takes long.
 
     """
 
-    def __init__(self, expressions: Expressions) -> None:
+    def __init__(self, expressions: Expressions, *, may_continue: bool) -> None:
+        self._may_continue = may_continue
         self.expressions = expressions
         self.machine: Machine = expressions.machine
         self.scope: Scope = expressions.scope
@@ -60,7 +62,7 @@ class Statements:
         following = list(body)
         for place, node in enumerate(following):
             self.machine.step(node)
-            if isinstance(node, nodes.If) and _continues(node):
+            if self._may_continue and isinstance(node, nodes.If) and _continues(node):
                 self._if(node, frame, lambda: self.body(following[place + 1 :], frame, rest))  # noqa: B023 - called at once
                 return
             visit = getattr(self, f"_{type(node).__name__.lower()}", None)

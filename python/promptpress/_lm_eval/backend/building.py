@@ -193,9 +193,7 @@ class Building:
     def _know_ahead(self) -> None:
         assert self._documents is not None
         assert self._contexts is not None
-        draws = len(self._documents.docs) * self._contexts.shots
-        pool = self._contexts.pool
-        self._ahead = TextsAhead(self._known, self._asked, self._documents, pool=pool, draws=draws, record=self._record)
+        self._ahead = TextsAhead(self._known, self._asked, self._documents, self._contexts, self._record)
         self._ahead.block(0)
 
 

@@ -7,9 +7,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
+from promptpress._lm_eval.backend.alike import difference
 from promptpress._lm_eval.backend.covered import TASK
 from promptpress._lm_eval.backend.drawing import Draws
 from promptpress._lm_eval.backend.fields import Fields, is_same_description
+from promptpress._lm_eval.backend.pool import example_texts
+from promptpress._lm_eval.backend.record import TaskRecord
+
+_CHECKED_ONE_IN = 1024
+"""Of so many examples one is made by the harness's steps as well."""
 
 Parts = tuple[Any, Any, Any]
 """A context, the choices and the target of a document."""
@@ -62,6 +70,28 @@ class Contexts:
         # A row's identity is its own as long as the sampler holds it, and so long is it kept here.
         self._rows = set(map(id, self.pool))
         self._made: dict[int, Any] = {}
+        self._texts: list[str] = []
+
+    def know(self, table: pa.Table, record: TaskRecord) -> bool:
+        """Make all examples in bulk, if they are texts; some of them are made by the harness's steps too.
+
+        Args:
+            table: The pool.
+            record: What is said of the task.
+
+        Returns:
+            Whether they are known now.
+        """
+        texts = None if self._as_chat else example_texts(self._task, table)
+        if texts is None:
+            return False
+        checked = {at for at, row in enumerate(self.pool) if id(row) in self._made}
+        for at in checked.union(range(0, len(texts), _CHECKED_ONE_IN)):
+            if place := difference(self._text(self._example(self.pool[at])), texts[at]):
+                record.left(f"an example's text is another{place}")
+                return False
+        self._texts = texts
+        return True
 
     def parts(self, doc: dict[str, Any], prefix: str | None) -> Parts:
         """The context of the next document, its choices and its target.
@@ -123,7 +153,11 @@ class Contexts:
         """The next draw: the examples' text, or in a chat lists of messages."""
         if self._draws is None:
             return [] if self._as_chat else ""
-        rows = self._draws.next(doc if self._keeps_out else None)
+        own = doc if self._keeps_out else None
+        numbers = self._draws.next(own)
+        if numbers is not None and self._texts:
+            return "".join([self._texts[at] for at in numbers])
+        rows = self._draws.asked(own) if numbers is None else [self.pool[at] for at in numbers]
         shots: list[Any] = []
         for row in rows:
             shot: Any = self._made.get(id(row))

@@ -11,6 +11,7 @@ from typing import Any
 from promptpress._lm_eval.backend.covered import SAMPLERS
 from promptpress._lm_eval.backend.documents import BLOCK
 from promptpress._lm_eval.draws import draw
+from promptpress._lm_eval.row_numbers import as_sequence
 
 
 class Draws:
@@ -34,37 +35,37 @@ class Draws:
         self._used = 0
         self._state: Any = None
 
-    def next(self, doc: dict[str, Any] | None) -> Sequence[dict[str, Any]]:
+    def next(self, doc: dict[str, Any] | None) -> list[int] | None:
         """The examples of the next document.
 
         Args:
             doc: The document, where it must not be its own example.
 
         Returns:
-            Rows of the sampler's.
+            Numbers of the sampler's rows; None where it has to be `asked`.
         """
         self._left -= 1
         pool, count = self._sampler.df, self._count
         size = count + 1 if doc else count
         if self._asks or size > len(pool):
-            return self._asked(doc)
+            return None
         if self.is_fixed:
             if doc is None:
-                return self._asked(doc)
-            rows = list(islice((row for row in pool if row != doc), count))
-            return rows if len(rows) == count else self._asked(doc)
+                return None
+            rows = list(islice((at for at, row in enumerate(pool) if row != doc), count))
+            return rows if len(rows) == count else None
         at = self._used * size
         if size != self._size or at == len(self._rows):
             self._begin(size)
             at = 0
         self._used += 1
-        rows = [pool[row] for row in self._rows[at : at + size]]
+        rows = self._rows[at : at + size]
         if doc:
-            rows = [row for row in rows if row != doc][:count]
+            rows = [row for row in rows if pool[row] != doc][:count]
             if len(rows) < count:
                 # More than one row is equal to the document, and was drawn.
                 self.close()
-                rows = self._sampler.rnd.sample([row for row in pool if row != doc], count)
+                rows = self._sampler.rnd.sample([at for at, row in enumerate(pool) if row != doc], count)
         return rows
 
     def close(self) -> None:
@@ -80,10 +81,14 @@ class Draws:
         self._size = size
         self._state = self._sampler.rnd.getstate()
         count = max(1, min(BLOCK, self._left + 1))
-        self._rows = draw(self._sampler.rnd, len(self._sampler.df), size, None, count).tolist()
+        self._rows = list(as_sequence(draw(self._sampler.rnd, len(self._sampler.df), size, None, count)))
 
-    def _asked(self, doc: dict[str, Any] | None) -> Sequence[dict[str, Any]]:
-        """What the sampler itself gives."""
+    def asked(self, doc: dict[str, Any] | None) -> Sequence[dict[str, Any]]:
+        """What the sampler itself gives: rows.
+
+        Args:
+            doc: The document, as `next` was given it.
+        """
         self.close()
         rows: Sequence[dict[str, Any]] = self._sampler.sample(n=self._count, eval_doc=doc)
         return rows

@@ -30,17 +30,20 @@ def renderer_of(source: str) -> tuple[Render | None, str]:
         >>> render, reason = renderer_of("{{ a }}!")
         >>> render(pa.table({"a": [1, 2]})), reason
         (['1!', '2!'], '')
-        >>> renderer_of("{{ [1, 2]|random }}")[0] is None
-        True
+        >>> renderer_of("{{ [1, 2]|random }}")
+        (None, 'line 1: `random` is chance')
     """
     try:
         compiled = promptpress.JinjaTemplate(source, environment="lm_eval").compiled
-        whole = compiled.filter(pc.invert(compiled["compiled"]))
-        if not whole.num_rows:
-            return lambda table: rendered_table(source, table).to_pylist(), ""
-        first = whole.slice(0, 1).to_pylist()[0]
-        reason = f"line {first['line']}: {first['reason']}"
-        template = promptpress.JinjaTemplate(source, environment="lm_eval", fallback="refuse")
     except promptpress.TemplateError as error:
         return None, str(error)
+    whole = compiled.filter(pc.invert(compiled["compiled"]))
+    if not whole.num_rows:
+        return lambda table: rendered_table(source, table).to_pylist(), ""
+    first = whole.slice(0, 1).to_pylist()[0]
+    reason = f"line {first['line']}: {first['reason']}"
+    try:
+        template = promptpress.JinjaTemplate(source, environment="lm_eval", fallback="refuse")
+    except promptpress.TemplateError:
+        return None, reason  # the error's text has advice that is none to who runs the harness
     return lambda table: template.render(table)["prompt"].to_pylist(), reason

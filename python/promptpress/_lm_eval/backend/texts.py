@@ -13,9 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 import promptpress
-from promptpress._lm_eval.backend.alike import difference, same
+from promptpress._lm_eval.backend.alike import difference
+from promptpress._lm_eval.backend.contexts import Contexts
 from promptpress._lm_eval.backend.documents import BLOCK, Documents
 from promptpress._lm_eval.backend.environments import is_as_it_comes
+from promptpress._lm_eval.backend.pool import as_table
 from promptpress._lm_eval.backend.record import TaskRecord
 from promptpress._lm_eval.backend.renderers import Render, renderer_of
 from promptpress._lm_eval.backend.templates import MODULE, Asked, Known
@@ -31,8 +33,7 @@ class TextsAhead:
         known: Where they go.
         asked: Which templates the first document asked for, and for which document each.
         documents: The documents.
-        pool: The rows that examples are drawn from.
-        draws: How many examples are drawn for all documents.
+        contexts: What shows examples, and may know them itself.
         record: What is said of the task.
     """
 
@@ -41,9 +42,7 @@ class TextsAhead:
         known: Known,
         asked: Sequence[Asked],
         documents: Documents,
-        *,
-        pool: Sequence[dict[str, Any]],
-        draws: int,
+        contexts: Contexts,
         record: TaskRecord,
     ) -> None:
         self._known = known
@@ -55,8 +54,11 @@ class TextsAhead:
             return
         first = id(documents.docs[0])
         self._sources = list(dict.fromkeys(source for source, doc in asked if doc == first))
-        if len(pool) <= draws:
-            table = _as_table(pool)
+        pool = contexts.pool
+        if len(pool) <= len(documents.docs) * contexts.shots:
+            table = as_table(pool) if len(pool) >= _MIN_ROWS else None
+            if table is not None and contexts.know(table, record):
+                return
             for source in dict.fromkeys(source for source, doc in asked if doc != first):
                 texts = self._texts(source, table, len(pool))
                 if texts is not None:
@@ -107,15 +109,6 @@ class TextsAhead:
         self._sources.remove(source)
         self._record.left(f"a template's text is another{difference(own, text)}")
         return False
-
-
-def _as_table(rows: Sequence[dict[str, Any]]) -> pa.Table | None:
-    """Rows as a table that gives back the same rows; None where there is none."""
-    try:
-        table = pa.Table.from_pylist(list(rows))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError):
-        return None
-    return table if same(list(rows), table.to_pylist()) else None
 
 
 def _as_read(source: str) -> str:

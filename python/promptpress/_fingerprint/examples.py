@@ -1,0 +1,188 @@
+"""The content of a table of examples, whatever its arrays are like."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress._core import CompiledRenderer
+from promptpress._fingerprint.written import written
+from promptpress._ipc_bytes import table_bytes
+
+__all__ = ["content"]
+
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+_BRACES = ("{", "}")
+
+
+def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: bool) -> Any:
+    """Say what of the examples may get into a prompt, as plain values.
+
+    All columns count, for a value may bring in the placeholder of any; of a fixed choice its rows alone, in their
+    order. The order of columns counts only where columns are filled in one after another and braces stand in a value,
+    or in a template beside its placeholders.
+
+    Args:
+        examples: The table.
+        core: The renderer, compiled.
+        single_pass: Whether placeholders are looked for in templates alone.
+
+    Returns:
+        None where no example is ever shown.
+
+    """
+    if examples is None:
+        return None
+    if not core.by_position and core.index_column is None:
+        chosen = core.retrieve(1)
+        rows = [] if chosen is None else chosen[0].as_py()
+        if not rows:
+            return None
+        examples = examples.take([row % examples.num_rows for row in rows])
+    columns = [(name, _plain(column)) for name, column in zip(examples.column_names, examples.columns, strict=True)]
+    in_order = single_pass or not (
+        any(_has_other_braces(text) for text in core.literals) or any(_may_hold_braces(column) for _, column in columns)
+    )
+    if in_order:
+        columns.sort(key=lambda pair: pair[0])
+    return {
+        "rows": examples.num_rows,
+        "are_sorted": in_order,
+        "columns": [[name, _digest(column)] for name, column in columns],
+    }
+
+
+def _has_other_braces(text: str) -> bool:
+    left = _PLACEHOLDER.sub("", text)
+    return any(brace in left for brace in _BRACES)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column without what only saves memory, in the widest type of its kind."""
+    types = pa.types
+    kind = column.type
+    if types.is_dictionary(kind):
+        # Chunks may have dictionaries of their own.
+        chunks = [chunk.dictionary_decode() for chunk in column.chunks]
+        return _plain(pa.chunked_array(chunks, kind.value_type))
+    if types.is_run_end_encoded(kind):
+        chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        return _plain(pa.chunked_array(chunks, kind.value_type))
+    if column.null_count == len(column):
+        return pa.chunked_array([pa.nulls(len(column))])
+    wide = _wide(kind)
+    if wide is None or wide == kind:
+        return column
+    try:
+        return column.cast(wide)
+    except pa.ArrowException:  # a number above those of 64 bits with a sign
+        return column
+
+
+def _wide(kind: pa.DataType) -> pa.DataType | None:
+    types = pa.types
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.large_string()
+    is_binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    if is_binary or types.is_binary_view(kind):
+        return pa.large_binary()
+    if types.is_integer(kind):
+        return pa.int64()
+    if types.is_floating(kind):
+        return pa.float64()
+    return pa.date32() if types.is_date(kind) else None
+
+
+def _may_hold_braces(column: pa.ChunkedArray) -> bool:
+    """Whether a value's text may have a brace."""
+    types = pa.types
+    kind = column.type
+    if types.is_large_string(kind) or types.is_large_binary(kind):
+        return any(pc.any(pc.match_substring(column, brace)).as_py() for brace in _BRACES)
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return not (is_number or types.is_null(kind) or types.is_boolean(kind) or types.is_temporal(kind))
+
+
+def _digest(column: pa.ChunkedArray) -> list[Any]:
+    """A column's kind, and a hash of its values."""
+    types = pa.types
+    kind = column.type
+    words = _as_words(kind)
+    if words is not None:
+        return [words[0], _hash_of_words(column, words[1])]
+    if types.is_null(kind):
+        return ["null", b""]
+    if types.is_large_string(kind) or types.is_large_binary(kind):
+        return ["text" if types.is_large_string(kind) else "bytes", _hash_of_texts(column)]
+    try:
+        values = written(column.to_pylist())
+    except Exception:  # values that Python can't have, whatever their type raises for it
+        return [str(kind), hashlib.sha256(table_bytes(pa.table({"": column.combine_chunks()}))).digest()]
+    return ["values", hashlib.sha256(values).digest()]
+
+
+def _as_words(kind: pa.DataType) -> tuple[str, Callable[[pa.Array], pa.Array]] | None:
+    """What a type is called whose values have 8 bytes each, and how to get them."""
+    types = pa.types
+    if types.is_int64(kind):
+        return "int", lambda chunk: chunk
+    if types.is_float64(kind):
+        nan = pa.scalar(float("nan"), pa.float64())
+        return "float", lambda chunk: pc.if_else(pc.is_nan(chunk), nan, chunk)
+    if types.is_boolean(kind):
+        return "bool", lambda chunk: chunk.cast(pa.uint8()).cast(pa.int64())
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        narrow = pa.int32() if kind.bit_width == 32 else pa.int64()
+        return str(kind), lambda chunk: chunk.cast(narrow).cast(pa.int64())
+    return None
+
+
+def _hash_of_texts(column: pa.ChunkedArray) -> bytes:
+    lengths, data = hashlib.sha256(), hashlib.sha256()
+    for chunk in column.chunks:
+        if len(chunk):
+            lengths.update(_words(pc.fill_null(pc.binary_length(chunk).cast(pa.int64()), -1)))
+            # Whatever lies in memory where a value is null.
+            filled = pc.fill_null(chunk, b"" if pa.types.is_large_binary(chunk.type) else "")
+            offsets, texts = filled.buffers()[1:]
+            ends = memoryview(offsets).cast("q")[filled.offset : filled.offset + len(filled) + 1]
+            if texts is not None:
+                data.update(memoryview(texts)[ends[0] : ends[-1]])
+    return hashlib.sha256(lengths.digest() + data.digest()).digest()
+
+
+def _hash_of_words(column: pa.ChunkedArray, as_words: Callable[[pa.Array], pa.Array]) -> bytes:
+    valid, values = hashlib.sha256(), hashlib.sha256()
+    for chunk in column.chunks:
+        if len(chunk):
+            valid.update(_words(pc.is_valid(chunk).cast(pa.uint8()).cast(pa.int64())))
+            words = as_words(chunk)
+            values.update(_words(pc.fill_null(words, pa.scalar(0, words.type))))
+    return hashlib.sha256(valid.digest() + values.digest()).digest()
+
+
+def _words(values: pa.Array) -> bytes:
+    """Values of 8 bytes each without nulls, the lowest byte first."""
+    data = memoryview(values.buffers()[1])[values.offset * 8 : (values.offset + len(values)) * 8]
+    return little_endian(data.tobytes(), sys.byteorder)
+
+
+def little_endian(data: bytes, byteorder: str) -> bytes:
+    """Turn words of 8 bytes round where the machine has the highest byte first.
+
+    >>> little_endian(bytes([0, 0, 0, 0, 0, 0, 0, 1]), "big").hex()
+    '0100000000000000'
+
+    """
+    if byteorder == "little":
+        return data
+    words = array("q", data)
+    words.byteswap()
+    return words.tobytes()

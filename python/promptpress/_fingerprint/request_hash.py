@@ -1,0 +1,72 @@
+"""One hash for all requests of a run, whatever they are cut into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+
+__all__ = ["FINGERPRINT", "HASH", "VERSION", "RequestsHash", "with_requests_hash"]
+
+FINGERPRINT, HASH, VERSION = "promptpress.fingerprint", "promptpress.hash", "promptpress.version"
+"""Keys of metadata, in tables and in files."""
+
+
+class RequestsHash:
+    """SHA-256 of the requests' own hashes, one behind the other: two runs that have it sent the same, in one order.
+
+    Labels, turns and kept columns say what is made of an answer, not what the model reads, and don't count. A request
+    that isn't there counts as 16 zero bytes.
+
+    >>> import hashlib
+    >>> one, other = RequestsHash(), RequestsHash()
+    >>> one.update(pa.array([b"a" * 16, b"b" * 16], pa.binary(16)))
+    >>> for half in (b"a", b"b"):
+    ...     other.update(pa.array([half * 16], pa.binary(16)))
+    >>> one.hexdigest() == other.hexdigest() == hashlib.sha256(b"a" * 16 + b"b" * 16).hexdigest()
+    True
+
+    """
+
+    __slots__ = ("_sha",)
+
+    def __init__(self) -> None:
+        import hashlib  # noqa: PLC0415 - seldom needed
+
+        self._sha = hashlib.sha256()
+
+    def update(self, hashes: Any) -> None:
+        """Add the requests that come next.
+
+        Args:
+            hashes: An array or a chunked array of them, as `render(hashes=True)` has it.
+
+        """
+        for chunk in hashes.chunks if isinstance(hashes, pa.ChunkedArray) else [hashes]:
+            if len(chunk):
+                width = chunk.type.byte_width
+                whole = pc.fill_null(chunk, bytes(width)) if chunk.null_count else chunk
+                data = memoryview(whole.buffers()[1])
+                self._sha.update(data[whole.offset * width : (whole.offset + len(whole)) * width])
+
+    def hexdigest(self) -> str:
+        """Give the hash of all so far: 64 hexadecimal digits."""
+        return self._sha.hexdigest()
+
+
+def with_requests_hash(rendered: pa.Table, behind: int = 0) -> pa.Table:
+    """Write the hash of a table's requests into its metadata.
+
+    Args:
+        rendered: What was rendered; its last column but those behind is the requests' hashes.
+        behind: How many columns stand behind it.
+
+    Returns:
+        The table.
+
+    """
+    total = RequestsHash()
+    total.update(rendered.column(rendered.num_columns - 1 - behind))
+    return rendered.replace_schema_metadata({**(rendered.schema.metadata or {}), HASH: total.hexdigest()})

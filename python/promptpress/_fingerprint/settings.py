@@ -1,0 +1,169 @@
+"""What a renderer's arguments come down to: the part of them that decides bytes, written in one way.
+
+The defaults are those of `src/plan/config.rs`, `retriever.rs` and `template/template.rs`. Where it isn't certain that a
+difference makes none, it stays one: equal fingerprints promise equal bytes, and different ones promise nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from promptpress._core import CompiledRenderer
+
+__all__ = ["deciding_settings"]
+
+_SECTIONS = {"begin", "round", "end"}
+_PROMPT_KEYS = {"template", "ice_token", "sep_token"}
+_RAW_KEYS = {"messages", "format_variables", "ice_token"}
+_SCORING = ("PPLInferencer", "LLInferencer")
+_CHATTING = ("ChatInferencer", "ParallelChatInferencer")
+_INFER_MODES = {"MultiTurnGenInferencer": "every", **dict.fromkeys(_CHATTING, "last")}
+_EMPTY: Mapping[str, Any] = {}
+
+
+def deciding_settings(settings: Mapping[str, Any], core: CompiledRenderer) -> dict[str, Any]:
+    """Give what decides the bytes of prompts: defaults filled in, keys whose order says nothing in alphabetical order.
+
+    Left out are `strings` and `names`, which say how columns are laid out and called, `refuse`, which says what becomes
+    an error, and what nobody reads here, such as a reader's splits.
+
+    Args:
+        settings: A renderer's arguments, as `plain_settings` gives them.
+        core: The same, compiled.
+
+    Returns:
+        Plain values.
+
+    """
+    inferencer = settings.get("inferencer") or _EMPTY
+    family = _last_part(inferencer.get("type"))
+    meta, prompt, ice = (settings.get(name) for name in ("meta_template", "prompt_template", "ice_template"))
+    output = settings.get("output")
+    if output is None:
+        output = "messages" if _is_raw(prompt if prompt is not None else ice) or _speaks_api(meta) else "text"
+    # A JSON text has the keys of a message in the order in which they are given; elsewhere they have names.
+    order_counts = output == "messages_json"
+    labels = core.labels
+    if labels is None:
+        labels = settings.get("labels") if settings.get("labels") is not None else inferencer.get("labels")
+    return {
+        "dialect": settings.get("dialect") or "opencompass",
+        "ice_template": _template(ice, order_counts=order_counts),
+        "infer_mode": (inferencer.get("infer_mode") or _INFER_MODES[family]) if family in _INFER_MODES else None,
+        "is_chat": family in _CHATTING,
+        "label_column": core.label_column,
+        "labels": labels,
+        "meta_template": _meta(meta, order_counts=order_counts),
+        "mode": settings.get("mode") or ("ppl" if family in _SCORING else "gen"),
+        "output": output,
+        "prompt_template": _template(prompt, order_counts=order_counts),
+        "reader": _reader(settings.get("reader") or _EMPTY),
+        "remain_sep": inferencer.get("normalizing_str") is not None,
+        "replace_token": inferencer.get("gen_field_replace_token", ""),
+        "retriever": _retriever(settings.get("retriever") or _EMPTY),
+        "roles": _by_key(settings.get("roles") or {}),
+        "substitution": settings.get("substitution") or "harness",
+    }
+
+
+def _template(value: Any, *, order_counts: bool) -> Any:
+    if not isinstance(value, dict):
+        if isinstance(value, list):
+            return ["messages", _items(value, order_counts=order_counts)]
+        return None if value is None else _of_family("PromptTemplate", {"template": value})
+    keys = set(value)
+    if "type" in keys:
+        family = _last_part(value["type"])
+    elif "template" in keys and keys <= _PROMPT_KEYS:
+        family = "PromptTemplate"
+    elif "messages" in keys and keys <= _RAW_KEYS:
+        family = "RawPromptTemplate"
+    else:
+        return _of_family("PromptTemplate", {"template": _body(value, order_counts=order_counts)})
+    parts = {key: item for key, item in value.items() if key != "type"}
+    if family == "RawPromptTemplate":
+        if isinstance(parts.get("messages"), list):
+            parts["messages"] = _items(parts["messages"], order_counts=order_counts)
+        parts["format_variables"] = bool(parts.get("format_variables", True))
+    else:
+        parts = {key: item for key, item in parts.items() if key not in {"ice_token", "sep_token"} or item is not None}
+        parts["template"] = _body(parts.get("template"), order_counts=order_counts)
+    return _of_family(family, parts)
+
+
+def _of_family(family: str, parts: dict[str, Any]) -> dict[str, Any]:
+    return {"family": family, "parts": _by_key(parts)}
+
+
+def _body(value: Any, *, order_counts: bool) -> Any:
+    """A template without what is around it: a dict is a dialogue or a label map, whose order is that of the labels."""
+    if isinstance(value, list):
+        return _items(value, order_counts=order_counts)
+    if not isinstance(value, dict):
+        return value
+    inner = {key: _body(item, order_counts=order_counts) for key, item in value.items()}
+    return _by_key(inner) if set(inner) <= _SECTIONS else inner
+
+
+def _items(items: list[Any], *, order_counts: bool) -> list[Any]:
+    """Turns, messages or roles: their keys are looked up by name. What a key holds stays as it is."""
+    return [_by_key(item) if isinstance(item, dict) and not order_counts else item for item in items]
+
+
+def _meta(value: Any, *, order_counts: bool) -> Any:
+    if isinstance(value, list):
+        return _items(value, order_counts=order_counts) or None
+    if not isinstance(value, dict):
+        return value or None
+    lists = {
+        key: _items(item, order_counts=order_counts) if isinstance(item, list) else item
+        for key, item in value.items()
+        if key != "eos_token_id"  # where a model stops is no part of a prompt
+    }
+    return _by_key(lists) if value else None
+
+
+def _reader(value: Mapping[str, Any]) -> dict[str, Any]:
+    columns = value.get("input_columns")
+    columns = columns.split() if isinstance(columns, str) else columns
+    return {"input_columns": columns or [], "output_column": value.get("output_column") or None}
+
+
+def _retriever(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The retriever; the rows of a fixed choice stand among the examples, by what they say."""
+    family = _last_part(value.get("type", "ZeroRetriever"))
+    separator = "" if family == "ZeroRetriever" else "\n"
+    filled = {"ice_separator": separator, "ice_eos_token": separator, "prompt_eos_token": "", **value, "type": family}
+    if family == "RandomRetriever":
+        filled = {"ice_num": 1, "seed": 43, **filled}
+    else:
+        filled.pop("ice_num", None)
+    for key in ("fix_id_list", "index_split", "test_split", "accelerator"):
+        filled.pop(key, None)
+    return _by_key(filled)
+
+
+def _is_raw(template: Any) -> bool:
+    if not isinstance(template, dict):
+        return isinstance(template, list)
+    if "type" in template:
+        return _last_part(template["type"]) == "RawPromptTemplate"
+    return "messages" in template and set(template) <= _RAW_KEYS
+
+
+def _speaks_api(meta: Any) -> bool:
+    """Whether a meta template is for an API: the list form, or a role with `api_role`."""
+    if not isinstance(meta, dict):
+        return isinstance(meta, list) and bool(meta)
+    parts = (meta.get(key) for key in ("round", "reserved_roles"))
+    items = (item for part in parts if isinstance(part, list) for item in part)
+    return any(isinstance(item, dict) and "api_role" in item for item in items)
+
+
+def _last_part(name: Any) -> str:
+    return name.rpartition(".")[2] if isinstance(name, str) else ""
+
+
+def _by_key(value: Mapping[Any, Any]) -> dict[Any, Any]:
+    return dict(sorted(value.items(), key=lambda item: (type(item[0]).__name__, str(item[0]))))

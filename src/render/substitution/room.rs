@@ -1,0 +1,37 @@
+//! How long a filled text may become: a value that names others that name others has no bound of its own.
+
+use crate::error::Result;
+use crate::plan::Limits;
+use crate::render::memory::out_of_memory;
+
+/// What is left for a request's texts.
+#[derive(Clone, Copy)]
+pub struct Room {
+    limits: Limits,
+    /// Bytes of the request that were written before the text at hand.
+    before: usize,
+}
+
+impl Room {
+    /// For a text of a request of which `before` bytes are written.
+    pub fn new(limits: Limits, before: usize) -> Self {
+        Self { limits, before }
+    }
+
+    /// Make room for `more` bytes behind a text that begins at byte `start` of `out`.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` if the request becomes too long, or there isn't as much memory; both before it is asked for.
+    #[inline]
+    pub fn make(&self, out: &mut Vec<u8>, start: usize, more: usize) -> Result<()> {
+        let bytes = self.before.saturating_add(out.len() - start).saturating_add(more);
+        if bytes > self.limits.prompt_bytes {
+            return Err(self.limits.prompt_too_long(bytes));
+        }
+        if out.capacity() - out.len() < more {
+            out.try_reserve(more).map_err(|_| out_of_memory(more))?;
+        }
+        Ok(())
+    }
+}
