@@ -12,7 +12,7 @@
 //! | `text`, `case`, `number`, `list`, `compare`, `print`, `json` | the operations |
 //! | `evaluate` | expressions for a row, each when it is asked for |
 //! | `pieces` | what rows' texts are made of |
-//! | `flat` | programs that only copy, by blocks of rows |
+//! | `flat` | programs that only copy, by blocks of rows: what they copy (`flat_copies`), columns and where texts lie in them (`flat_source`), conditions on columns (`flat_condition`) |
 //! | `render` | the row loop |
 //!
 //! Honest recursion: `column.rs` and `value.rs`: a value may be a list of a column's cells, and each cell is a value.
@@ -24,6 +24,9 @@ mod constant;
 mod ends;
 mod evaluate;
 mod flat;
+mod flat_condition;
+mod flat_copies;
+mod flat_source;
 mod json;
 mod list;
 mod number;

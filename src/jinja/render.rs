@@ -225,7 +225,7 @@ impl<'a> Rendering<'a> {
         });
         let most = most.into_iter().try_fold(0_usize, |sum, own| sum.checked_add(own?));
         let Some(most) = most.filter(|most| *most <= limit(layout)) else { return Ok(None) };
-        let mut bytes = Bytes::new(most);
+        let mut bytes = Bytes::new(most)?;
         let mut offsets = Vec::with_capacity(rows.len() + 1);
         let (mut rest, mut at) = (&mut bytes[..], 0);
         offsets.push(0);
@@ -253,7 +253,7 @@ impl<'a> Rendering<'a> {
             }
         }
         bytes.truncate(at);
-        Ok(Some(TextBlock::new(Texts { offsets, bytes }).array(layout, None)))
+        Ok(Some(TextBlock::new(Texts { offsets, bytes, is_plain: false }).array(layout, None)))
     }
 
     /// The texts of rows that were evaluated, in as many arrays as the layout needs; `others` are those of the rows that

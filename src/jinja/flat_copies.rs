@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 
-use super::condition::{Condition, Side};
-use super::source::{Cell, Source, is_string};
+use super::column::{Column, is_foreign};
+use super::constant::Constant;
+use super::flat_condition::{Condition, Side};
+use super::flat_source::{Cell, Source, is_string};
+use super::operation::Operation as O;
+use super::program::{NodeKind, Program, Step};
+use super::text;
+use super::value::Value;
 use crate::error::Error;
-use crate::jinja::column::{Column, is_foreign};
-use crate::jinja::constant::Constant;
-use crate::jinja::operation::Operation as O;
-use crate::jinja::program::{NodeKind, Program, Step};
-use crate::jinja::text;
-use crate::jinja::value::Value;
 
 /// Conditions at most: each is asked for every row, whether or not the row comes by.
 const MAX_CONDITIONS: usize = 32;

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::source::Source;
-use crate::jinja::column::Column;
-use crate::jinja::compare::Number;
-use crate::jinja::constant::Constant;
-use crate::jinja::value::Value;
+use super::column::Column;
+use super::compare::Number;
+use super::constant::Constant;
+use super::flat_source::Source;
+use super::value::Value;
 
 /// A condition on a row.
 pub(super) enum Condition<'a> {

@@ -6,11 +6,11 @@ use arrow_array::{Array, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
+use super::column::is_foreign;
+use super::ends::Ends;
+use super::text;
+use super::value::Value;
 use crate::error::{Error, Result};
-use crate::jinja::column::is_foreign;
-use crate::jinja::ends::Ends;
-use crate::jinja::text;
-use crate::jinja::value::Value;
 use crate::pytext::{Offsets, TextColumn};
 
 /// A column whose values are copied.

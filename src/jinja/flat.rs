@@ -5,23 +5,13 @@
 //! measuring a row and writing it. Rows are gone through in blocks, piece by piece, so that nothing is decided row by row:
 //! a piece that a row hasn't is one without bytes. A column's bytes are checked when they are near: in what was written,
 //! where all of them were.
-//!
-//! | file | what it knows |
-//! |---|---|
-//! | `source` | columns that are copied, and where texts lie in them |
-//! | `condition` | conditions on columns that hold or not |
-//! | `copies` | what a program copies |
-
-mod condition;
-mod copies;
-mod source;
 
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
 
-use self::copies::{Content, Copies, Piece, Sources, Unfit};
-use self::source::{Cell, Place, Source};
+use super::flat_copies::{Content, Copies, Piece, Sources, Unfit};
+use super::flat_source::{Cell, Place, Source};
 use super::pieces::Bailed;
 use super::program::Program;
 use super::value::Bail;
