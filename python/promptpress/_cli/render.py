@@ -10,7 +10,6 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +19,6 @@ from promptpress import _compute as pc
 from promptpress._cli.prompt_stream import TableSamples, pulled, rendered
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import ConfigError, UsageError
-from promptpress._inputs.columnar_inputs import RowGroup
 from promptpress._inputs.formats import Written
 from promptpress._inputs.samples import Samples
 from promptpress._outputs.background_writer import background_writer, write_or_raise
@@ -28,9 +26,10 @@ from promptpress._outputs.formats import check_compression, open_writer
 from promptpress._outputs.out_format import CompressedFile, out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
 from promptpress._render_options import RenderOptions
-from promptpress._view.visible import encodable, printable, visible
+from promptpress._view.visible import encodable, visible
 
 from .configured_renderer import make_renderer
+from .done import Done
 from .errors import ExitCode
 from .jinja_runs import Maker, RunCounts
 from .jinja_sources import template_of
@@ -45,70 +44,6 @@ _SKIPPED_ROWS = "promptpress.skipped_rows"
 
 _REMEMBERED = ("rows", "prompt_bytes", "fingerprint", "hash", "errors")
 """What a run that is resumed says again of an output that is complete."""
-
-_MIN_ROWS_OF_A_RATE = 10_000
-"""Of fewer rows a rate is that of opening and closing files."""
-
-
-@dataclass
-class Done:
-    """What has been rendered so far.
-
-    Example:
-        >>> Done(rows=1_000_000, prompt_bytes=250_000_000).summary(0.5)
-        '1,000,000 rows, 250.0 MB of prompts in 0.500 s: 2,000,000 rows/s, 0.500 GB/s'
-        >>> Done(rows=1, prompt_bytes=25).summary(0.01)
-        '1 row, 25 B of prompts in 0.010 s'
-
-    """
-
-    rows: int = 0
-    prompt_bytes: int = 0
-    fingerprint: str | None = None
-    hash: str | None = None
-    errors: int = 0
-    """Requests that couldn't be rendered, under `--errors column`."""
-    skipped: list[RowGroup] = field(default_factory=list)
-    """What `--skip-corrupt` has left out."""
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """How the process ends."""
-        return ExitCode.INCOMPLETE if self.errors or self.skipped else ExitCode.OK
-
-    def tell_faults(self) -> None:
-        """Say on standard error what is wrong with the output, that was asked for to be no error."""
-        if self.errors:
-            said = "1 row has" if self.errors == 1 else f"{self.errors:,} rows have"
-            print(f"promptpress: {said} an error in the place of a prompt", file=sys.stderr)
-        for group in self.skipped:
-            line = f"promptpress: left out: {printable(str(group))}"
-            print(encodable(line, sys.stderr.encoding), file=sys.stderr)
-        if self.skipped:
-            rows = sum(group.rows for group in self.skipped)
-            groups = f"{len(self.skipped):,} row group{'s' if len(self.skipped) != 1 else ''}"
-            print(f"promptpress: {groups} with {rows:,} rows left out", file=sys.stderr)
-
-    def summary(self, seconds: float) -> str:
-        """Say in one line what was done.
-
-        Args:
-            seconds: how long it took.
-
-        Returns:
-            The line.
-
-        """
-        size, unit = float(self.prompt_bytes), "B"
-        for unit in ("B", "kB", "MB", "GB"):
-            if size < 1000 or unit == "GB":
-                break
-            size /= 1000
-        length = f"{size:.1f} {unit}" if unit != "B" else f"{self.prompt_bytes} B"
-        said = f"{self.rows:,} row{'s' if self.rows != 1 else ''}, {length} of prompts in {seconds:.3f} s"
-        if self.rows < _MIN_ROWS_OF_A_RATE or not seconds:
-            return said
-        return f"{said}: {self.rows / seconds:,.0f} rows/s, {self.prompt_bytes / seconds / 1e9:.3f} GB/s"
 
 
 def render(arguments: Namespace) -> ExitCode:

@@ -31,11 +31,12 @@ from promptpress._view.visible import encodable, printable
 
 from .clobber import refuse_existing
 from .configured_renderer import configuration, renderer_of
+from .done import Done
 from .errors import ExitCode, exit_code_of, of_command
 from .jobs import ALL
 from .notes import held_back
 from .prompt_stream import TableSamples
-from .render import Done, open_samples, refuse_overwriting, render_samples
+from .render import open_samples, refuse_overwriting, render_samples
 from .resume import remember_clock
 from .template_option import with_template
 from .threads import set_threads
