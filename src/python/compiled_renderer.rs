@@ -160,6 +160,7 @@ impl CompiledRenderer {
 
     /// Render a table's rows from `position` on; `spans` asks for where bytes come from, and says whether in detail.
     #[pyo3(signature = (samples, labels, position, single_chunk, lower, spans=None))]
+    #[allow(clippy::too_many_arguments, reason = "Python's arguments")]
     fn render(
         &self,
         py: Python<'_>,

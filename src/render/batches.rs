@@ -7,7 +7,8 @@ use arrow_schema::Schema;
 
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
-use super::conversations::{Conversations, Replies, chat_requests, turn_requests};
+use super::conversation_requests::conversations;
+use super::conversations::{Conversations, Replies};
 use super::fragment_traces::{AllTraces, FragmentTraces};
 use super::fragments::{FragmentStore, FragmentStores};
 use super::input::{Batch, Host};
@@ -50,7 +51,9 @@ pub fn render(
     }
     let (mut out, cache) = (Vec::new(), SliceCache::default());
     let message_type = message_type.as_ref();
-    let mut sink = OutcomeSink { message_type, labels, wanted, cache: &cache, out: &mut out };
+    let span_type = bound.span_type(wanted.spans)?;
+    let spans = bound.span_finder(span_type, labels);
+    let mut sink = OutcomeSink { message_type, labels, wanted, spans: &spans, cache: &cache, out: &mut out };
     let mut at = 0;
     while at < rows || sink.out.is_empty() {
         host.check()?;
@@ -78,34 +81,14 @@ pub fn render_turn(
     let message_type = bound.message_type()?;
     let (mut out, cache) = (Vec::new(), SliceCache::default());
     let message_type = message_type.as_ref();
-    let wanted = Wanted::default();
-    let mut sink = OutcomeSink { message_type, labels: &[None], wanted, cache: &cache, out: &mut out };
+    let (wanted, spans) = (Wanted::default(), bound.span_finder(None, &[None]));
+    let mut sink = OutcomeSink { message_type, labels: &[None], wanted, spans: &spans, cache: &cache, out: &mut out };
     let Some(conversations) = conversations(compiled, batch, 0, Some(Replies { turn, lists: replies }), host)? else {
         let message = "replies need a MultiTurnPromptTemplate or a ChatInferencer";
         return Err(Error::template(Code::UnsupportedMode, "prompt_template", message));
     };
     bound.emit_conversations(conversations, 0, &mut sink, host)?;
     Ok(out)
-}
-
-/// The requests of a batch's conversations; None where samples are none.
-///
-/// # Errors
-///
-/// `RenderError` for columns that make no conversations, and for whatever a plan refuses.
-pub(super) fn conversations(
-    compiled: &CompiledConfig,
-    batch: &RecordBatch,
-    start: usize,
-    replies: Option<Replies>,
-    host: &dyn Host,
-) -> Result<Option<Conversations>> {
-    let config = &compiled.config;
-    match config.main() {
-        Template::Turns(turns) => turn_requests(turns, config, batch, start, replies, host).map(Some),
-        Template::Chat(chat) => chat_requests(chat, config, batch, start, replies, host).map(Some),
-        _ => Ok(None),
-    }
 }
 
 impl BoundConfig<'_> {
@@ -121,13 +104,16 @@ impl BoundConfig<'_> {
         host: &dyn Host,
     ) -> Result<Vec<Outcome>> {
         let starts: Vec<usize> = (0..batch.num_rows()).step_by(step).collect();
+        let span_type = self.span_type(wanted.spans)?;
         let mut out = Vec::new();
         for group in starts.chunks(rayon::current_num_threads().max(1)) {
             host.check()?;
             let render = |at: usize| {
                 let (slice, first) = (batch.slice(at, step.min(batch.num_rows() - at)), start + at);
                 let (mut own, cache) = (Vec::new(), SliceCache::default());
-                let mut sink = OutcomeSink { message_type, labels: &[None], wanted, cache: &cache, out: &mut own };
+                let spans = self.span_finder(span_type, &[None]);
+                let mut sink =
+                    OutcomeSink { message_type, labels: &[None], wanted, spans: &spans, cache: &cache, out: &mut own };
                 self.slice(&slice, first, &mut None, host, &mut sink).map_err(|e| e.shifted(first))?;
                 Ok(own)
             };

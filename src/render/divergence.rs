@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 
-use super::batches::conversations;
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
+use super::conversation_requests::conversations;
 use super::conversations::empty_replies;
 use super::input::{Batch, Host};
 use super::messages::SliceCache;
@@ -121,8 +121,15 @@ impl Way<'_> {
         let message_type = self.bound.message_type()?;
         let (mut out, cache): (Vec<Outcome>, _) = (Vec::new(), SliceCache::default());
         let message_type = message_type.as_ref();
-        let mut sink =
-            OutcomeSink { message_type, labels: query.labels, wanted: Wanted::default(), cache: &cache, out: &mut out };
+        let spans = self.bound.span_finder(None, query.labels);
+        let mut sink = OutcomeSink {
+            message_type,
+            labels: query.labels,
+            wanted: Wanted::default(),
+            spans: &spans,
+            cache: &cache,
+            out: &mut out,
+        };
         let compiled = self.bound.compiled;
         if !matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_)) {
             let done = self.bound.slice(slice, first, &mut self.draws, query.host, &mut sink);

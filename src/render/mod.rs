@@ -20,6 +20,7 @@
 mod batches;
 mod bound;
 mod compiled;
+mod conversation_requests;
 mod conversations;
 mod copying;
 mod divergence;
@@ -41,6 +42,7 @@ mod row_plans;
 mod rows;
 mod schema_binding;
 mod span_arrays;
+mod span_steps;
 #[cfg(test)]
 mod stage_after_messages;
 mod substitution;

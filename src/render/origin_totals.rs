@@ -11,9 +11,9 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 
-use super::batches::conversations;
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
+use super::conversation_requests::conversations;
 use super::fragment_traces::{AllTraces, FragmentTraces, OriginNumbers, placed};
 use super::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use super::input::{Batch, Host};

@@ -50,11 +50,16 @@ pub struct Wanted {
 /// Bytes that a request takes beside its texts: an offset, a length, and the number of its label.
 const REQUEST_BYTES: usize = 24;
 
+/// Where the bytes of some rows' requests come from, if that is wanted; says whether all are known to be plain copies.
+pub(super) type FindSpans<'a> = &'a dyn Fn(&Rows, Range<usize>, bool) -> Result<Option<ArrayRef>>;
+
 /// What the outcomes of a batch have in common, and where they go.
 pub(super) struct OutcomeSink<'a> {
     pub(super) message_type: Option<&'a MessageType>,
     pub(super) labels: &'a [Option<Value>],
     pub(super) wanted: Wanted,
+    /// Finds the spans of some rows' requests, where any are wanted.
+    pub(super) spans: FindSpans<'a>,
     /// What all slices of a batch have in common.
     pub(super) cache: &'a SliceCache,
     pub(super) out: &'a mut Vec<Outcome>,
@@ -84,7 +89,6 @@ impl BoundConfig<'_> {
     pub(super) fn emit(&self, rows: &Rows, sink: &mut OutcomeSink) -> Result<()> {
         let limits = self.compiled.config.limits;
         limits.check_batch(rows.batch.num_rows(), rows.plans.labels * REQUEST_BYTES)?;
-        let span_type = self.span_type(sink.wanted.spans)?;
         let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows.batch.num_rows() }]);
         while let Some(range) = todo.pop() {
             let Some((prompts, plain)) = self.prompts(rows, range.clone(), sink)? else {
@@ -127,10 +131,7 @@ impl BoundConfig<'_> {
                 Labels::Column(column) => e.in_column(column),
                 _ => e,
             })?;
-            let spans = match span_type {
-                Some(of) => Some(self.spans(rows, range.clone(), sink.labels, plain, of)?),
-                None => None,
-            };
+            let spans = (sink.spans)(rows, range.clone(), plain)?;
             let (samples, turns) = (part(&rows.samples), part(&rows.turns));
             sink.out.push(Outcome { start, rows: count, samples, turns, labels, prompts, spans });
         }

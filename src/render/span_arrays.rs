@@ -1,4 +1,4 @@
-//! Spans of requests as an Arrow array: a list of them for each request.
+//! Spans of requests as an Arrow array, a list of them for each request: counted first, then written where they belong.
 
 use std::sync::Arc;
 
@@ -6,13 +6,12 @@ use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray, StringArray, StructArray,
 };
-use arrow_buffer::OffsetBuffer;
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
-use super::memory::reserved;
+use super::memory::{Bytes, reserved};
 use crate::error::{Code, Error, Result};
 use crate::template::{Origin, SOURCES};
-use crate::threads;
 
 /// How much is said of each span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,9 +36,6 @@ pub(super) struct SpanType {
     pub(super) detailed: bool,
 }
 
-const MESSAGE: &str = "message";
-const PART: &str = "part";
-
 impl SpanType {
     /// The type of a request's spans.
     pub(super) fn data_type(self) -> DataType {
@@ -50,10 +46,10 @@ impl SpanType {
         let text = |index: DataType| DataType::Dictionary(Box::new(index), Box::new(DataType::Utf8));
         let mut fields = Vec::new();
         if self.messages {
-            fields.push(Field::new(MESSAGE, DataType::Int32, true));
+            fields.push(Field::new("message", DataType::Int32, true));
         }
         if self.parts {
-            fields.push(Field::new(PART, DataType::Int32, true));
+            fields.push(Field::new("part", DataType::Int32, true));
         }
         fields.push(Field::new("start", DataType::Int64, true));
         fields.push(Field::new("end", DataType::Int64, true));
@@ -67,51 +63,41 @@ impl SpanType {
     }
 }
 
-/// That a request isn't split into parts.
+/// That a message isn't split into parts.
 pub(super) const NO_PART: i32 = -1;
 
-/// The spans of some requests, one after the other.
-#[derive(Default)]
-pub(super) struct SpanChunk {
-    pub(super) is_messages: bool,
-    /// How many each request has.
-    pub(super) counts: Vec<u32>,
-    starts: Vec<i64>,
-    ends: Vec<i64>,
-    /// By their numbers.
-    origins: Vec<u32>,
-    messages: Vec<i32>,
-    parts: Vec<i32>,
-    /// Where the text at hand has come to; None where none is begun.
-    at: i64,
-    last: Option<u32>,
-    message: i32,
-    part: i32,
-    /// Spans before the request at hand.
-    before: usize,
+/// Which text of a request a span lies in: the number of the message, and of its part.
+pub(super) type TextPlace = (i32, i32);
+
+/// One span.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// By its number.
+    pub(super) origin: u32,
+    pub(super) text: TextPlace,
 }
 
-impl SpanChunk {
-    /// For so many requests of so many spans.
-    pub(super) fn new(requests: usize, spans: usize, is_messages: bool) -> Result<Self> {
-        let count = requests.saturating_mul(spans);
-        let beside = if is_messages { count } else { 0 };
-        Ok(Self {
-            is_messages,
-            counts: reserved(requests)?,
-            starts: reserved(count)?,
-            ends: reserved(count)?,
-            origins: reserved(count)?,
-            messages: reserved(beside)?,
-            parts: reserved(beside)?,
-            ..Self::default()
-        })
+/// Takes the stretches of requests' texts, in order, and puts together those that are one span.
+pub(super) struct Stretches<F> {
+    open: Option<Span>,
+    text: TextPlace,
+    at: i64,
+    each: F,
+}
+
+impl<F: FnMut(Span)> Stretches<F> {
+    /// Gives each span to `each`.
+    pub(super) fn new(each: F) -> Self {
+        Self { open: None, text: (0, NO_PART), at: 0, each }
     }
 
-    /// Go on to a text: that of a message, or of a part.
+    /// Go on to a text.
     #[inline]
-    pub(super) fn text(&mut self, message: i32, part: i32) {
-        (self.at, self.last, self.message, self.part) = (0, None, message, part);
+    pub(super) fn text(&mut self, text: TextPlace) {
+        self.end();
+        (self.at, self.text) = (0, text);
     }
 
     /// Add a stretch of the text; one that goes on as the last is the same span.
@@ -121,19 +107,12 @@ impl SpanChunk {
             return;
         }
         let end = self.at + bytes as i64;
-        if self.last == Some(origin)
-            && let Some(last) = self.ends.last_mut()
-        {
-            *last = end;
-        } else {
-            self.starts.push(self.at);
-            self.ends.push(end);
-            self.origins.push(origin);
-            if self.is_messages {
-                self.messages.push(self.message);
-                self.parts.push(self.part);
+        match &mut self.open {
+            Some(open) if open.origin == origin => open.end = end,
+            _ => {
+                self.end();
+                self.open = Some(Span { start: self.at, end, origin, text: self.text });
             }
-            self.last = Some(origin);
         }
         self.at = end;
     }
@@ -141,86 +120,178 @@ impl SpanChunk {
     /// End a request.
     #[inline]
     pub(super) fn end(&mut self) {
-        self.counts.push((self.starts.len() - self.before) as u32);
-        self.before = self.starts.len();
-    }
-}
-
-/// The array of some requests' spans, whose origins are numbered.
-///
-/// # Errors
-///
-/// `RenderError` for more spans than one array can hold.
-pub(super) fn span_array(chunks: &[SpanChunk], origins: &[Origin], of: SpanType) -> Result<ArrayRef> {
-    let total: usize = chunks.iter().map(|chunk| chunk.starts.len()).sum();
-    if i32::try_from(total).is_err() {
-        let message = format!("{total} spans are more than one array can hold; give smaller batches");
-        return Err(Error::render(Code::OffsetOverflow, message));
-    }
-    let mut offsets = reserved(chunks.iter().map(|chunk| chunk.counts.len()).sum::<usize>() + 1)?;
-    let mut at = 0;
-    offsets.push(0);
-    for count in chunks.iter().flat_map(|chunk| &chunk.counts) {
-        at += *count as i32;
-        offsets.push(at);
-    }
-    let starts = Int64Array::from(joined(chunks, total, |chunk, out| out.copy_from_slice(&chunk.starts))?);
-    let ends = Int64Array::from(joined(chunks, total, |chunk, out| out.copy_from_slice(&chunk.ends))?);
-    let mut columns: Vec<ArrayRef> = Vec::new();
-    if of.messages {
-        let messages = joined(chunks, total, |chunk, out| out.copy_from_slice(&chunk.messages))?;
-        columns.push(Arc::new(Int32Array::from(messages)));
-    }
-    if of.parts {
-        let parts = chunks.iter().flat_map(|chunk| &chunk.parts).map(|part| (*part != NO_PART).then_some(*part));
-        columns.push(Arc::new(parts.collect::<Int32Array>()));
-    }
-    columns.push(Arc::new(starts));
-    columns.push(Arc::new(ends));
-    let numbers: Vec<i8> = origins.iter().map(|origin| origin.source as i8).collect();
-    let sources = joined(chunks, total, |chunk, out: &mut [i8]| {
-        for (own, origin) in out.iter_mut().zip(&chunk.origins) {
-            *own = numbers[*origin as usize];
+        if let Some(open) = self.open.take() {
+            (self.each)(open);
         }
-    })?;
-    let names = Arc::new(SOURCES.iter().map(|source| Some(source.name())).collect::<StringArray>());
-    columns.push(Arc::new(dictionary(DictionaryArray::<Int8Type>::try_new(Int8Array::from(sources), names))?));
-    if of.detailed {
-        let each = || chunks.iter().flat_map(|chunk| &chunk.origins).map(|origin| &origins[*origin as usize]);
-        columns.push(texts(origins, chunks, |origin| origin.column.as_deref())?);
-        columns.push(Arc::new(each().map(|origin| origin.example.map(|n| n as i32)).collect::<Int32Array>()));
-        columns.push(texts(origins, chunks, |origin| origin.role.as_deref())?);
     }
-    let spans = StructArray::new(of.fields(), columns, None);
-    let field = Arc::new(Field::new_list_field(spans.data_type().clone(), true));
-    Ok(Arc::new(ListArray::new(field, OffsetBuffer::new(offsets.into()), Arc::new(spans), None)))
 }
 
-fn dictionary<T>(made: std::result::Result<T, arrow_schema::ArrowError>) -> Result<T> {
-    made.map_err(|e| Error::render(Code::InternalError, e.to_string()))
+/// The columns of all spans, to be written.
+pub(super) struct SpanColumns {
+    of: SpanType,
+    spans: usize,
+    offsets: Vec<i32>,
+    starts: Bytes,
+    ends: Bytes,
+    sources: Vec<i8>,
+    origins: Vec<u32>,
+    messages: Vec<i32>,
+    parts: Vec<i32>,
 }
 
-/// What stands in all chunks, one after the other; `fill` writes a chunk's.
-fn joined<T: Copy + Default + Send>(
-    chunks: &[SpanChunk],
-    total: usize,
-    fill: impl Fn(&SpanChunk, &mut [T]) + Sync,
-) -> Result<Vec<T>> {
-    let mut out = reserved(total)?;
-    out.resize(total, T::default());
-    let mut rest = &mut out[..];
-    let mut slices = Vec::with_capacity(chunks.len());
-    for chunk in chunks {
-        let (own, after) = rest.split_at_mut(chunk.starts.len());
-        slices.push((chunk, own));
-        rest = after;
+/// Those of some requests.
+pub(super) struct SpanSlots<'s> {
+    starts: &'s mut [[u8; 8]],
+    ends: &'s mut [[u8; 8]],
+    sources: &'s mut [i8],
+    origins: &'s mut [u32],
+    messages: &'s mut [i32],
+    parts: &'s mut [i32],
+    /// The sources of origins, by their numbers.
+    of_origins: &'s [i8],
+    at: usize,
+}
+
+impl SpanColumns {
+    /// For requests of so many spans each.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for more than one array can hold, or than there is memory for.
+    pub(super) fn new<'c>(counts: impl Iterator<Item = &'c [u32]> + Clone, of: SpanType) -> Result<Self> {
+        let requests: usize = counts.clone().map(<[u32]>::len).sum();
+        let spans: usize = counts.clone().flatten().map(|count| *count as usize).sum();
+        if i32::try_from(spans).is_err() {
+            let message = format!("{spans} spans are more than one array can hold; give smaller batches");
+            return Err(Error::render(Code::OffsetOverflow, message));
+        }
+        let mut offsets = reserved(requests + 1)?;
+        let mut at = 0;
+        offsets.push(0);
+        for count in counts.flatten() {
+            at += *count as i32;
+            offsets.push(at);
+        }
+        let (starts, ends) = (Bytes::new(spans * 8)?, Bytes::new(spans * 8)?);
+        let sources = filled(spans, true)?;
+        let (messages, parts) = (filled(spans, of.messages)?, filled(spans, of.parts)?);
+        Ok(Self { of, spans, offsets, starts, ends, sources, origins: filled(spans, of.detailed)?, messages, parts })
     }
-    threads::map(slices, |(chunk, own)| fill(chunk, own));
+
+    /// Slots of so many spans each; `sources` are those of origins, by their numbers.
+    pub(super) fn slots<'s>(
+        &'s mut self,
+        counts: impl Iterator<Item = usize>,
+        sources: &'s [i8],
+    ) -> Vec<SpanSlots<'s>> {
+        let mut rest = SpanSlots {
+            starts: self.starts.as_chunks_mut().0,
+            ends: self.ends.as_chunks_mut().0,
+            sources: &mut self.sources,
+            origins: &mut self.origins,
+            messages: &mut self.messages,
+            parts: &mut self.parts,
+            of_origins: sources,
+            at: 0,
+        };
+        counts
+            .map(|count| SpanSlots {
+                starts: first(&mut rest.starts, count),
+                ends: first(&mut rest.ends, count),
+                sources: first(&mut rest.sources, count),
+                origins: first(&mut rest.origins, count),
+                messages: first(&mut rest.messages, count),
+                parts: first(&mut rest.parts, count),
+                of_origins: sources,
+                at: 0,
+            })
+            .collect()
+    }
+
+    /// The array, whose origins have these numbers.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` if it contradicts itself, which is a bug.
+    pub(super) fn array(self, origins: &[Origin]) -> Result<ArrayRef> {
+        let mut columns: Vec<ArrayRef> = Vec::new();
+        if self.of.messages {
+            columns.push(Arc::new(Int32Array::from(self.messages)));
+        }
+        if self.of.parts {
+            let parts = self.parts.into_iter().map(|part| (part != NO_PART).then_some(part));
+            columns.push(Arc::new(parts.collect::<Int32Array>()));
+        }
+        for numbers in [self.starts, self.ends] {
+            columns.push(Arc::new(Int64Array::new(aligned(numbers, self.spans)?, None)));
+        }
+        let names = Arc::new(SOURCES.iter().map(|source| Some(source.name())).collect::<StringArray>());
+        let sources = DictionaryArray::<Int8Type>::try_new(Int8Array::from(self.sources), names);
+        columns.push(Arc::new(sources.map_err(|e| internal(&e))?));
+        if self.of.detailed {
+            columns.push(texts(origins, &self.origins, |origin| origin.column.as_deref())?);
+            let examples = self.origins.iter().map(|n| origins[*n as usize].example.map(|example| example as i32));
+            columns.push(Arc::new(examples.collect::<Int32Array>()));
+            columns.push(texts(origins, &self.origins, |origin| origin.role.as_deref())?);
+        }
+        let spans = StructArray::try_new(self.of.fields(), columns, None).map_err(|e| internal(&e))?;
+        let field = Arc::new(Field::new_list_field(spans.data_type().clone(), true));
+        let lists = ListArray::try_new(field, OffsetBuffer::new(self.offsets.into()), Arc::new(spans), None);
+        Ok(Arc::new(lists.map_err(|e| internal(&e))?))
+    }
+}
+
+impl SpanSlots<'_> {
+    /// Write the next span.
+    #[inline]
+    pub(super) fn write(&mut self, span: Span) {
+        let at = self.at;
+        self.starts[at] = span.start.to_ne_bytes();
+        self.ends[at] = span.end.to_ne_bytes();
+        self.sources[at] = self.of_origins[span.origin as usize];
+        if let Some(origin) = self.origins.get_mut(at) {
+            *origin = span.origin;
+        }
+        if let Some(message) = self.messages.get_mut(at) {
+            *message = span.text.0;
+        }
+        if let Some(part) = self.parts.get_mut(at) {
+            *part = span.text.1;
+        }
+        self.at = at + 1;
+    }
+}
+
+/// Zeros, or none where they aren't wanted.
+fn filled<T: Clone + Default>(count: usize, wanted: bool) -> Result<Vec<T>> {
+    if !wanted {
+        return Ok(Vec::new());
+    }
+    let mut out = reserved(count)?;
+    out.resize(count, T::default());
     Ok(out)
 }
 
+/// Cut the first elements off; none of a column that isn't wanted.
+#[allow(clippy::mut_mut, reason = "the rest is shortened")]
+fn first<'s, T>(rest: &mut &'s mut [T], count: usize) -> &'s mut [T] {
+    let count = count.min(rest.len());
+    rest.split_off_mut(..count).unwrap_or_default()
+}
+
+/// Bytes as numbers; those of small blocks may lie anywhere, and are copied.
+fn aligned(bytes: Bytes, count: usize) -> Result<ScalarBuffer<i64>> {
+    let buffer = bytes.into_buffer();
+    if buffer.as_ptr().align_offset(align_of::<i64>()) == 0 {
+        return Ok(ScalarBuffer::new(buffer, 0, count));
+    }
+    let mut numbers = reserved(count)?;
+    numbers.extend(buffer.as_chunks::<8>().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)));
+    Ok(numbers.into())
+}
+
 /// A text of each span's origin.
-fn texts(origins: &[Origin], chunks: &[SpanChunk], of: fn(&Origin) -> Option<&str>) -> Result<ArrayRef> {
+fn texts(origins: &[Origin], spans: &[u32], of: fn(&Origin) -> Option<&str>) -> Result<ArrayRef> {
     let mut names: Vec<&str> = Vec::new();
     let numbers: Vec<Option<i32>> = origins
         .iter()
@@ -232,8 +303,11 @@ fn texts(origins: &[Origin], chunks: &[SpanChunk], of: fn(&Origin) -> Option<&st
             }) as i32)
         })
         .collect();
-    let keys = chunks.iter().flat_map(|chunk| &chunk.origins).map(|origin| numbers[*origin as usize]);
-    let keys = keys.collect::<Int32Array>();
+    let keys = spans.iter().map(|origin| numbers[*origin as usize]).collect::<Int32Array>();
     let names = Arc::new(names.into_iter().map(Some).collect::<StringArray>());
-    Ok(Arc::new(dictionary(DictionaryArray::<Int32Type>::try_new(keys, names))?))
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names).map_err(|e| internal(&e))?))
+}
+
+fn internal(error: &arrow_schema::ArrowError) -> Error {
+    Error::render(Code::InternalError, error.to_string())
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 
-use super::batches::conversations;
 use super::bound::BoundConfig;
+use super::conversation_requests::conversations;
 use super::conversations::{Conversations, Replies, empty_replies};
 use super::input::{Batch, Host, readable};
 use super::media::MediaParts;
