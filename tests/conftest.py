@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import os
 
+from faults import pytest_addoption, pytest_sessionfinish
 from hypothesis import settings
+
+__all__ = ["pytest_addoption", "pytest_sessionfinish"]
 
 # No deadline: how long a case takes is the machine's affair.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)

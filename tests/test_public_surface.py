@@ -57,6 +57,7 @@ PUBLIC = {
             "Label",
             "Mode",
             "Output",
+            "RowPolicy",
             "SpanDetail",
             "StringLayout",
             "Substitution",

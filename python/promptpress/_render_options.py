@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,11 +12,18 @@ from promptpress import _core
 from promptpress._kept_columns import names_of
 from promptpress.typing import SpanDetail
 
-__all__ = ["RenderOptions"]
+if TYPE_CHECKING:
+    from promptpress._row_errors import Part
+
+__all__ = ["ERRORS", "RenderOptions"]
+
+ERRORS = ("raise", "column")
+"""What may become of a row that can't be rendered."""
 
 _DETAILED = "detailed"
 _SPANS = "spans"
 _HASH = "hash"
+_ERROR = "error"
 
 
 @dataclass(frozen=True)
@@ -30,9 +37,10 @@ class RenderOptions:
         index: The name of a column of the samples' numbers; None: there is none.
         hashes: Whether each request's fingerprint stands behind it.
         spans: Whether it is said where its bytes come from; `"detailed"`: with column, example and role.
+        errors: Whether what is wrong with a row stands behind its requests, which are null then.
 
     >>> RenderOptions.of(["id"], index="row")
-    RenderOptions(keep=('id',), index='row', hashes=False, spans=False)
+    RenderOptions(keep=('id',), index='row', hashes=False, spans=False, errors=False)
 
     """
 
@@ -40,10 +48,17 @@ class RenderOptions:
     index: str | None = None
     hashes: bool = False
     spans: SpanDetail = False
+    errors: bool = False
 
     @classmethod
     def of(
-        cls, keep: Iterable[str], index: str | None = None, *, hashes: bool = False, spans: SpanDetail = False
+        cls,
+        keep: Iterable[str],
+        index: str | None = None,
+        *,
+        hashes: bool = False,
+        spans: SpanDetail = False,
+        errors: str = "raise",
     ) -> RenderOptions:
         """Take what a user gave.
 
@@ -52,15 +67,19 @@ class RenderOptions:
             index: As in the class.
             hashes: As in the class.
             spans: As in the class.
+            errors: `"raise"` or `"column"`.
 
         Raises:
-            TypeError: If `keep` holds something else than names, or `spans` is something else.
+            TypeError: If `keep` holds something else than names, or `spans` or `errors` is something else.
 
         """
         if not isinstance(spans, bool) and spans != _DETAILED:
             message = f"spans: expected True, False or {_DETAILED!r}, found {spans!r}"
             raise TypeError(message)
-        return cls(tuple(names_of(keep)), index, hashes, spans)
+        if errors not in ERRORS:
+            message = f"errors: expected {' or '.join(map(repr, ERRORS))}, found {errors!r}"
+            raise TypeError(message)
+        return cls(tuple(names_of(keep)), index, hashes, spans, errors == "column")
 
     @property
     def span_detail(self) -> bool | None:
@@ -81,19 +100,26 @@ class RenderOptions:
             fields.append(
                 pa.field(names.get(_HASH, _HASH), _core.request_hashes(pa.array([], pa.string()), False).type)
             )
+        if self.errors:
+            fields.append(pa.field(names.get(_ERROR, _ERROR), pa.string()))
         return fields
 
-    def columns(self, part: _core.Outcome, prompts: pa.Array, *, is_json: bool) -> list[Any]:
+    def columns(
+        self, part: _core.Outcome | Part, prompts: pa.Array, *, is_json: bool, errors: pa.Array | None = None
+    ) -> list[Any]:
         """Make what stands behind the prompts.
 
         Args:
             part: What the core has rendered.
             prompts: The requests, as they come out.
             is_json: Whether they are messages written as JSON.
+            errors: What is wrong with them, where that is asked for.
 
         Returns:
             Arrays of one value a request, of `fields`.
 
         """
         own = [] if self.spans is False else [part.spans]
-        return [*own, _core.request_hashes(prompts, is_json)] if self.hashes else own
+        if self.hashes:
+            own.append(_core.request_hashes(prompts, is_json))
+        return [*own, errors] if self.errors else own

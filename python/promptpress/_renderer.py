@@ -37,6 +37,7 @@ from promptpress.typing import (
     Label,
     Mode,
     Output,
+    RowPolicy,
     SpanDetail,
     StreamLike,
     StringLayout,
@@ -254,6 +255,7 @@ class Renderer:
         index: str | None = None,
         hashes: bool = False,
         spans: SpanDetail = False,
+        errors: RowPolicy = "raise",
     ) -> pa.Table:
         """Render all samples.
 
@@ -270,17 +272,20 @@ class Renderer:
                 SHA-256 of these hashes, one behind the other.
             spans: Whether to say where each byte comes from: spans without gaps of a text's UTF-8 bytes, or of each
                 message's, with the `source` that `explain` has; `"detailed"`: with `column`, `example` and `role` too.
+            errors: What becomes of a sample that can't be rendered: `"raise"` makes it the call's error; `"column"`
+                makes its prompts null and says why in a column `error`, which is null for all others. Those are what
+                they would be if nothing was wrong. What is wrong with the whole table is raised.
 
         Returns:
             One row a request, in the order of the samples: the index (int64), the kept columns, then `label` (ppl),
             then `prompt`, then `spans` (lists of structs of `start`, `end` and `source`; for messages `message` and,
-            where there may be parts, `part` come first), then `hash` (fixed-size binary).
+            where there may be parts, `part` come first), then `hash` (fixed-size binary), then `error`.
 
         Raises:
             RenderError: If a value, a row or the table can't be rendered; nothing is returned then. Also if two columns
                 would have one name.
             TypeError: If `samples` hold no Arrow data, `keep` is no sequence of names, `index` is no name, or `spans`
-                is something else.
+                or `errors` is something else.
 
         >>> import pyarrow as pa
         >>> samples = pa.table({"id": [7], "question": ["1+1=?"]})
@@ -293,12 +298,12 @@ class Renderer:
 
         """
         table = as_table(samples)
-        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
         schema = self._output_schemas.of(table.schema, options)
         self._configuration.refuse_replies()
         self._warn(schema, table.schema, table)
         rendered = rendered_table(self._configuration, table, schema, options)
-        return with_requests_hash(rendered) if hashes else rendered
+        return with_requests_hash(rendered, int(options.errors)) if hashes else rendered
 
     def stream(
         self,
@@ -308,6 +313,7 @@ class Renderer:
         index: str | None = None,
         hashes: bool = False,
         spans: SpanDetail = False,
+        errors: RowPolicy = "raise",
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
@@ -318,6 +324,7 @@ class Renderer:
             index: As in `render`.
             hashes: As in `render`; the metadata have the fingerprint alone, for the rest is known only at the end.
             spans: As in `render`.
+            errors: As in `render`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -336,10 +343,19 @@ class Renderer:
         self._configuration.refuse_label_column("stream")
         self._configuration.refuse_replies()
         reader = as_reader(batches)
-        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
         schema = self._output_schemas.of(reader.schema, options)
         self._warn(schema, reader.schema, None)
         batches = rendered_batches(self._configuration, reader, schema, options)
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def _stream_from(
+        self, reader: pa.RecordBatchReader, options: RenderOptions, labels: list[Any] | None, first: int
+    ) -> pa.RecordBatchReader:
+        """Render a stream that goes on behind `first` samples which an earlier run has rendered."""
+        schema = self._output_schemas.of(reader.schema, options)
+        self._warn(schema, reader.schema, None)
+        batches = rendered_batches(self._configuration, reader, schema, options, labels=labels, first=first)
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     @overload
@@ -453,6 +469,7 @@ class Renderer:
         index: str | None = None,
         hashes: bool = False,
         spans: SpanDetail = False,
+        errors: RowPolicy = "raise",
     ) -> pa.Schema:
         """Return the schema of what rendering samples of `schema` gives; no data decides it.
 
@@ -462,6 +479,7 @@ class Renderer:
             index: As in `render`.
             hashes: As in `render`.
             spans: As in `render`.
+            errors: As in `render`.
 
         Returns:
             The schema of `render` and `stream`.
@@ -474,7 +492,7 @@ class Renderer:
         prompt: large_string
 
         """
-        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes, spans=spans))
+        return self._output_schemas.of(schema, RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors))
 
     @property
     def required_columns(self) -> list[str]:

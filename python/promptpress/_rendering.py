@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,10 +13,15 @@ from promptpress._errors import render_error
 from promptpress._kept_columns import repeated
 from promptpress._label_values import labels_of
 from promptpress._render_options import RenderOptions
+from promptpress._row_errors import Part, RowErrors
 from promptpress._sample_numbers import sample_numbers
 from promptpress._tables import for_core
 
-__all__ = ["rendered_batch", "rendered_batches", "rendered_table"]
+__all__ = ["rendered_batch", "rendered_batches", "rendered_table", "table_labels"]
+
+_EXAMPLES = "</E>"
+_NOTHING = "nothing"
+_REPLAYED_ROWS = 1 << 16
 
 
 def rendered_table(
@@ -37,9 +42,14 @@ def rendered_table(
         RenderError: If a row can't be rendered.
 
     """
-    core_table, lower = for_core(table)
-    labels = labels_of(configuration.core, table, core_table)
-    parts = configuration.core.render(core_table, labels, Position(), False, lower, options.span_detail)
+    parts: Sequence[Outcome | Part]
+    if options.errors:
+        labels = table_labels(configuration, table)
+        parts = RowErrors(configuration, labels, Position(), options.span_detail).parts(table, 0)
+    else:
+        core_table, lower = for_core(table)
+        labels = labels_of(configuration.core, table, core_table)
+        parts = configuration.core.render(core_table, labels, Position(), False, lower, options.span_detail)
     times = 1 if labels is None else len(labels)
     columns: list[Any] = []
     if options.index is not None:
@@ -59,11 +69,35 @@ def rendered_table(
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def table_labels(configuration: Configuration, table: pa.Table) -> list[Any] | None:
+    """List the labels that each sample is rendered with; of the samples no other column than theirs is looked at.
+
+    Args:
+        configuration: What says how.
+        table: All samples.
+
+    Returns:
+        The labels; None for gen.
+
+    Raises:
+        RenderError: If the column that holds them isn't there, or its values are no labels.
+
+    """
+    name = configuration.core.label_column
+    if name is None:
+        return configuration.core.labels
+    column = table.select([name]) if name in table.column_names else table
+    return labels_of(configuration.core, column, for_core(column)[0])
+
+
 def rendered_batches(
     configuration: Configuration,
     reader: Iterable[pa.RecordBatch],
     schema: pa.Schema,
     options: RenderOptions,
+    *,
+    labels: list[Any] | None = None,
+    first: int = 0,
 ) -> Iterator[pa.RecordBatch]:
     """Render batches as they are read; positions count over all of them.
 
@@ -72,6 +106,8 @@ def rendered_batches(
         reader: The samples.
         schema: The output's.
         options: What comes beside the prompts.
+        labels: Those of ppl; None: those that the configuration says.
+        first: How many samples came before, which a run before this one has rendered.
 
     Yields:
         The output; where it passes what one array can hold, several batches for one of the samples.
@@ -80,11 +116,15 @@ def rendered_batches(
         RenderError: If a row can't be rendered.
 
     """
-    position = Position()
-    first = 0
+    if labels is None:
+        labels = configuration.core.labels
+    position = position_after(configuration, first)
+    errors = RowErrors(configuration, labels, position, options.span_detail) if options.errors else None
     batches = iter(reader)
     while (batch := next(batches, None)) is not None:
-        rendered = _rendered(configuration, batch, schema, options, position=position, first=first)
+        rendered = _rendered(
+            configuration, batch, schema, options, labels=labels, position=position, first=first, errors=errors
+        )
         first += batch.num_rows
         # What was read is let go before more is: a batch may be most of the memory there is.
         del batch
@@ -108,7 +148,8 @@ def rendered_batch(configuration: Configuration, batch: pa.RecordBatch, schema: 
 
     """
     options = RenderOptions(tuple(batch.schema.names))
-    (out,) = _rendered(configuration, batch, schema, options, position=Position(), single_chunk=True)
+    labels = configuration.core.labels
+    (out,) = _rendered(configuration, batch, schema, options, labels=labels, position=Position(), single_chunk=True)
     return out
 
 
@@ -118,17 +159,23 @@ def _rendered(
     schema: pa.Schema,
     options: RenderOptions,
     *,
+    labels: list[Any] | None,
     position: Position,
     first: int = 0,
     single_chunk: bool = False,
+    errors: RowErrors | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    core_table, lower = for_core(pa.Table.from_batches([batch]), first)
-    labels = configuration.core.labels
     times = 1 if labels is None else len(labels)
     kept = [batch.column(batch.schema.get_field_index(name)) for name in options.keep]
     kept_rows = batch.num_rows
-    outcomes = configuration.core.render(core_table, labels, position, single_chunk, lower, options.span_detail)
-    del batch, core_table, lower
+    outcomes: list[Any]
+    if errors is not None:
+        outcomes = errors.parts(pa.Table.from_batches([batch]), first)
+    else:
+        core_table, lower = for_core(pa.Table.from_batches([batch]), first)
+        outcomes = configuration.core.render(core_table, labels, position, single_chunk, lower, options.span_detail)
+        del core_table, lower
+    del batch
     outcomes.reverse()
     while outcomes:
         part = outcomes.pop()
@@ -155,12 +202,44 @@ def _rendered(
         yield from pa.Table.from_arrays(arrays, schema=schema).to_batches()
 
 
-def _own(configuration: Configuration, part: Outcome, times: int, options: RenderOptions) -> list[Any]:
+def _own(configuration: Configuration, part: Outcome | Part, times: int, options: RenderOptions) -> list[Any]:
     """The columns that aren't the samples': None where a configuration has no such column."""
-    prompts = configuration.prompts(part, times)
-    return [
-        part.labels,
-        part.turns,
-        prompts,
-        *options.columns(part, prompts, is_json=configuration.settings.get("output") == "messages_json"),
-    ]
+    if isinstance(part, Part):
+        prompts, errors = part.prompts, part.errors
+    else:
+        prompts, errors = configuration.prompts(part, times), None
+    is_json = configuration.settings.get("output") == "messages_json"
+    return [part.labels, part.turns, prompts, *options.columns(part, prompts, is_json=is_json, errors=errors)]
+
+
+def position_after(configuration: Configuration, rows: int) -> Position:
+    """How far a stream has come after some samples, without a look at them.
+
+    Random draws are made again, by a renderer of the same retriever and as many examples of nothing.
+
+    Args:
+        configuration: What says how.
+        rows: How many samples came before.
+
+    Returns:
+        The position.
+
+    """
+    position = Position()
+    if not rows:
+        return position
+    own = configuration.settings
+    settings = {**dict.fromkeys(own), "prompt_template": " "}
+    settings |= {name: own[name] for name in ("dialect", "substitution", "strings")}
+    examples = None
+    if configuration.core.by_position and configuration.examples is not None:
+        template = {"type": "PromptTemplate", "template": _EXAMPLES, "ice_token": _EXAMPLES}
+        settings |= {"prompt_template": template, "ice_template": template, "retriever": own["retriever"]}
+        settings["reader"] = {"input_columns": [_NOTHING], "output_column": _NOTHING}
+        examples = pa.table({_NOTHING: pa.nulls(configuration.examples.num_rows)})
+    bare = Configuration(settings, examples, None)
+    for start in range(0, rows, _REPLAYED_ROWS):
+        nothing = pa.table({_NOTHING: pa.nulls(min(_REPLAYED_ROWS, rows - start))})
+        core_table, lower = for_core(nothing, start)
+        bare.core.render(core_table, None, position, False, lower)
+    return position

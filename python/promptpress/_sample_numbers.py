@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from promptpress import _core
 from promptpress._errors import render_error
+
+if TYPE_CHECKING:
+    from promptpress._row_errors import Part
 
 __all__ = ["indexed_schema", "sample_numbers"]
 
@@ -46,7 +50,7 @@ def indexed_schema(schema: pa.Schema, name: str, keep: Sequence[str]) -> pa.Sche
     return pa.schema([pa.field(name, pa.int64()), *schema])
 
 
-def sample_numbers(part: _core.Outcome, times: int) -> pa.Array:
+def sample_numbers(part: _core.Outcome | Part, times: int) -> pa.Array:
     """Number the samples of a part's requests, as they count over the whole stream.
 
     Args:

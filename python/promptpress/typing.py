@@ -36,6 +36,7 @@ __all__ = [
     "PolarsLazyFrame",
     "PyArrowDataset",
     "Request",
+    "RowPolicy",
     "Rows",
     "SpanDetail",
     "StreamLike",
@@ -185,6 +186,9 @@ Mode: TypeAlias = Literal["gen", "ppl"]
 
 Output: TypeAlias = Literal["text", "messages", "prompt_list", "messages_json", "openai"]
 """The form of a request."""
+
+RowPolicy: TypeAlias = Literal["raise", "column"]
+"""What becomes of a sample that can't be rendered."""
 
 SpanDetail: TypeAlias = bool | Literal["detailed"]
 """Whether it is said where bytes come from, and whether in detail."""

@@ -482,8 +482,11 @@ fn names(value: &Value) -> Result<Names> {
                     "label" => name.clone_into(&mut names.label),
                     "turn" => name.clone_into(&mut names.turn),
                     // Made behind the core, of what it gives.
-                    "hash" | "spans" => {}
-                    other => return Err(not_one_of("names", other, &["prompt", "label", "turn", "hash", "spans"])),
+                    "hash" | "spans" | "error" => {}
+                    other => {
+                        let known = ["prompt", "label", "turn", "hash", "spans", "error"];
+                        return Err(not_one_of("names", other, &known));
+                    }
                 }
             }
         }

@@ -15,6 +15,7 @@ from types import FrameType
 
 import promptpress
 from promptpress._cli.arguments import parse
+from promptpress._cli.clobber import refuse_clobber
 from promptpress._cli.commands import COMMANDS
 from promptpress._cli.errors import ExitCode, Terminated, exit_code_of, of_command
 from promptpress._file_errors import FileError, reason
@@ -42,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         if arguments.version:
             print(f"promptpress {promptpress.__version__}")
             return int(ExitCode.OK)
+        refuse_clobber(arguments)
         with _terminable(), _noted(quiet=arguments.quiet):
             return int(COMMANDS[arguments.command].run(arguments))
     except (KeyboardInterrupt, Exception, Terminated) as error:

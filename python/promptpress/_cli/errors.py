@@ -26,6 +26,7 @@ class ExitCode(IntEnum):
     DATA = 4
     OUTPUT = 5
     UNSUPPORTED = 6  # `verify`: promptpress has no part for what the harness does
+    INCOMPLETE = 7  # done, but for rows that --skip-corrupt leaves out, or that --errors column names
     INTERRUPTED = 130  # what a shell reports for SIGINT: 128 + 2
     TERMINATED = 143  # and for SIGTERM: 128 + 15
 

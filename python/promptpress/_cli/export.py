@@ -31,6 +31,7 @@ from promptpress._inputs.samples import Samples
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES
+from promptpress._render_options import RenderOptions
 
 _OPTIONS = {
     "model_name": tuple(SERVICES),
@@ -99,7 +100,7 @@ def export(arguments: Namespace) -> None:
     tell_notes(renderer, samples.schema, arguments, held)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with Progress(samples.num_rows, is_shown=is_shown) as progress:
-        batches = pulled(rendered(renderer, samples, progress, keep, index), samples)
+        batches = pulled(rendered(renderer, samples, progress.advance, RenderOptions.of(keep, index)), samples)
         form: Form | None = "messages_json" if arguments.output == "messages_json" else None
         if form is None and not pa.types.is_nested(schema.field(schema.names[-1]).type):
             form = "text"

@@ -119,6 +119,16 @@ def add_threads(parser: _Options) -> None:
     parser.add_argument("--threads", type=positive, metavar="N", help="default: all cores that the process may use")
 
 
+def add_no_clobber(parser: _Options) -> None:
+    """Add what becomes of an output that is there; `promptpress._cli.clobber` obeys.
+
+    Args:
+        parser: the command's, or a group of it.
+
+    """
+    parser.add_argument("--no-clobber", action="store_true", help="an output that is there already is an error")
+
+
 def add_traceback(parser: _Options) -> None:
     """Add how much an error says.
 

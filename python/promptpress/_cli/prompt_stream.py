@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 
 import promptpress
 from promptpress._cli.jinja_runs import Maker
-from promptpress._cli.progress import Progress
 from promptpress._file_errors import DataError, reason
+from promptpress._inputs.columnar_inputs import RowGroup
 from promptpress._inputs.samples import Samples
+from promptpress._ipc_bytes import table_bytes
+from promptpress._render_options import RenderOptions
+from promptpress._rendering import table_labels
 
 
 class TableSamples:
@@ -29,16 +34,18 @@ class TableSamples:
 
     def __init__(self, table: pa.Table, batch_size: int) -> None:
         self._table = table
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self.schema: pa.Schema = table.schema
         self.num_rows: int | None = table.num_rows
         self.error: BaseException | None = None
+        self.skipped: list[RowGroup] = []
 
-    def reader(self, count: Callable[[int], object] = int) -> pa.RecordBatchReader:
+    def reader(self, count: Callable[[int], object] = int, first: int = 0) -> pa.RecordBatchReader:
         """Open the stream.
 
         Args:
-            count: is told the number of rows of each batch.
+            count: is told the number of rows of each batch, when the next is asked for.
+            first: the row to begin with.
 
         Returns:
             A reader over all rows.
@@ -46,11 +53,25 @@ class TableSamples:
         """
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for batch in self._table.to_batches(self._batch_size):
-                yield batch
-                count(batch.num_rows)
+            at = 0
+            for batch in self._table.to_batches(self.batch_size):
+                at += batch.num_rows
+                if at > first:
+                    rest = batch.slice(max(0, first - at + batch.num_rows))
+                    yield rest
+                    count(rest.num_rows)
 
         return pa.RecordBatchReader.from_batches(self.schema, batches())
+
+    def identity(self) -> list[dict[str, Any]]:
+        """Say by what the rows are known again in a later run.
+
+        Returns:
+            Values of JSON.
+
+        """
+        found = hashlib.sha256(table_bytes(self._table)).hexdigest()
+        return [{"rows": self._table.num_rows, "content": found[:32]}]
 
     def table(self) -> pa.Table:
         """Give everything.
@@ -65,18 +86,18 @@ class TableSamples:
 def rendered(
     renderer: Maker,
     samples: Samples | TableSamples,
-    progress: Progress,
-    keep: list[str],
-    index: str | None = None,
+    count: Callable[[int], object],
+    options: RenderOptions,
+    first: int = 0,
 ) -> pa.RecordBatchReader:
-    """Render as a stream; or at once where the configuration depends on all rows, such as labels of a column.
+    """Render as a stream; where the labels are those of a column, which all rows have to be read for, in two passes.
 
     Args:
         renderer: what renders.
         samples: the files.
-        progress: is told of the rows.
-        keep: columns to keep.
-        index: the name of a column of the samples' numbers.
+        count: is told of the rows, a batch of samples at a time, when their prompts have been taken.
+        options: what comes beside the prompts.
+        first: how many samples have been rendered before; they are read past, and count.
 
     Returns:
         The prompts, to be read with `pulled`.
@@ -86,10 +107,15 @@ def rendered(
         promptpress.RenderError: when the data don't fit it.
 
     """
-    try:
-        return renderer.stream(samples.reader(progress.advance), keep=keep, index=index)
-    except promptpress.TemplateError:
-        return renderer.render(samples.table(), keep=keep, index=index).to_reader()
+    if not isinstance(renderer, promptpress.Renderer):
+        return renderer._stream_from(samples.reader(count, first), options.keep, options.index, first)
+    configuration, labels = renderer._configuration, None
+    configuration.refuse_replies()
+    if configuration.core.label_column is not None:
+        table = samples.table()
+        labels = table_labels(configuration, table)
+        samples = TableSamples(table, samples.batch_size)
+    return renderer._stream_from(samples.reader(count, first), options, labels, first)
 
 
 def pulled(stream: pa.RecordBatchReader, samples: Samples | TableSamples) -> Iterator[pa.RecordBatch]:

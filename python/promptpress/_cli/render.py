@@ -10,7 +10,6 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -26,63 +25,35 @@ from promptpress._outputs.background_writer import background_writer, write_or_r
 from promptpress._outputs.formats import check_compression, open_writer
 from promptpress._outputs.out_format import CompressedFile, out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
+from promptpress._render_options import RenderOptions
 from promptpress._view.visible import encodable, visible
 
 from .configured_renderer import make_renderer
+from .done import Done
+from .errors import ExitCode
 from .jinja_runs import Maker, RunCounts
 from .jinja_sources import template_of
 from .notes import held_back, tell_notes, tell_template_notes
 from .progress import Progress
+from .resume import Job, finish_parts, finished_parts, remember_clock
 from .stamp import Stamp, hash_column
 
-_MIN_ROWS_OF_A_RATE = 10_000
-"""Of fewer rows a rate is that of opening and closing files."""
+_SKIPPED_GROUPS = "promptpress.skipped_row_groups"
+_SKIPPED_ROWS = "promptpress.skipped_rows"
+"""Keys of a file's metadata."""
+
+_REMEMBERED = ("rows", "prompt_bytes", "fingerprint", "hash", "errors")
+"""What a run that is resumed says again of an output that is complete."""
 
 
-@dataclass
-class Done:
-    """What has been rendered so far.
-
-    Example:
-        >>> Done(rows=1_000_000, prompt_bytes=250_000_000).summary(0.5)
-        '1,000,000 rows, 250.0 MB of prompts in 0.500 s: 2,000,000 rows/s, 0.500 GB/s'
-        >>> Done(rows=1, prompt_bytes=25).summary(0.01)
-        '1 row, 25 B of prompts in 0.010 s'
-
-    """
-
-    rows: int = 0
-    prompt_bytes: int = 0
-    fingerprint: str | None = None
-    hash: str | None = None
-
-    def summary(self, seconds: float) -> str:
-        """Say in one line what was done.
-
-        Args:
-            seconds: how long it took.
-
-        Returns:
-            The line.
-
-        """
-        size, unit = float(self.prompt_bytes), "B"
-        for unit in ("B", "kB", "MB", "GB"):
-            if size < 1000 or unit == "GB":
-                break
-            size /= 1000
-        length = f"{size:.1f} {unit}" if unit != "B" else f"{self.prompt_bytes} B"
-        said = f"{self.rows:,} row{'s' if self.rows != 1 else ''}, {length} of prompts in {seconds:.3f} s"
-        if self.rows < _MIN_ROWS_OF_A_RATE or not seconds:
-            return said
-        return f"{said}: {self.rows / seconds:,.0f} rows/s, {self.prompt_bytes / seconds / 1e9:.3f} GB/s"
-
-
-def render(arguments: Namespace) -> None:
+def render(arguments: Namespace) -> ExitCode:
     """Do what the command line says.
 
     Args:
         arguments: as `promptpress._cli.arguments.parse` gives them.
+
+    Returns:
+        How the process ends: not as usual, where the output lacks what can't be read or rendered.
 
     Raises:
         FileError: when something is wrong, by kind.
@@ -95,17 +66,43 @@ def render(arguments: Namespace) -> None:
     if not arguments.data:
         raise UsageError("--data FILE is needed: the samples, a row each")
     refuse_overwriting(arguments)
+    remember_clock(arguments)
     set_threads(arguments.threads)
     with held_back(arguments) as held:
         renderer = template_of(arguments) or make_renderer(arguments)
     start = time.perf_counter()
-    samples = Samples(arguments.data, arguments.data_format, arguments.batch_size, arguments.limit)
+    samples = open_samples(arguments, arguments.data)
     done = render_samples(arguments, out, renderer, samples, held)
     samples.close()
     if arguments.hashes and not arguments.quiet:
         print(f"promptpress: hash {done.hash}, fingerprint {done.fingerprint}", file=sys.stderr)
     if not arguments.quiet:
+        done.tell_faults()
         print(f"promptpress: {done.summary(time.perf_counter() - start)}", file=sys.stderr)
+    return done.exit_code
+
+
+def open_samples(arguments: Namespace, paths: Sequence[str]) -> Samples:
+    """Open the samples.
+
+    Args:
+        arguments: as `promptpress._cli.arguments.parse` gives them.
+        paths: their files.
+
+    Returns:
+        The samples.
+
+    Raises:
+        DataError: when a file can't be read.
+
+    """
+    return Samples(
+        paths,
+        arguments.data_format,
+        arguments.batch_size,
+        arguments.limit,
+        skip_corrupt=arguments.skip_corrupt,
+    )
 
 
 def render_samples(
@@ -114,6 +111,8 @@ def render_samples(
     renderer: Maker,
     samples: Samples | TableSamples,
     held: Sequence[str],
+    *,
+    is_one_of_many: bool = False,
 ) -> Done:
     """Render samples into one file.
 
@@ -123,6 +122,7 @@ def render_samples(
         renderer: what renders: a renderer, or a Jinja template.
         samples: the samples.
         held: notes that were held back while the renderer was made.
+        is_one_of_many: whether a run that is resumed is to know that this file is complete.
 
     Returns:
         How many prompts there were.
@@ -138,25 +138,60 @@ def render_samples(
         renderer, renderer.output_schema(samples.schema, keep=keep), out.format, hashes=bool(arguments.hashes)
     )
     _refuse_index(arguments.index, unnumbered.schema)
-    schema = renderer.output_schema(samples.schema, keep=keep, index=arguments.index)
-    stamp = Stamp(renderer, schema, out.format, hashes=bool(arguments.hashes))
+    options = RenderOptions.of(keep, arguments.index, errors=arguments.errors or "raise")
+    behind = len(options.fields())
+    schema = _schema(renderer, samples, options)
+    stamp = Stamp(renderer, schema, out.format, hashes=bool(arguments.hashes), behind=behind)
     if isinstance(renderer, promptpress.Renderer):
         tell_notes(renderer, samples.schema, arguments, held)
     else:
         tell_template_notes(renderer, samples.schema, arguments, held)
     counts = RunCounts(renderer)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
-    with Progress(samples.num_rows, is_shown=is_shown) as progress:
-        stream = rendered(renderer, samples, progress, keep, arguments.index)
-        batches = counts.counted(pulled(stream, samples))
-        if arguments.print_first:
-            batches = _first_printed(batches, to_stderr=arguments.out == STDOUT)
-        done = write_prompts(
-            arguments.out, out, stamp.schema, stamp.stamped(batches), arguments.compression, stamp=stamp
-        )
+    job = Job(renderer, samples, schema, options)
+    with finished_parts(arguments, job) as parts:
+        if parts is not None and (known := parts.finished) is not None:
+            return Done(**known, skipped=samples.skipped)
+        with Progress(samples.num_rows, is_shown=is_shown) as progress:
+            if parts is None:
+                stream = rendered(renderer, samples, progress.advance, options)
+                batches = counts.counted(pulled(stream, samples))
+            else:
+                batches = finish_parts(parts, job, progress, counts)
+            if arguments.print_first:
+                batches = _first_printed(batches, behind, to_stderr=arguments.out == STDOUT)
+            done = write_prompts(
+                arguments.out,
+                out,
+                stamp.schema,
+                stamp.stamped(batches),
+                arguments.compression,
+                stamp=stamp,
+                has_errors=options.errors,
+            )
+        if parts is not None and is_one_of_many:
+            parts.finish({name: getattr(done, name) for name in _REMEMBERED})
+        elif parts is not None:
+            parts.remove()
+    done.skipped = samples.skipped
     if not arguments.quiet:
         counts.tell()
     return done
+
+
+def _schema(renderer: Maker, samples: Samples | TableSamples, options: RenderOptions) -> pa.Schema:
+    """The prompts' schema, which says what is left out."""
+    if isinstance(renderer, promptpress.Renderer):
+        schema = renderer._output_schemas.of(samples.schema, options)
+    elif options.errors:
+        raise UsageError("--errors column: goes with a configuration; a row of a Jinja template is an error or none")
+    else:
+        schema = renderer.output_schema(samples.schema, keep=options.keep, index=options.index)
+    if not samples.skipped:
+        return schema
+    rows = sum(group.rows for group in samples.skipped)
+    told = {_SKIPPED_GROUPS: str(len(samples.skipped)), _SKIPPED_ROWS: str(rows)}
+    return schema.with_metadata({**(schema.metadata or {}), **told})
 
 
 def write_prompts(
@@ -168,6 +203,7 @@ def write_prompts(
     *,
     prompts: int = -1,
     stamp: Stamp | None = None,
+    has_errors: bool = False,
 ) -> Done:
     """Write prompts to a file that is there when all of them are.
 
@@ -179,6 +215,7 @@ def write_prompts(
         compression: of Parquet and Arrow.
         prompts: the number of their column; the last.
         stamp: what the file says of its making, and where the prompts are.
+        has_errors: whether the last column has what is wrong with rows.
 
     Returns:
         How many there were.
@@ -199,6 +236,8 @@ def write_prompts(
                 for batch in batches:
                     done.rows += batch.num_rows
                     done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
+                    if has_errors:
+                        done.errors += batch.num_rows - batch.column(batch.num_columns - 1).null_count
                     write(batch)
             write_or_raise(writer.close)
             if packed is not None:
@@ -211,11 +250,11 @@ def write_prompts(
     return done
 
 
-def _first_printed(batches: Iterable[pa.RecordBatch], *, to_stderr: bool) -> Iterator[pa.RecordBatch]:
+def _first_printed(batches: Iterable[pa.RecordBatch], behind: int, *, to_stderr: bool) -> Iterator[pa.RecordBatch]:
     is_printed = False
     for batch in batches:
         if batch.num_rows and not is_printed:
-            print_first(batch, to_stderr=to_stderr)
+            print_first(batch.select(range(batch.num_columns - behind)), to_stderr=to_stderr)
             is_printed = True
         yield batch
 

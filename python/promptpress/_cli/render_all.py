@@ -26,14 +26,18 @@ from promptpress._inputs.samples import Samples, example_rows
 from promptpress._outputs.formats import check_compression
 from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file
+from promptpress._outputs.parts import forget
 from promptpress._view.visible import encodable, printable
 
+from .clobber import refuse_existing
 from .configured_renderer import configuration, renderer_of
+from .done import Done
 from .errors import ExitCode, exit_code_of, of_command
 from .jobs import ALL
 from .notes import held_back
 from .prompt_stream import TableSamples
-from .render import Done, refuse_overwriting, render_samples
+from .render import open_samples, refuse_overwriting, render_samples
+from .resume import remember_clock
 from .template_option import with_template
 from .threads import set_threads
 
@@ -92,6 +96,7 @@ def render_all(arguments: Namespace) -> ExitCode:
     data = _named(arguments.data, work, "--data", applies_to_all=arguments.dataset != ALL)
     examples = _named(arguments.examples, work, "--examples", applies_to_all=arguments.dataset != ALL)
     _name_files(work, folder, f".{kind}")
+    refuse_existing(arguments, [*(one.file for one in work), os.path.join(folder, SUMMARY)])
     start = time.perf_counter()
     total = Done()
     try:
@@ -105,15 +110,21 @@ def render_all(arguments: Namespace) -> ExitCode:
         if one.done is not None:
             total.rows += one.done.rows
             total.prompt_bytes += one.done.prompt_bytes
+            total.errors += one.done.errors
+            total.skipped += one.done.skipped
         if not arguments.quiet or one.done is None:
             _say(f"{one.status:12}  {one.label:{width}}  {_told(one)}")
     _write_summary(arguments, folder, work)
+    if all(one.done is not None for one in work):
+        for one in work:
+            forget(one.file)
     if not arguments.quiet:
         counts = {status: sum(one.status == status for one in work) for status in dict.fromkeys(o.status for o in work)}
         _say(f"{len(work):,} in all: " + ", ".join(f"{n:,} {status}" for status, n in counts.items()))
+        total.tell_faults()
         _say(total.summary(time.perf_counter() - start))
     codes = [one.exit_code for one in work if one.exit_code != ExitCode.OK]
-    return max(codes, default=ExitCode.OK)
+    return max(codes, default=total.exit_code)
 
 
 def _folder(arguments: Namespace) -> tuple[str, str]:
@@ -227,7 +238,7 @@ def _rendered(one: One, arguments: Namespace) -> Done:
     samples: Samples | TableSamples
     if one.data:
         train = example_rows(one.examples, arguments.data_format)
-        samples = Samples(one.data, arguments.data_format, arguments.batch_size, arguments.limit)
+        samples = open_samples(arguments, one.data)
     else:
         if one.examples:
             raise UsageError(f"--examples {one.dataset}=...: needs --data {one.dataset}=FILE, too")
@@ -241,6 +252,7 @@ def _rendered(one: One, arguments: Namespace) -> Done:
             test if arguments.limit is None else test.slice(0, arguments.limit), arguments.batch_size
         )
     refuse_overwriting(own)
+    remember_clock(own)
     with held_back(own) as held:
         renderer = renderer_of(own, chosen, model, train)
     if isinstance(samples, TableSamples):
@@ -249,7 +261,7 @@ def _rendered(one: One, arguments: Namespace) -> Done:
             raise UnknownFilesError(f"a template names {min(added)!r}, which the harness adds to the rows")
     try:
         out: Written = out_format(one.file, arguments.out_format)
-        return render_samples(own, out, renderer, samples, held)
+        return render_samples(own, out, renderer, samples, held, is_one_of_many=True)
     finally:
         if isinstance(samples, Samples):
             samples.close()
@@ -287,6 +299,12 @@ def _entries(work: Sequence[One], folder: str) -> Iterator[dict[str, Any]]:
         else:
             file = os.path.relpath(one.file, folder)
             entry |= {"file": file, "rows": one.done.rows, "prompt_bytes": one.done.prompt_bytes}
+            if one.done.errors:
+                entry["errors"] = one.done.errors
+            if one.done.skipped:
+                entry["skipped"] = [
+                    {"file": group.path, "row_group": group.number, "rows": group.rows} for group in one.done.skipped
+                ]
             entry["fingerprint"] = one.done.fingerprint
             if one.done.hash is not None:
                 entry["hash"] = one.done.hash

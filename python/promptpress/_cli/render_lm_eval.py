@@ -38,6 +38,11 @@ def render_lm_eval(arguments: Namespace) -> None:
 
     """
     refuse_others(arguments)
+    for name in ("errors", "skip_corrupt"):
+        if getattr(arguments, name):
+            raise UsageError(
+                f"--{name.replace('_', '-')}: not of a task of lm-evaluation-harness, whose rows belong together"
+            )
     out = chosen_out_format(arguments)
     check_compression(out.format, arguments.compression)
     if out.format == "csv":

@@ -42,9 +42,10 @@ class Stamp:
 
     Args:
         renderer: what rendered them.
-        schema: of the rendered batches, the prompts last.
+        schema: of the rendered batches.
         kind: the file's format, one of `promptpress._outputs.out_format.OUT_FORMATS`.
         hashes: whether each prompt's hash is a column of the file: bytes, and hexadecimal digits in texts.
+        behind: how many columns stand behind the prompts.
 
     Raises:
         ConfigError: when another column has that column's name.
@@ -58,14 +59,15 @@ class Stamp:
 
     """
 
-    def __init__(self, renderer: Maker, schema: pa.Schema, kind: str, *, hashes: bool) -> None:
+    def __init__(self, renderer: Maker, schema: pa.Schema, kind: str, *, hashes: bool, behind: int = 0) -> None:
         self._is_text = kind in ("jsonl", "csv")
         self._total = RequestsHash() if hashes or takes_metadata_at_end(kind) else None
         settings = renderer._configuration.settings if isinstance(renderer, promptpress.Renderer) else {}
         self._is_json = settings.get("output") == "messages_json"
         self._is_column = hashes
         self.fingerprint = renderer.fingerprint()
-        self.prompts = -2 if hashes else -1
+        self.prompts = (-2 if hashes else -1) - behind
+        self._at = len(schema) - behind
         fields = list(schema)
         if hashes:
             name = hash_column(renderer)
@@ -73,9 +75,9 @@ class Stamp:
                 raise ConfigError(
                     f"--hashes: another column is called {name!r}, too; rename one, by names: {{hash: ...}}"
                 )
-            fields.append(pa.field(name, pa.string() if self._is_text else pa.binary(_BYTES)))
+            fields.insert(self._at, pa.field(name, pa.string() if self._is_text else pa.binary(_BYTES)))
         known = {FINGERPRINT: self.fingerprint, VERSION: promptpress.__version__}
-        self.schema: pa.Schema = pa.schema(fields, None if self._is_text else known)
+        self.schema: pa.Schema = pa.schema(fields, None if self._is_text else {**(schema.metadata or {}), **known})
 
     def stamped(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Go through rendered batches.
@@ -90,10 +92,10 @@ class Stamp:
         for batch in batches:
             columns = batch.columns
             if self._total is not None:
-                hashes = _core.request_hashes(columns[-1], self._is_json)
+                hashes = _core.request_hashes(columns[self._at - 1], self._is_json)
                 self._total.update(hashes)
                 if self._is_column:
-                    columns = [*columns, _digits(hashes) if self._is_text else hashes]
+                    columns.insert(self._at, _digits(hashes) if self._is_text else hashes)
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     @property

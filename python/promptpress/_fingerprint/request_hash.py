@@ -56,16 +56,17 @@ class RequestsHash:
         return self._sha.hexdigest()
 
 
-def with_requests_hash(rendered: pa.Table) -> pa.Table:
+def with_requests_hash(rendered: pa.Table, behind: int = 0) -> pa.Table:
     """Write the hash of a table's requests into its metadata.
 
     Args:
-        rendered: What was rendered; its last column is the requests' hashes.
+        rendered: What was rendered; its last column but those behind is the requests' hashes.
+        behind: How many columns stand behind it.
 
     Returns:
         The table.
 
     """
     total = RequestsHash()
-    total.update(rendered.column(rendered.num_columns - 1))
+    total.update(rendered.column(rendered.num_columns - 1 - behind))
     return rendered.replace_schema_metadata({**(rendered.schema.metadata or {}), HASH: total.hexdigest()})

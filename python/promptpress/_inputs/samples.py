@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import pyarrow as pa
 
 from promptpress._core import RenderError
 from promptpress._file_errors import DataError, reason
-from promptpress._inputs.columnar_inputs import ArrowInput, ParquetInput
+from promptpress._inputs.columnar_inputs import ArrowInput, ParquetInput, RowGroup
 from promptpress._inputs.csv_input import SeparatedValues
+from promptpress._inputs.file_state import FileState, changed, identity, state_of
 from promptpress._inputs.formats import STDIN, written
 from promptpress._inputs.found_files import found_files
 from promptpress._inputs.jsonl_input import JsonLines
@@ -34,6 +36,7 @@ class Samples:
         batch_size: rows a batch, at most.
         limit: rows altogether, at most.
         otherwise: the format of files whose suffix doesn't say it.
+        skip_corrupt: whether row groups of Parquet that can't be read are left out; `skipped` lists them.
 
     Raises:
         DataError: when a file can't be read, its suffix says nothing, or the files' columns differ.
@@ -48,8 +51,13 @@ class Samples:
         limit: int | None = None,
         *,
         otherwise: str | None = None,
+        skip_corrupt: bool = False,
     ) -> None:
         self.error: BaseException | None = None
+        self.skipped: list[RowGroup] = []
+        self._skip_corrupt = skip_corrupt
+        self._states: dict[str, FileState | None] = {}
+        self.batch_size = batch_size
         self._otherwise = otherwise
         self._limit = limit
         self._stack = ExitStack()
@@ -80,6 +88,7 @@ class Samples:
 
     def _opened(self, path: str, data_format: str | None, batch_size: int) -> _Input:
         kind = written(path, data_format, self._otherwise).format
+        self._states[path] = state_of(path)
         with reading(path):
             source = Source(path, self._stack)
             file: _Input
@@ -88,7 +97,8 @@ class Samples:
             elif kind in ("csv", "tsv"):
                 file = SeparatedValues(source, kind, batch_size)
             elif kind == "parquet":
-                file = ParquetInput(source, batch_size, self._stack)
+                file = ParquetInput(source, batch_size, self._stack, skip_corrupt=self._skip_corrupt)
+                self.skipped += file.skipped
             else:
                 file = ArrowInput(source, batch_size, self._stack)
             core_schema(file.schema)  # names are any bytes in a file
@@ -106,17 +116,35 @@ class Samples:
         """Whether texts of JSON look like times, which other readers take them for."""
         return any(isinstance(file, JsonLines) and file.has_times for _, file in self._files)
 
-    def reader(self, count: Callable[[int], object] = int) -> pa.RecordBatchReader:
+    def identity(self) -> list[dict[str, Any]]:
+        """Say by what the files are known again in a later run.
+
+        Returns:
+            Values of JSON, for each file.
+
+        Raises:
+            UsageError: when one can be read only once.
+            DataError: when one can't be read.
+
+        """
+        out = []
+        for path, _ in self._files:
+            with reading(path):
+                out.append(identity(path))
+        return out
+
+    def reader(self, count: Callable[[int], object] = int, first: int = 0) -> pa.RecordBatchReader:
         """Open the stream.
 
         Args:
-            count: is told the number of rows of each batch.
+            count: is told the number of rows of each batch, when the next is asked for.
+            first: the row to begin with.
 
         Returns:
             A reader over all files, to be consumed once.
 
         """
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches(count))
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches(count, first))
 
     def table(self) -> pa.Table:
         """Read everything.
@@ -130,25 +158,50 @@ class Samples:
         """
         return pa.Table.from_batches(list(self._batches(int)), self.schema)
 
-    def _batches(self, count: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
-        left = self._limit
+    def _batches(self, count: Callable[[int], object], first: int = 0) -> Iterator[pa.RecordBatch]:
+        left = None if self._limit is None else self._limit - first
         try:
             for path, file in self._files:
-                with reading(path):
-                    for batch in _ahead(file.batches()):
-                        kept = batch if left is None else batch.slice(0, left)
-                        if left is not None:
-                            left -= kept.num_rows
-                        if kept.num_rows:
-                            yield pa.RecordBatch.from_arrays(kept.columns, schema=self.schema)
-                            count(kept.num_rows)
-                        if left == 0:
-                            return
+                if 0 < (file.num_rows or 0) <= first:
+                    first -= file.num_rows or 0
+                    continue
+                begin = file.begin(first) if isinstance(file, ParquetInput) else 0
+                first -= begin
+                for batch in self._batches_of(path, file, begin):
+                    if batch.num_rows <= first:
+                        first -= batch.num_rows
+                        continue
+                    kept = batch.slice(first, left)
+                    first = 0
+                    if left is not None:
+                        left -= kept.num_rows
+                    if kept.num_rows:
+                        yield pa.RecordBatch.from_arrays(kept.columns, schema=self.schema)
+                        count(kept.num_rows)
+                    if left == 0:
+                        return
         except GeneratorExit:
             raise
         except BaseException as error:
             self.error = error
             raise
+
+    def _batches_of(self, path: str, file: _Input, first: int) -> Iterator[pa.RecordBatch]:
+        """Read a file, a columnar one from a row on; it is to stay what it was."""
+        state = self._states[path]
+        try:
+            with reading(path):
+                if isinstance(file, ParquetInput):
+                    yield from _ahead(file.batches(first))
+                else:
+                    yield from _ahead(file.batches())
+        except DataError as error:
+            if (why_not := changed(path, state)) is not None:
+                raise DataError(f"{error}; the file has changed while it was read: {why_not}") from error
+            raise
+        # What was open when it was deleted has been read to its end.
+        if (why_not := changed(path, state)) is not None and state_of(path) is not None:
+            raise DataError(f"{path}: the file has changed while it was read: {why_not}")
 
     def close(self) -> None:
         """Close the files."""
@@ -174,11 +227,18 @@ def example_rows(paths: Sequence[str], data_format: str | None) -> pa.Table | No
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the next batch in a thread of its own while one is worked on."""
-    with ThreadPoolExecutor(1, "promptpress-reader") as thread:
-        coming = thread.submit(next, batches, None)
+    thread = ThreadPoolExecutor(1, "promptpress-reader")
+    coming = thread.submit(next, batches, None)
+    try:
         while (batch := coming.result()) is not None:
             coming = thread.submit(next, batches, None)
             yield batch
+    finally:
+        # What is read is waited for, the thread isn't: this may be the garbage collector's call, which comes in the
+        # midst of anything, such as the start of another thread, whose lock joining one would wait for.
+        if not coming.cancel():
+            wait([coming])
+        thread.shutdown(wait=False)
 
 
 @contextmanager

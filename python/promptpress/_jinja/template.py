@@ -211,11 +211,17 @@ class JinjaTemplate:
         schema = self._schemas.of(reader.schema, RenderOptions.of(keep, index))
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep, index is not None))
 
+    def _stream_from(
+        self, reader: pa.RecordBatchReader, keep: Sequence[str], index: str | None, first: int
+    ) -> pa.RecordBatchReader:
+        """Render a stream that goes on behind `first` rows which an earlier run has rendered."""
+        schema = self._schemas.of(reader.schema, RenderOptions.of(keep, index))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep, index is not None, first))
+
     def _batches(
-        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: Sequence[str], numbered: bool
+        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: Sequence[str], numbered: bool, first: int = 0
     ) -> Iterator[pa.RecordBatch]:
         run = JinjaRun()
-        first = 0
         for batch in reader:
             arrays, part = self._runner.run(pa.Table.from_batches([batch]), first)
             run.add(part)

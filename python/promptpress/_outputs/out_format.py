@@ -58,7 +58,8 @@ def out_format(path: str, given: str | None) -> Written:
 class CompressedFile:
     """Bytes on their way to a file, compressed by frames that stand one behind the other, as both formats allow.
 
-    Nothing is written on the way out, so that it may be dropped at any time.
+    A frame holds as many bytes as any other, however they came, so that the same bytes are the same file. Nothing is
+    written on the way out, so that it may be dropped at any time.
 
     Args:
         file: where the compressed bytes go.
@@ -82,15 +83,19 @@ class CompressedFile:
 
     def write(self, data: bytes) -> int:
         """Take some bytes; give how many."""
-        self._waiting.append(bytes(data))
-        self._size += len(data)
-        if self._size >= _FRAME_BYTES:
+        left = memoryview(data)
+        while self._size + len(left) >= _FRAME_BYTES:
+            end = _FRAME_BYTES - self._size
+            self._waiting.append(bytes(left[:end]))
             self._write_frame()
+            left = left[end:]
+        self._waiting.append(bytes(left))
+        self._size += len(left)
         return len(data)
 
     def finish(self) -> None:
         """Write what is left; of no bytes a frame, too."""
-        if self._waiting or self._is_empty:
+        if self._size or self._is_empty:
             self._write_frame()
 
     def as_file(self) -> IO[bytes]:

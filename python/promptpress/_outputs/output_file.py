@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -14,6 +16,7 @@ from typing import IO, BinaryIO, TextIO, cast
 
 from promptpress._file_errors import OutputError, reason
 from promptpress._outputs.early_writes import EarlyWrites
+from promptpress._outputs.locks import try_lock
 from promptpress._outputs.whole_writes import WholeWrites
 from promptpress._places import is_remote, missing
 
@@ -65,8 +68,12 @@ def output_file(path: str) -> Iterator[IO[bytes]]:
 class PartialFile:
     """A file that is written beside its place and moved there in one step.
 
+    It is locked as long as it hasn't got its name, so that a file of a run that was killed is told from one that is
+    being written: the former is deleted by the next run for the same name, the latter refuses it.
+
     Args:
         path: the name that it will have; nothing of the name is touched before `rename`.
+        is_alone: whether nobody else writes a file of that name, and none is left.
 
     Raises:
         OutputError: when no file can have that name.
@@ -84,13 +91,15 @@ class PartialFile:
 
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_alone: bool = False) -> None:
         self._path = path
-        self._place = _place(path)
+        self._place = place_of(path)
         folder, name = os.path.split(self._place)
-        # The name is bounded: 255 bytes are all that a file system takes.
-        self._temporary: str | None = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.partial")
+        self._stem = os.path.join(folder, f".{bounded(name)}.")
+        self._temporary: str | None = None
         self._file: IO[bytes] | None = None
+        self._is_alone = is_alone
+        self._lock: int | None = None
 
     def open(self) -> IO[bytes]:
         """Open it; once.
@@ -103,7 +112,12 @@ class PartialFile:
 
         """
         with told(self._path):
-            self._file = file = io.BufferedWriter(EarlyWrites(str(self._temporary)))
+            while not self._created():
+                self._drop()
+            assert self._file is not None
+            file = self._file
+            if not self._is_alone:
+                self._meet_others()
             with contextlib.suppress(FileNotFoundError):
                 os.chmod(file.fileno(), os.stat(self._place).st_mode & 0o777)
         return file
@@ -130,27 +144,102 @@ class PartialFile:
             OutputError: when that fails.
 
         """
-        place = _place(path)
+        place = place_of(path)
         with told(path):
             os.replace(str(self._temporary), place)
+            self._unlock()
             self._temporary = None
             _sync_folder(os.path.split(place)[0])
 
     def discard(self) -> None:
         """Leave no trace of a file that hasn't got its name."""
-        if self._temporary is None:
-            return
-        with _undisturbed():
-            if self._file is not None:
-                with contextlib.suppress(OSError):
-                    self._file.close()
+        if self._temporary is not None:
+            with _undisturbed():
+                self._drop()
+
+    def _drop(self) -> None:
+        if self._file is not None:
             with contextlib.suppress(OSError):
-                os.unlink(self._temporary)
-        self._temporary = None
+                self._file.close()
+        with contextlib.suppress(OSError):
+            os.unlink(str(self._temporary))
+        self._unlock()
+        self._temporary = self._file = None
+
+    def _created(self) -> bool:
+        """Make a new file; say whether it is ours, and not taken for a dead run's before it was locked."""
+        self._temporary = f"{self._stem}{os.urandom(6).hex()}.partial"
+        _OWN.add(self._temporary)
+        self._file = io.BufferedWriter(EarlyWrites(self._temporary))
+        if self._is_alone:
+            return True
+        self._lock = os.dup(self._file.fileno())  # shares the lock, and keeps it when the file is closed
+        return try_lock(self._lock) is not False and os.path.exists(self._temporary)
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        _OWN.discard(str(self._temporary))
+
+    def _meet_others(self) -> None:
+        """Delete what dead runs have left of this name; refuse to write beside one that lives."""
+        folder, stem = os.path.split(self._stem)
+        leftover = re.compile(re.escape(stem) + r"[0-9a-f]{12}\.partial")
+        others = [os.path.join(folder, name) for name in os.listdir(folder) if leftover.fullmatch(name)]
+        for other in others:
+            if other in _OWN:
+                continue
+            with contextlib.suppress(OSError):
+                handle = os.open(other, os.O_RDONLY)
+                try:
+                    is_ours = try_lock(handle)
+                    if is_ours and os.path.samestat(os.fstat(handle), os.stat(other)):
+                        os.unlink(other)
+                finally:
+                    os.close(handle)
+                if is_ours is False:
+                    raise OutputError(f"{self._path}: another run is writing it; wait for that, or stop it")
 
 
-def _place(path: str) -> str:
-    """Where a file of this name lies."""
+_OWN: set[str] = set()
+"""Files of this process that haven't got their names yet: several may be shards of one."""
+
+_LONGEST = 40
+
+
+def bounded(name: str) -> str:
+    """Shorten a file's name so that others can be made of it; 255 bytes are all that a file system takes.
+
+    Args:
+        name: the name.
+
+    Returns:
+        The name; of a long one its beginning, and what tells it from others with the same.
+
+    Example:
+        >>> bounded("prompts.parquet"), len(bounded("a" * 200))
+        ('prompts.parquet', 40)
+
+    """
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[: _LONGEST - 9]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
+
+
+def place_of(path: str) -> str:
+    """Say where a file of this name lies.
+
+    Args:
+        path: the name.
+
+    Returns:
+        The file, behind all links.
+
+    Raises:
+        OutputError: when no file can lie there.
+
+    """
     if is_remote(path):
         raise OutputError(f"{path}: output goes to local files; write one and copy it there")
     place = os.path.realpath(path)  # a link keeps pointing where it points

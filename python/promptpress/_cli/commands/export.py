@@ -12,6 +12,7 @@ from promptpress._cli.options import (
     DATA_FORMATS,
     add_config,
     add_data,
+    add_no_clobber,
     add_prompt_options,
     add_threads,
     add_traceback,
@@ -77,6 +78,8 @@ def _add_options(parser: ArgumentParser) -> None:
     how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, whatever the suffix")
     how.add_argument("--batch-size", type=positive, default=65536, metavar="N", help="samples at a time (65536)")
     add_threads(how)
+
+    add_no_clobber(how)
 
     talk = parser.add_argument_group("what is said")
     bar = talk.add_mutually_exclusive_group()

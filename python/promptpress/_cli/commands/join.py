@@ -11,6 +11,7 @@ from promptpress._cli.options import (
     OUT_FORMATS,
     add_data,
     add_model,
+    add_no_clobber,
     add_prompt_options,
     add_threads,
     add_traceback,
@@ -62,6 +63,7 @@ def _add_options(parser: ArgumentParser) -> None:
 
     how = parser.add_argument_group("how")
     how.add_argument("--data-format", choices=DATA_FORMATS, help="of --data, or of --table, whatever the suffix")
+    add_no_clobber(how)
     how.add_argument("--out-format", choices=OUT_FORMATS, help="of --out, whatever the suffix")
     how.add_argument("--compression", metavar="NAME", help="Parquet: zstd (default), snappy, ...; Arrow: zstd, lz4")
     add_threads(how)

@@ -13,6 +13,7 @@ from promptpress._cli.options import (
     OUT_FORMATS,
     add_config,
     add_data,
+    add_no_clobber,
     add_prompt_options,
     add_threads,
     add_traceback,
@@ -33,7 +34,8 @@ Files are told apart by suffix: .parquet, .arrow/.feather/.ipc (Arrow IPC), .jso
 """
 
 _EXIT_CODES = """\
-exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
+exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 7 done but for rows that
+--skip-corrupt or --errors column names, 130 interrupted, 143 terminated.
 Whatever goes wrong, --out is either complete or untouched.
 """
 
@@ -70,6 +72,18 @@ def _add_options(parser: ArgumentParser) -> None:
     )
     add_threads(how)
 
+    fault = parser.add_argument_group("when something goes wrong")
+    fault.add_argument(
+        "--resume",
+        action="store_true",
+        help="keep what is finished beside --out, and go on with what an earlier run has finished",
+    )
+    fault.add_argument("--errors", choices=("raise", "column"), help="of a row: end (default), or say it in a column")
+    fault.add_argument(
+        "--skip-corrupt", action="store_true", help="leave row groups of Parquet out that can't be read, and say so"
+    )
+    add_no_clobber(fault)
+
     talk = parser.add_argument_group("what is said")
     talk.add_argument("--print-first", action="store_true", help="print the first prompt as the model gets it")
     bar = talk.add_mutually_exclusive_group()
@@ -92,8 +106,7 @@ def _run(arguments: Namespace) -> ExitCode:
     refuse_lm_eval(arguments)
     if takes_all(arguments) and not has_own_source(arguments):
         return render_all(arguments)
-    render(arguments)
-    return ExitCode.OK
+    return render(arguments)
 
 
 COMMAND = Command("render", "render files of samples into prompts", _DESCRIPTION, _EXIT_CODES, _add_options, _run)

@@ -9,6 +9,7 @@ from promptpress._cli.errors import ExitCode
 from promptpress._cli.options import (
     DATA_FORMATS,
     add_data,
+    add_no_clobber,
     add_prompt_options,
     add_template,
     add_threads,
@@ -52,6 +53,7 @@ def _add_options(parser: ArgumentParser) -> None:
     page.add_argument("--port", type=natural, default=0, metavar="N", help="default: any that is free")
     file = parser.add_argument_group("a file instead of the page")
     file.add_argument("--html", metavar="FILE", help="write chosen rows into one self-contained file")
+    add_no_clobber(file)
     file.add_argument("--rows", type=rows, metavar="0,17,...", help="which rows; default: the first ten")
     how = parser.add_argument_group("how")
     how.add_argument("--limit", type=natural, metavar="N", help="the first N samples only")

@@ -234,10 +234,19 @@ class ChatTemplate:
         schema = self._output_schema(reader.schema, keep, index)
         return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, keep, index is not None))
 
+    def _stream_from(
+        self, reader: pa.RecordBatchReader, keep: Sequence[str], index: str | None, first: int
+    ) -> pa.RecordBatchReader:
+        """Render a stream that goes on behind `first` rows which an earlier run has rendered."""
+        schema = self._output_schema(reader.schema, list(keep), index)
+        return pa.RecordBatchReader.from_batches(
+            schema, self._batches(reader, schema, list(keep), index is not None, first)
+        )
+
     def _batches(
-        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str], numbered: bool
+        self, reader: Iterable[pa.RecordBatch], schema: pa.Schema, keep: list[str], numbered: bool, first: int = 0
     ) -> Iterator[pa.RecordBatch]:
-        run, first = JinjaRun(), 0
+        run = JinjaRun()
         for batch in reader:
             table = pa.Table.from_batches([batch])
             at = 0

@@ -1,0 +1,166 @@
+"""`errors="column"`: rows that can't be rendered are null, and all others as they would be without them."""
+
+from __future__ import annotations
+
+import promptpress as pp
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from marks import UNWARNED
+from promptpress import _row_errors
+from promptpress._fingerprint.request_hash import RequestsHash
+
+pytestmark = UNWARNED
+
+
+def texts(count: int, bad: set[int]) -> pa.Array:
+    """Texts, some of which aren't UTF-8."""
+    values = [b"\xff\xfe" if n in bad else f"question {n}".encode() for n in range(count)]
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+def table(count: int, bad: set[int]) -> pa.Table:
+    return pa.table({"id": list(range(count)), "q": texts(count, bad), "a": ["A"] * count})
+
+
+EXAMPLES = pa.table({"q": [f"e{n}" for n in range(12)], "a": list("abcdefghijkl")})
+SHOTS = {"type": "PromptTemplate", "template": "</E>{q} -> {a}", "ice_token": "</E>"}
+
+
+def few_shot(retriever: dict, **more: object) -> pp.Renderer:
+    return pp.Renderer(
+        {"type": "PromptTemplate", "template": "</E>Q: {q}", "ice_token": "</E>"},
+        ice_template=SHOTS,
+        retriever=retriever,
+        examples=EXAMPLES,
+        reader={"input_columns": ["q"], "output_column": "a"},
+        **more,
+    )
+
+
+META = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
+DIALOGUE = {"round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": "{a}"}]}
+RENDERERS = {
+    "plain": lambda: pp.Renderer("Q: {q}"),
+    "view": lambda: pp.Renderer("Q: {q}", strings="string_view"),
+    "labels": lambda: pp.Renderer({"A": "{q} A", "B": "{q} B"}, mode="ppl"),
+    "mixed labels": lambda: pp.Renderer("{q}", mode="ppl", labels=[None, 1, "x"]),
+    "column labels": lambda: pp.Renderer("{q}", mode="ppl", reader={"input_columns": ["q"], "output_column": "a"}),
+    "messages": lambda: pp.Renderer(DIALOGUE, meta_template=META),
+    "json": lambda: pp.Renderer(DIALOGUE, meta_template=META, output="messages_json"),
+    "random": lambda: few_shot({"type": "RandomRetriever", "ice_num": 2, "seed": 3, "ice_separator": "|"}),
+    "window": lambda: few_shot({"type": "SlidingWindowRetriever", "k": 3}),
+}
+
+
+@pytest.mark.parametrize("name", RENDERERS)
+@pytest.mark.parametrize("bad", [set(), {0}, {9}, {3, 4, 5}, {0, 2, 4, 6, 8}, set(range(10))], ids=str)
+def test_the_other_rows_are_what_they_were(name: str, bad: set[int]) -> None:
+    renderer = RENDERERS[name]()
+    good = renderer.render(table(10, set()), keep=["id"], index="row", hashes=True).to_pylist()
+    found = renderer.render(table(10, bad), keep=["id"], index="row", hashes=True, errors="column")
+    assert found.schema == renderer.output_schema(
+        table(10, set()).schema, keep=["id"], index="row", hashes=True, errors="column"
+    )
+    assert found.num_rows == len(good)
+    for row, meant in zip(found.to_pylist(), good, strict=True):
+        error = row.pop("error")
+        if row["row"] in bad:
+            assert error.startswith('invalid_utf8: column "q": ')
+            assert "row " not in error.split(":")[0]
+            assert row == {**meant, "prompt": None, "hash": None}
+        else:
+            assert error is None
+            assert row == meant
+
+
+@pytest.mark.parametrize("name", [name for name in RENDERERS if name != "column labels"])
+@pytest.mark.parametrize("size", [1, 3, 10])
+@pytest.mark.parametrize("bad", [{0}, {3, 4, 5}, {9}], ids=str)
+def test_streams_give_what_tables_give(name: str, size: int, bad: set[int]) -> None:
+    renderer, samples = RENDERERS[name](), table(10, bad)
+    whole = renderer.render(samples, keep=["id"], index="row", errors="column")
+    stream = renderer.stream(samples.to_batches(size), keep=["id"], index="row", errors="column")
+    assert stream.schema == whole.schema
+    assert stream.read_all().to_pylist() == whole.to_pylist()
+
+
+@pytest.mark.parametrize("name", ["plain", "labels", "messages", "random"])
+@pytest.mark.parametrize("spans", [True, "detailed"])
+def test_spans_stand_beside_what_is_rendered(name: str, spans: bool | str) -> None:
+    renderer = RENDERERS[name]()
+    good = renderer.render(table(10, set()), index="row", spans=spans).to_pylist()
+    found = renderer.render(table(10, {2, 5}), index="row", spans=spans, hashes=True, errors="column")
+    assert found.column_names[-4:] == ["prompt", "spans", "hash", "error"]
+    for row, meant in zip(found.to_pylist(), good, strict=True):
+        assert row["spans"] == (None if row["row"] in (2, 5) else meant["spans"])
+    meant = RequestsHash()
+    meant.update(found["hash"])
+    assert found.schema.metadata[b"promptpress.hash"].decode() == meant.hexdigest()
+
+
+def test_many_errors_among_many_rows() -> None:
+    bad = {n for n in range(5000) if n % 97 == 5 or 2000 <= n < 2300}
+    found = pp.Renderer("Q: {q}").render(table(5000, bad), errors="column")
+    assert [n for n, error in enumerate(found["error"].to_pylist()) if error is not None] == sorted(bad)
+    assert found["prompt"].null_count == len(bad)
+
+
+def test_turns_of_a_conversation_that_fails_are_one_request() -> None:
+    turns = {"round": [{"role": "HUMAN", "prompt": "Q:{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
+    renderer = pp.Renderer(
+        {"type": "MultiTurnPromptTemplate", "template": turns},
+        inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
+        dialect="aisbench",
+        meta_template=META,
+    )
+    questions = pa.ListArray.from_arrays([0, 2, 3, 3, 5], texts(5, {2}))
+    samples = pa.table({"question": questions, "answer": [["1", "2"], ["3"], [], ["4", "5"]], "id": [7, 8, 9, 10]})
+    with pytest.raises(pp.RenderError) as raised:
+        renderer.render(samples)
+    assert raised.value.row == 1
+    found = renderer.render(samples, keep=["id"], index="row", errors="column")
+    rows = [(row["row"], row["id"], row["turn"], row["error"] is None) for row in found.to_pylist()]
+    assert rows == [(0, 7, 0, True), (0, 7, 1, True), (1, 8, None, False), (3, 10, 0, True), (3, 10, 1, True)]
+    good = renderer.render(samples.filter(pc.not_equal(samples["id"], 8)))["prompt"].to_pylist()
+    assert [row for row in found["prompt"].to_pylist() if row is not None] == good
+
+
+def test_what_is_wrong_with_the_table_is_raised() -> None:
+    renderer = pp.Renderer(
+        inferencer={"type": "ChatInferencer"}, reader={"input_columns": ["m"], "output_column": None}
+    )
+    with pytest.raises(pp.RenderError, match="m"):
+        renderer.render(pa.table({"q": ["x"]}), errors="column")
+    with pytest.raises(TypeError, match="errors: expected 'raise' or 'column', found 'skip'"):
+        pp.Renderer("{q}").render(pa.table({"q": ["x"]}), errors="skip")  # type: ignore[arg-type]
+
+
+def test_a_kept_column_named_error_is_refused() -> None:
+    samples = pa.table({"q": ["x"], "error": ["y"]})
+    with pytest.raises(pp.RenderError, match="names="):
+        pp.Renderer("{q}").render(samples, keep=["error"], errors="column")
+    with pytest.raises(pp.RenderError, match="two output columns would be called 'error'"):
+        pp.Renderer("{q}", names={"prompt": "error"}).render(samples, errors="column")
+
+
+def test_the_column_has_the_name_that_is_asked_for() -> None:
+    renderer = pp.Renderer("{q}", names={"error": "why"})
+    assert renderer.render(pa.table({"q": ["x"]}), errors="column").column_names == ["prompt", "why"]
+
+
+def test_no_row_is_believed_to_fail_that_does_not_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever row an error names: the nulls are those that fail alone."""
+    rendered = _row_errors.RowErrors._rendered
+
+    def misleading(self, configuration, part, *more):  # type: ignore[no-untyped-def]
+        try:
+            return rendered(self, configuration, part, *more)
+        except pp.RenderError as error:
+            if part.num_rows > 1:
+                error.row = part.num_rows - 1
+            raise
+
+    monkeypatch.setattr(_row_errors.RowErrors, "_rendered", misleading)
+    found = pp.Renderer("Q: {q}").render(table(10, {2, 5}), errors="column")
+    assert [n for n, error in enumerate(found["error"].to_pylist()) if error is not None] == [2, 5]
