@@ -6,7 +6,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder, StructBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Fields, Schema};
 
-use super::{CompiledConfig, NoHost, explain, output_fields, render};
+use super::{CompiledConfig, NoHost, Wanted, explain, output_fields, render};
 use crate::output::one_text;
 use crate::plan::{Config, Settings};
 use crate::value::Value;
@@ -47,7 +47,7 @@ fn texts(settings: &Settings) -> Vec<String> {
     let samples = samples();
     let fields = output_fields(&compiled, &samples.schema()).unwrap();
     assert_eq!(fields.iter().map(Field::data_type).collect::<Vec<_>>(), [&DataType::Utf8]);
-    let rendered = render(&compiled, &samples, 0, &[None], &mut None, false, &NoHost).unwrap();
+    let rendered = render(&compiled, &samples, 0, &[None], &mut None, Wanted::default(), &NoHost).unwrap();
     let prompts = rendered[0].prompts.as_any().downcast_ref::<StringArray>().unwrap();
     for (row, prompt) in prompts.iter().enumerate() {
         let spans = explain(&compiled, std::slice::from_ref(&samples), row, &[None], None, None, &NoHost).unwrap();
