@@ -1,0 +1,151 @@
+"""Some samples with their requests, and what several checks want to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress._audit.subject import Subject
+from promptpress._audit.texts import Texts, is_text, request_texts, texts_within
+from promptpress._core import Outcome, RenderError
+from promptpress._sample_numbers import sample_numbers
+
+__all__ = ["Batch", "Requests"]
+
+
+class Requests:
+    """Requests of some samples.
+
+    Args:
+        subject: What is audited.
+        part: What was rendered.
+
+    """
+
+    def __init__(self, subject: Subject, part: Outcome) -> None:
+        self._subject = subject
+        self._times = 1 if subject.labels is None else len(subject.labels)
+        self.part = part
+
+    @property
+    def start(self) -> int:
+        """The first sample."""
+        return self.part.start
+
+    @property
+    def stop(self) -> int:
+        """The sample after the last."""
+        return self.part.start + self.part.rows
+
+    @cached_property
+    def prompts(self) -> pa.Array:
+        """The requests, as they come out."""
+        return self._subject.renderer._configuration.prompts(self.part, self._times)
+
+    @cached_property
+    def samples(self) -> pa.Array:
+        """The sample of each request, by its number among all."""
+        return sample_numbers(self.part, self._times)
+
+    @cached_property
+    def texts(self) -> list[Texts]:
+        """The texts of the requests, with the numbers of their requests among these."""
+        return request_texts(self.prompts, is_json=self._subject.is_json)
+
+    @property
+    def messages(self) -> pa.Array:
+        """The requests before a chat template makes texts of them."""
+        return self.part.prompts
+
+    @cached_property
+    def message_texts(self) -> list[Texts]:
+        """Their texts, likewise."""
+        if self._subject.renderer._configuration.chat is None:
+            return self.texts
+        return request_texts(self.messages, is_json=False)
+
+
+class Batch:
+    """Some samples with their requests.
+
+    Args:
+        subject: What is audited.
+        samples: The samples.
+        first: The number of the first.
+        parts: What was rendered of them.
+        core_table: The samples as the core takes them.
+        lower: What gives the texts of columns that the core has none for.
+
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        samples: pa.RecordBatch,
+        first: int,
+        parts: Sequence[Outcome],
+        core_table: pa.Table,
+        lower: Callable[..., Any],
+    ) -> None:
+        self.subject = subject
+        self.samples = samples
+        self.first = first
+        self.core_table = core_table
+        self.lower = lower
+        self.requests = [Requests(subject, part) for part in parts]
+        self._texts: dict[str, list[Texts]] = {}
+
+    @property
+    def stop(self) -> int:
+        """The number of the sample after the last."""
+        return self.first + self.samples.num_rows
+
+    def column(self, name: str) -> pa.Array:
+        """The values of one column."""
+        return self.samples.column(self.samples.schema.get_field_index(name))
+
+    def texts(self, name: str) -> list[Texts]:
+        """The texts within one column, with the numbers of their rows in this batch."""
+        if name not in self._texts:
+            self._texts[name] = list(texts_within(self.column(name)))
+        return self._texts[name]
+
+    def is_flat(self, name: str) -> bool:
+        """Whether the values of a column are texts themselves, so that a place in one is a place in the value."""
+        kind = self.samples.schema.field(name).type
+        return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+    @cached_property
+    def divergence(self) -> list[tuple[int, list[str]]]:
+        """The samples whose prompt depends on braces in values, with the columns that have them."""
+        found = self.subject.core.divergence(self.core_table, self.subject.labels, self.lower)
+        return [(self.first + row["row"], row["columns"]) for row in found.to_pylist()]
+
+    def explained(self, row: int) -> list[dict[str, Any]]:
+        """Say where the bytes of a sample's first request come from, before a chat template.
+
+        Args:
+            row: The sample's number among all.
+
+        Returns:
+            The spans of `Renderer.explain`; none, where a batch alone doesn't know the sample's examples.
+
+        """
+        if self.first and self.subject.core.by_position:
+            return []
+        core, labels = self.subject.core, self.subject.labels
+        try:
+            found = core.explain(self.core_table, row - self.first, labels, None, None, self.lower)
+        except RenderError:
+            return []
+        spans: list[dict[str, Any]] = found.to_pylist()
+        return spans
+
+    def numbers(self, rows: pa.Array) -> pa.Array:
+        """Numbers of rows among all samples, each once and ascending, of numbers in this batch."""
+        unique = pc.unique(rows.cast(pa.int64()))
+        return pc.add(unique.take(pc.sort_indices(unique)), self.first) if len(unique) else unique

@@ -1,0 +1,124 @@
+"""Placeholders in values, and whether they change the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._audit.batch import Batch
+from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.subject import Subject
+from promptpress._configuration import Configuration
+
+__all__ = ["Placeholders"]
+
+_NAME = r"(^|[\s:\"'(\[>])\{[A-Za-z_][A-Za-z0-9_]{2,}\}"
+"""A name in braces as a template has it: behind a space or a colon, not behind a command of LaTeX."""
+
+
+class Placeholders:
+    """Values that have a placeholder in them."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._needles = [f"{{{name}}}" for name in subject.schema.names]
+        self._finder = _core.TextFinder(self._needles)
+        self._filled: dict[str, Rows] = {}
+        self._by_examples = Rows()
+        self._idle = {name: Rows() for name in subject.shown_columns}
+        self._unfilled = {name: Rows() for name in subject.shown_columns}
+        self._other = _other_way(subject) if subject.core.by_position and subject.is_harness else None
+        self._position = _core.Position()
+
+    @classmethod
+    def of(cls, subject: Subject) -> Placeholders:
+        """Any column may have some."""
+        return cls(subject)
+
+    def add(self, batch: Batch) -> None:
+        """Look for placeholders, and for prompts that they change."""
+        changed = self._changed(batch)
+        done = pa.array([row - batch.first for row, _ in changed], pa.int64())
+        named: dict[str, set[int]] = {}
+        for name in self._subject.shown_columns:
+            for texts in batch.texts(name):
+                braced = pc.indices_nonzero(pc.match_substring(texts.array, "{")).cast(pa.int64())
+                if not len(braced):
+                    continue
+                own = texts.array.take(braced)
+                own_named = pc.unique(self._finder.find(own).column(0))
+                rows = texts.rows(braced.take(own_named))
+                if len(done):
+                    named.setdefault(name, set()).update(rows.filter(pc.is_in(rows, value_set=done)).to_pylist())
+                self._add(self._idle[name], batch, rows, done)
+                others = pc.indices_nonzero(pc.match_substring_regex(own, _NAME)).cast(pa.int64())
+                others = others.filter(pc.invert(pc.is_in(others, value_set=own_named)))
+                self._add(self._unfilled[name], batch, texts.rows(braced.take(others)), done)
+        for row, columns in changed:
+            self._add_changed(batch, row, columns, named)
+
+    def _add_changed(self, batch: Batch, row: int, columns: list[str], named: dict[str, set[int]]) -> None:
+        """Say which column's value changes a prompt: of the sample, if one has a placeholder, else of an example."""
+        at = row - batch.first
+        own = [name for name in columns or named if at in named.get(name, ())]
+        if not own and self._subject.has_examples:
+            self._by_examples.add([row])
+        for name in own or (columns if not self._subject.has_examples else ()):
+            rows = self._filled.setdefault(name, Rows())
+            rows.add([row], *(self._place(batch, name, at) if not rows else ()))
+
+    @staticmethod
+    def _add(rows: Rows, batch: Batch, own: pa.Array, done: pa.Array) -> None:
+        rows.add(batch.numbers(own.filter(pc.invert(pc.is_in(own, value_set=done)))))
+
+    def _place(self, batch: Batch, name: str, row: int) -> tuple[int, int] | tuple[()]:
+        """Say where a value has a placeholder; nowhere, where it completes one."""
+        if name not in batch.samples.schema.names or not batch.is_flat(name):
+            return ()
+        text = batch.column(name)[row].as_py() or ""
+        places = [(at, needle) for needle in self._needles if (at := text.find(needle)) >= 0]
+        if not places:
+            return ()
+        at, needle = min(places)
+        start = len(text[:at].encode())
+        return start, start + len(needle.encode())
+
+    def _changed(self, batch: Batch) -> list[tuple[int, list[str]]]:
+        if not self._subject.is_harness:
+            return []
+        if self._other is None:
+            return batch.divergence
+        # A batch alone doesn't know which examples its samples have: it is rendered the other way, in its place.
+        parts = self._other.core.render(batch.core_table, self._subject.labels, self._position, False, batch.lower)
+        found: set[int] = set()
+        for requests, part in zip(batch.requests, parts, strict=True):
+            own, other = (_core.request_hashes(one, self._subject.is_json) for one in (requests.messages, part.prompts))
+            differ = pc.indices_nonzero(pc.not_equal(own.cast(pa.binary()), other.cast(pa.binary())))
+            found.update(requests.samples.take(differ).to_pylist())
+        return [(row, []) for row in sorted(found)]
+
+    def findings(self) -> Iterator[Finding]:
+        """Name the columns."""
+        for name, rows in self._filled.items():
+            message = f"braces in a value of column {name!r} are taken for a placeholder, and change the prompt"
+            yield finding_of("placeholder_filled", message, rows, name)
+        if self._by_examples:
+            message = "braces in an example's value are taken for a placeholder of the sample, and change the prompt"
+            yield finding_of("placeholder_filled", message, self._by_examples)
+        for name, rows in self._idle.items():
+            if rows:
+                message = f"a value of column {name!r} has a column's placeholder in it, which changes no prompt"
+                yield finding_of("placeholder_in_value", message, rows, name)
+        for name, rows in self._unfilled.items():
+            if rows:
+                message = f"a value of column {name!r} has a name in braces that is no column's"
+                yield finding_of("unfilled_value", message, rows, name)
+
+
+def _other_way(subject: Subject) -> Configuration:
+    own = subject.renderer._configuration
+    settings = {**own.settings, "substitution": "single_pass"}
+    return Configuration(settings, own.examples, own.tokens)
