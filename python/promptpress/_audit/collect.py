@@ -57,7 +57,9 @@ def audit(renderer: Renderer, samples: Any, tokenizer: Any, limits: Mapping[str,
     for batch in _batches(subject, reader):
         for check in checks:
             check.add(batch)
-    found = (finding for check in checks for finding in check.findings())
+    found = [finding for check in checks for finding in check.findings()]
+    if any(finding.code == "answer_in_prompt" for finding in found):
+        allowed |= {"unmasked_output_column"}  # which says the same of the template
     return table_of(finding for finding in found if finding.code not in allowed)
 
 
