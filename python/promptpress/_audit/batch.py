@@ -14,7 +14,7 @@ from promptpress._audit.texts import Texts, is_text, request_texts, texts_within
 from promptpress._core import Outcome, RenderError
 from promptpress._sample_numbers import sample_numbers
 
-__all__ = ["Batch", "Requests"]
+__all__ = ["Batch", "Columns", "Requests"]
 
 
 class Requests:
@@ -69,7 +69,40 @@ class Requests:
         return request_texts(self.messages, is_json=False)
 
 
-class Batch:
+class Columns:
+    """Rows, and the texts within their columns.
+
+    Args:
+        rows: The rows.
+
+    """
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self.samples = rows
+        self._texts: dict[str, list[Texts]] = {}
+
+    def column(self, name: str) -> pa.Array:
+        """The values of one column."""
+        return self.samples.column(self.samples.schema.get_field_index(name))
+
+    def texts(self, name: str) -> list[Texts]:
+        """The texts within one column, with the numbers of their rows among these."""
+        if name not in self._texts:
+            self._texts[name] = list(texts_within(self.column(name)))
+        return self._texts[name]
+
+    def is_flat(self, name: str) -> bool:
+        """Whether the values of a column are texts themselves, so that a place in one is a place in the value."""
+        kind = self.samples.schema.field(name).type
+        return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+    def numbers(self, rows: pa.Array) -> pa.Array:
+        """Numbers of rows as users count them, each once and ascending, of numbers among these."""
+        unique = pc.unique(rows.cast(pa.int64()))
+        return unique.take(pc.sort_indices(unique))
+
+
+class Batch(Columns):
     """Some samples with their requests.
 
     Args:
@@ -77,8 +110,7 @@ class Batch:
         samples: The samples.
         first: The number of the first.
         parts: What was rendered of them.
-        core_table: The samples as the core takes them.
-        lower: What gives the texts of columns that the core has none for.
+        taken: The samples as the core takes them, and what gives the texts of columns that it has none for.
 
     """
 
@@ -88,36 +120,18 @@ class Batch:
         samples: pa.RecordBatch,
         first: int,
         parts: Sequence[Outcome],
-        core_table: pa.Table,
-        lower: Callable[..., Any],
+        taken: tuple[pa.Table, Callable[..., Any]],
     ) -> None:
+        super().__init__(samples)
         self.subject = subject
-        self.samples = samples
         self.first = first
-        self.core_table = core_table
-        self.lower = lower
+        self.core_table, self.lower = taken
         self.requests = [Requests(subject, part) for part in parts]
-        self._texts: dict[str, list[Texts]] = {}
 
     @property
     def stop(self) -> int:
         """The number of the sample after the last."""
-        return self.first + self.samples.num_rows
-
-    def column(self, name: str) -> pa.Array:
-        """The values of one column."""
-        return self.samples.column(self.samples.schema.get_field_index(name))
-
-    def texts(self, name: str) -> list[Texts]:
-        """The texts within one column, with the numbers of their rows in this batch."""
-        if name not in self._texts:
-            self._texts[name] = list(texts_within(self.column(name)))
-        return self._texts[name]
-
-    def is_flat(self, name: str) -> bool:
-        """Whether the values of a column are texts themselves, so that a place in one is a place in the value."""
-        kind = self.samples.schema.field(name).type
-        return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+        return self.first + len(self.core_table)
 
     @cached_property
     def divergence(self) -> list[tuple[int, list[str]]]:
@@ -147,5 +161,4 @@ class Batch:
 
     def numbers(self, rows: pa.Array) -> pa.Array:
         """Numbers of rows among all samples, each once and ascending, of numbers in this batch."""
-        unique = pc.unique(rows.cast(pa.int64()))
-        return pc.add(unique.take(pc.sort_indices(unique)), self.first) if len(unique) else unique
+        return pc.add(super().numbers(rows), self.first)

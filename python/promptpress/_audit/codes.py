@@ -75,7 +75,7 @@ CODES: dict[str, Code] = {
     "placeholder_filled": Code(
         "error",
         "braces in a value are taken for a placeholder of the template, and change the prompt",
-        'substitution="single_pass" leaves values alone, where the harness\'s bytes needn\'t be kept',
+        "substitution=\"single_pass\" leaves values alone, where the harness's bytes needn't be kept",
     ),
     "placeholder_in_value": Code(
         "info",
@@ -84,7 +84,7 @@ CODES: dict[str, Code] = {
     ),
     "unfilled_value": Code(
         "info",
-        "a value has a name in braces that is no column's, as a template that was never filled has",
+        "a value has a name in braces as templates have it, such as {question}, that is no column's",
         "look whether the data were made by a template; text about templates or code may well have it",
     ),
     "template_token_removed": Code(
@@ -250,7 +250,7 @@ NOTES: dict[str, str] = {
     "unmasked_output_column": "the answer stands in a template that nothing masks",
     "unread_key": "a key of the configuration is read by nobody",
 }
-"""Findings about the configuration and the columns alone, which `Renderer.notes` has too, and which have its severities."""
+"""Findings about the configuration and the columns alone: those of `Renderer.notes`, with its severities."""
 
 
 def known_codes(codes: Iterable[str]) -> frozenset[str]:

@@ -70,7 +70,7 @@ def _batches(subject: Subject, reader: Iterable[pa.RecordBatch]) -> Iterator[Bat
             samples = whole.slice(start, _BATCH_ROWS)
             core_table, lower = for_core(pa.Table.from_batches([samples]), first)
             parts = subject.core.render(core_table, subject.labels, position, False, lower)
-            yield Batch(subject, samples, first, parts, core_table, lower)
+            yield Batch(subject, samples, first, parts, (core_table, lower))
             first += samples.num_rows
 
 

@@ -98,9 +98,7 @@ def finding_of(code: str, message: str, rows: Rows | None = None, column: str | 
     known = CODES[code]
     if rows is None:
         return Finding(code, known.severity, message, known.remedy, column=column)
-    return Finding(
-        code, known.severity, message, known.remedy, rows.count, rows.first, column, rows.start, rows.end
-    )
+    return Finding(code, known.severity, message, known.remedy, rows.count, rows.first, column, rows.start, rows.end)
 
 
 def table_of(findings: Iterable[Finding]) -> pa.Table:

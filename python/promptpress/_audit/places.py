@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from promptpress import _compute as pc
 from promptpress import _core
-from promptpress._audit.batch import Batch
+from promptpress._audit.batch import Columns
 from promptpress._audit.finding import Rows
 
 __all__ = ["Places"]
@@ -29,7 +29,7 @@ class Places:
         self.rows = Rows()
         self.found: Counter[str] = Counter()
 
-    def look(self, batch: Batch, name: str) -> pa.Array:
+    def look(self, batch: Columns, name: str) -> pa.Array:
         """Look into more rows.
 
         Args:

@@ -64,7 +64,5 @@ def summary(severities: Iterable[str], rows: int) -> str:
 
     """
     counted = list(severities)
-    parts = [
-        f"{count:,} {name}{'s' if count != 1 else ''}" for name in SEVERITIES if (count := counted.count(name))
-    ]
+    parts = [f"{count:,} {name}{'s' if count != 1 else ''}" for name in SEVERITIES if (count := counted.count(name))]
     return f"{', '.join(parts) or 'no findings'} in {rows:,} row{'s' if rows != 1 else ''}"

@@ -13,7 +13,8 @@ from promptpress._audit.subject import Subject, strings_within
 __all__ = ["LIKELY_TOKENS", "bos_tokens", "special_tokens", "tokens_in"]
 
 _TOKEN = re.compile(
-    r"<\|[^|<>{}\s][^|<>{}\n]{0,60}\|>|<｜[^｜<>{}\n]{1,60}｜>|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS)\]|</?s>|<</?SYS>>"
+    r"<\|[^|<>{}\s][^|<>{}\n]{0,60}\|>|<\uff5c[^\uff5c<>{}\n]{1,60}\uff5c>"
+    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS)\]|</?s>|<</?SYS>>"
     r"|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn|extra_id_\d+)>|<reserved_\d+>|\[(?:gMASK|sMASK|MASK|CLS|SEP|BOS|EOS)\]"
 )
 """What looks like a control token: what no text has by itself."""
@@ -22,19 +23,19 @@ LIKELY_TOKENS = (
     *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"),
     *("<|begin_of_text|>", "<|end_of_text|>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"),
     *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<start_of_turn>", "<end_of_turn>"),
-    *("<｜User｜>", "<｜Assistant｜>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+    *("<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>", "<\uff5cbegin▁of▁sentence\uff5c>", "<\uff5cend▁of▁sentence\uff5c>"),
     *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"),
 )
 """Control tokens of well-known models, looked for where nothing says which model it is."""
 
-_BOS = ("<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>", "<|endoftext|>", "<｜begin▁of▁sentence｜>", "[BOS]")
+_BOS = ("<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>", "<|endoftext|>", "<\uff5cbegin▁of▁sentence\uff5c>", "[BOS]")
 _NAMED = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
 
 
 def tokens_in(texts: Iterable[str]) -> list[str]:
-    """List what looks like a control token in some texts.
+    r"""List what looks like a control token in some texts.
 
-    >>> tokens_in(["<|im_start|>user\\n", "[INST] {q} [/INST]", "a < b"])
+    >>> tokens_in(["<|im_start|>user\n", "[INST] {q} [/INST]", "a < b"])
     ['<|im_start|>', '[INST]', '[/INST]']
 
     """

@@ -51,8 +51,9 @@ def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[T
     Yields:
         Arrays of texts. One that isn't nested has a text a row, nulls too.
 
-    >>> [(texts.array.to_pylist(), texts.parents.to_pylist()) for texts in texts_within(pa.array([["a"], [], ["b", "c"]]))]
-    [(['a', 'b', 'c'], [0, 2, 2])]
+    >>> (texts,) = texts_within(pa.array([["a"], [], ["b", "c"]]))
+    >>> texts.array.to_pylist(), texts.parents.to_pylist()
+    (['a', 'b', 'c'], [0, 2, 2])
 
     """
     kind = array.type

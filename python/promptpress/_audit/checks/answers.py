@@ -24,8 +24,8 @@ __all__ = ["Answers"]
 _MIN_CHARACTERS = 10
 """Shorter answers stand in prompts by chance."""
 
-_WORDS = r"\p{L}.*\p{L}.*\p{L}.*\p{L}"
-"""What is no number and no formula: letters, four at least."""
+_WORDS = r"(^|[^\\\p{L}])\p{L}{3}"
+"""What is no number and no formula: it has a word, which isn't a command of LaTeX."""
 
 _MOST = 0.5
 """Of the rows with such an answer: from here on the column is where it is to be found."""

@@ -32,8 +32,8 @@ class DoubleBos:
     def add(self, batch: Batch) -> None:
         """Look at how texts begin."""
         for requests in batch.requests:
-            (texts, *others) = requests.texts or [None]
-            if texts is None or others or texts.parents is not None:
+            texts = requests.texts[0] if len(requests.texts) == 1 else None
+            if texts is None or texts.parents is not None:
                 continue
             for token in self._tokens:
                 places = pc.indices_nonzero(pc.starts_with(texts.array, token * 2))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from promptpress import _compute as pc
 from promptpress import _core
-from promptpress._audit.batch import Batch
+from promptpress._audit.batch import Batch, Columns
+from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
 
@@ -29,6 +30,7 @@ class OddCharacters:
     def __init__(self, subject: Subject) -> None:
         self._rows = {(name, kind): Rows() for name in subject.shown_columns for kind in range(len(_KINDS))}
         self._columns = subject.shown_columns
+        self._examples = ExampleRows.of(subject)
 
     @classmethod
     def of(cls, subject: Subject) -> OddCharacters:
@@ -38,12 +40,7 @@ class OddCharacters:
     def add(self, batch: Batch) -> None:
         """Look for them."""
         for name in self._columns:
-            for texts in batch.texts(name):
-                odd = _core.odd_characters(texts.array)
-                for kind in pc.unique(odd.column(1)).to_pylist():
-                    own = odd.filter(pc.equal(odd.column(1), kind))
-                    place = (own.column(2)[0].as_py(), own.column(3)[0].as_py()) if batch.is_flat(name) else ()
-                    self._rows[name, kind].add(batch.numbers(texts.rows(own.column(0))), *place)
+            _look(batch, name, self._rows)
 
     def findings(self) -> Iterator[Finding]:
         """Name the columns."""
@@ -51,3 +48,19 @@ class OddCharacters:
             code, what = _KINDS[kind]
             if rows:
                 yield finding_of(code, f"a value of column {name!r} has {what} in it", rows, name)
+        for name in self._examples.names if self._examples is not None else ():
+            of_examples = {(name, kind): Rows() for kind in range(len(_KINDS))}
+            _look(self._examples, name, of_examples)
+            for (_, kind), rows in of_examples.items():
+                code, what = _KINDS[kind]
+                if rows:
+                    yield finding_of_examples(code, f"the value has {what} in it", rows, name)
+
+
+def _look(batch: Columns, name: str, found: dict[tuple[str, int], Rows]) -> None:
+    for texts in batch.texts(name):
+        odd = _core.odd_characters(texts.array)
+        for kind in pc.unique(odd.column(1)).to_pylist():
+            own = odd.filter(pc.equal(odd.column(1), kind))
+            place = (own.column(2)[0].as_py(), own.column(3)[0].as_py()) if batch.is_flat(name) else ()
+            found[name, kind].add(batch.numbers(texts.rows(own.column(0))), *place)

@@ -82,7 +82,8 @@ class OwnExamples:
 
     def _compare_fixed(self, first: int, hashes: tuple[pa.Array, pa.Array]) -> None:
         """Compare samples with examples that all of them have: few are like any."""
-        assert self._fixed is not None and self._examples is not None
+        assert self._fixed is not None
+        assert self._examples is not None
         chosen = self._absolute(self._fixed)
         near = pc.is_in(hashes[1], value_set=self._examples[1].take(chosen))
         near = pc.or_(near, pc.is_in(hashes[0], value_set=self._examples[0].take(chosen)))

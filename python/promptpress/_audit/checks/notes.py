@@ -1,4 +1,4 @@
-"""What the configuration and the schema say by themselves: the renderer's notes, and columns that are read for nothing."""
+"""What the configuration and the schema say by themselves: the renderer's notes, and columns read for nothing."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from promptpress import _compute as pc
 from promptpress._audit.batch import Batch
+from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
 
@@ -16,6 +17,7 @@ class Nulls:
     """Null values of columns that prompts show."""
 
     def __init__(self, subject: Subject) -> None:
+        self._examples = ExampleRows.of(subject)
         self._rows = {name: Rows() for name in subject.shown_columns}
 
     @classmethod
@@ -35,3 +37,9 @@ class Nulls:
         for name, rows in self._rows.items():
             if rows:
                 yield finding_of("null_value", f"column {name!r} is null, and the prompt shows it as None", rows, name)
+        for name in self._examples.names if self._examples is not None else ():
+            of_examples = Rows()
+            of_examples.add(self._examples.numbers(pc.indices_nonzero(self._examples.column(name).is_null())))
+            if of_examples:
+                message = "it is null, and examples show it as None"
+                yield finding_of_examples("null_value", message, of_examples, name)

@@ -15,8 +15,11 @@ from promptpress._configuration import Configuration
 
 __all__ = ["Placeholders"]
 
-_NAME = r"(^|[\s:\"'(\[>])\{[A-Za-z_][A-Za-z0-9_]{2,}\}"
-"""A name in braces as a template has it: behind a space or a colon, not behind a command of LaTeX."""
+_NAME = (
+    r"\{(question|answer|input|output|context|prompt|text|passage|article|document|choices|options|target|instruction"
+    r"|query|response|reference|title|subject|sentence|premise|hypothesis)\}"
+)
+"""Names that templates have in braces, and LaTeX and sets of mathematics haven't."""
 
 
 class Placeholders:

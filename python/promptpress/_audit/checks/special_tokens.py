@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from promptpress._audit.batch import Batch
+from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, finding_of
 from promptpress._audit.places import Places
 from promptpress._audit.special import LIKELY_TOKENS, special_tokens
@@ -13,12 +14,19 @@ from promptpress._audit.subject import Subject
 __all__ = ["SpecialTokens"]
 
 
+_SAID = (
+    ("special_token", "which steers the model"),
+    ("likely_special_token", "a control token of well-known models"),
+)
+
+
 class SpecialTokens:
     """Values that have such a token in them."""
 
     def __init__(self, subject: Subject) -> None:
-        known = special_tokens(subject)
-        likely = [token for token in LIKELY_TOKENS if token not in known]
+        self._examples = ExampleRows.of(subject)
+        self._known = known = special_tokens(subject)
+        self._likely = likely = [token for token in LIKELY_TOKENS if token not in known]
         self._places = {name: (Places(known), Places(likely)) for name in subject.shown_columns}
 
     @classmethod
@@ -34,10 +42,14 @@ class SpecialTokens:
 
     def findings(self) -> Iterator[Finding]:
         """Name the columns, and the tokens."""
-        for name, (known, likely) in self._places.items():
-            if known.rows:
-                message = f"a value of column {name!r} has {known.named()} in it, which steers the model"
-                yield finding_of("special_token", message, known.rows, name)
-            if likely.rows:
-                message = f"a value of column {name!r} has {likely.named()} in it, a control token of well-known models"
-                yield finding_of("likely_special_token", message, likely.rows, name)
+        for name, own in self._places.items():
+            for places, (code, what) in zip(own, _SAID, strict=True):
+                if places.rows:
+                    message = f"a value of column {name!r} has {places.named()} in it, {what}"
+                    yield finding_of(code, message, places.rows, name)
+        for name in self._examples.names if self._examples is not None else ():
+            for tokens, (code, what) in zip((self._known, self._likely), _SAID, strict=True):
+                places = Places(tokens)
+                places.look(self._examples, name)
+                if places.rows:
+                    yield finding_of_examples(code, f"the value has {places.named()} in it, {what}", places.rows, name)

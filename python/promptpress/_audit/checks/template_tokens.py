@@ -9,19 +9,23 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._audit.batch import Batch
+from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.places import Places
 from promptpress._audit.subject import Subject
 
 __all__ = ["MediaTags", "TemplateTokens"]
 
+_HARNESSES = ("opencompass", "aisbench")
 _TAGS = ("<AIS_TEXT_START>", "<AIS_IMAGE_START>", "<AIS_VIDEO_START>", "<AIS_AUDIO_START>", "<AIS_CONTENT_TAG>")
 
 
 class TemplateTokens:
     """Values that have the `ice_token` or the `sep_token` in them."""
 
-    def __init__(self, subject: Subject, tokens: list[str]) -> None:
+    def __init__(self, subject: Subject, tokens: list[str], removed: list[str]) -> None:
+        self._examples = ExampleRows.of(subject)
+        self._of_examples = removed
         self._places = {name: Places(tokens) for name in subject.shown_columns}
         self._removed = {name: Rows() for name in subject.shown_columns}
 
@@ -29,13 +33,17 @@ class TemplateTokens:
     def of(cls, subject: Subject) -> TemplateTokens | None:
         """Where a template has such a token."""
         found: dict[str, None] = {}
+        removed: dict[str, None] = {}
         for part in ("prompt_template", "ice_template"):
             template = subject.settings[part]
             for key in ("ice_token", "sep_token"):
                 token = template.get(key) if isinstance(template, Mapping) else None
                 if isinstance(token, str) and token:
                     found[token] = None
-        return cls(subject, list(found)) if found else None
+                    # Examples lose it where harnesses write them for generation, wherever it comes from.
+                    if key == "sep_token" and subject.is_gen and subject.settings["dialect"] in _HARNESSES:
+                        removed[token] = None
+        return cls(subject, list(found), list(removed)) if found else None
 
     def add(self, batch: Batch) -> None:
         """Look for them, and whether the value comes out as it is."""
@@ -70,6 +78,12 @@ class TemplateTokens:
                 yield finding_of("template_token_removed", f"{message}, and comes out otherwise", removed, name)
             else:
                 yield finding_of("template_token_in_value", message, places.rows, name)
+        for name in self._examples.names if self._examples is not None else ():
+            places = Places(self._of_examples)
+            places.look(self._examples, name)
+            if places.rows:
+                message = f"the value has {places.named()} in it, a token of the template, and loses it"
+                yield finding_of_examples("template_token_removed", message, places.rows, name)
 
 
 class MediaTags:
