@@ -2,11 +2,12 @@
 //! one sample at a time.
 //!
 //! A sample travels one way: configuration → template and role → output → plan → render → Arrow. Each module uses only
-//! modules named to its left: `error · near · json_text · value · threads · dialect · template · role · output · plan · pytext · render · conversations · jinja · json_lines · notes · statistics · python`.
+//! modules named to its left: `error · near · json_text · value · threads · dialect · template · role · output · plan · pytext · render · conversations · jinja · json_lines · notes · statistics · audit · python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.
 
+pub mod audit;
 pub mod conversations;
 mod dialect;
 pub mod error;

@@ -9,6 +9,7 @@ __version__: str
 
 __all__ = [
     "ERROR_CODES",
+    "ODD_KINDS",
     "CompiledRenderer",
     "ConversationShapes",
     "Duplicates",
@@ -21,12 +22,17 @@ __all__ = [
     "RenderError",
     "SeenIds",
     "TemplateError",
+    "TextFinder",
     "__version__",
     "are_plain_chats",
+    "content_hashes",
     "copied",
     "fill",
+    "find_own",
+    "find_texts",
     "jinja_keys",
     "notes",
+    "odd_characters",
     "origin_totals",
     "panicking",
     "render_jinja",
@@ -40,6 +46,9 @@ __all__ = [
 
 ERROR_CODES: dict[str, str]
 """The codes of errors, and what each means."""
+
+ODD_KINDS: list[str]
+"""The names of the kinds of odd characters that `odd_characters` tells by number."""
 
 class TemplateError(ValueError):
     """The configuration is wrong: its path, what was found there, and what would be right."""
@@ -251,6 +260,44 @@ def origin_totals(
     lower: Callable[..., Any],
 ) -> pa.RecordBatch:
     """Return how many bytes of the requests come from where."""
+
+@final
+class TextFinder:
+    """Texts to look for, ready for column after column: what `find_texts` does, with its preparation done once."""
+
+    def __new__(cls, needles: Sequence[str]) -> TextFinder: ...
+    def find(self, texts: pa.Array) -> pa.RecordBatch: ...
+
+def find_texts(texts: pa.Array, needles: Sequence[str]) -> pa.RecordBatch:
+    """Return the first place of each needle in each row's text: `row`, `needle` (its number), `start` and `end`.
+
+    Places are bytes of the text; rows are in order, in a row by place. An empty needle and a null have none. Texts are
+    strings of any layout; of other values they are what `str()` prints.
+    """
+
+def find_own(texts: pa.Array, needles: pa.Array, whole_words: bool) -> pa.Int64Array:
+    """Return the byte at which each row's own needle first stands in that row's text.
+
+    Null where it doesn't, where either is null, and where the needle is empty. With `whole_words` a place doesn't count
+    where a letter or digit stands directly before or behind it, but for letters of scripts without spaces between words.
+    """
+
+def odd_characters(texts: pa.Array) -> pa.RecordBatch:
+    """Return the first character of each kind that nobody sees in each row's text: `row`, `kind`, `start` and `end`.
+
+    `kind` is a number; `ODD_KINDS` has the names. 0, "control": C0 but tab, line feed and carriage return; DEL; C1. 1,
+    "bidi": embeddings, overrides and isolates. 2, "line_end": a line end of another kind than the text's first. 3,
+    "invisible": zero-width and other characters that show nothing, but for joiners and variation selectors where they
+    have something to join or to vary. 4, "replacement": U+FFFD. 5, "byte_order_mark": U+FEFF. Places are bytes.
+    """
+
+def content_hashes(rows: pa.RecordBatch | pa.Table, normalised: bool) -> pa.FixedSizeBinaryArray:
+    """Return a hash of each row's content, 16 bytes each.
+
+    Columns count by name, in any order, those that are null not at all; layouts, dictionaries and the widths of integers
+    make no difference. With `normalised` texts count in lower case (`str.casefold`), without punctuation, white space as
+    one space; what makes another number (`3.5`, `-5`, `6/2`) stays.
+    """
 
 def set_threads(n: int | None, /) -> None:
     """Set the number of threads that rendering uses, for all of this process; None for the default."""

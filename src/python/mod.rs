@@ -7,6 +7,7 @@
 //! | `compiled_renderer`, `single`, `notes`, `statistics` | what Python calls: batches, one text of one sample, notes on a configuration, statistics of requests |
 //! | `jinja` | programs that Jinja templates were compiled to, run over tables |
 //! | `json_lines` | rows as lines of JSON |
+//! | `audit` | what an audit looks for in whole columns |
 //! | `conversations` | columns of conversations, read for chat templates |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
@@ -15,6 +16,7 @@
 //! | `guard`, `errors` | panics and errors as exceptions |
 
 mod arrow;
+mod audit;
 mod compiled_renderer;
 mod conversations;
 mod detach;
@@ -67,6 +69,8 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<json_lines::PyLineLayout>()?;
     module.add_class::<json_lines::PySeenIds>()?;
     module.add_class::<conversations::ConversationShapes>()?;
+    module.add_class::<audit::TextFinder>()?;
+    module.add("ODD_KINDS", audit::odd_kinds())?;
     module.add_function(wrap_pyfunction!(detach::set_threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
@@ -81,6 +85,10 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::origin_totals, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::find_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::find_own, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::odd_characters, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::content_hashes, module)?)?;
     Ok(())
 }
 

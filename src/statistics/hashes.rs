@@ -40,8 +40,8 @@ impl RequestColumn {
             (root, parsed) => {
                 written.clear();
                 match parsed {
-                    Some(request) => write_value(request, written),
-                    None => write(root, row, written),
+                    Some(request) => write_value(request, as_it_is, written),
+                    None => write(root, row, as_it_is, written),
                 }
                 blake3::keyed_hash(&MESSAGES_KEY, written)
             }
@@ -52,51 +52,59 @@ impl RequestColumn {
     }
 }
 
+/// What is written of a text: appended.
+pub(crate) type WrittenText = fn(&[u8], &mut Vec<u8>);
+
+/// The text itself.
+pub(crate) fn as_it_is(text: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(text);
+}
+
 /// Write a row of a column as [`write_value`] would its value.
-fn write(column: &SaidColumn, row: usize, out: &mut Vec<u8>) {
+pub(crate) fn write(column: &SaidColumn, row: usize, of_text: WrittenText, out: &mut Vec<u8>) {
     if column.is_null(row) {
         return out.push(b'n');
     }
     match column {
-        SaidColumn::Text(texts, _) => text(b's', texts.bytes(row), out),
+        SaidColumn::Text(texts, _) => text(b's', texts.bytes(row), of_text, out),
         SaidColumn::List(ends, items, _) => {
             count(b'l', ends[row + 1] - ends[row], out);
-            (ends[row]..ends[row + 1]).for_each(|item| write(items, item, out));
+            (ends[row]..ends[row + 1]).for_each(|item| write(items, item, of_text, out));
         }
         SaidColumn::Struct(fields, _) => {
             let shown = || fields.iter().filter(|(_, field)| !field.is_null(row));
             if let (Some((name, SaidColumn::Text(own, _))), 1) = (shown().next(), shown().count())
                 && name == keys::PROMPT
             {
-                return text(b's', own.bytes(row), out);
+                return text(b's', own.bytes(row), of_text, out);
             }
             count(b'd', shown().count(), out);
             for (name, field) in shown() {
-                text(b's', name.as_bytes(), out);
-                write(field, row, out);
+                text(b's', name.as_bytes(), as_it_is, out);
+                write(field, row, of_text, out);
             }
         }
-        SaidColumn::Other(array) => write_value(&value_at(array, row), out),
+        SaidColumn::Other(array) => write_value(&value_at(array, row), of_text, out),
     }
 }
 
 /// Write a value down, in the one way that there is.
-fn write_value(value: &Value, out: &mut Vec<u8>) {
+fn write_value(value: &Value, of_text: WrittenText, out: &mut Vec<u8>) {
     match value {
         Value::None => out.push(b'n'),
         Value::Bool(own) => out.extend([b'b', u8::from(*own)]),
-        Value::Int(number) => text(b'i', number.to_string().as_bytes(), out),
-        Value::Big(digits) => text(b'i', digits.as_bytes(), out),
+        Value::Int(number) => text(b'i', number.to_string().as_bytes(), as_it_is, out),
+        Value::Big(digits) => text(b'i', digits.as_bytes(), as_it_is, out),
         Value::Float(number) => {
             out.push(b'f');
             let bits = if number.is_nan() { f64::NAN.to_bits() } else { number.to_bits() };
             out.extend(bits.to_le_bytes());
         }
-        Value::Str(own) => text(b's', own.as_bytes(), out),
+        Value::Str(own) => text(b's', own.as_bytes(), of_text, out),
         Value::List(items) => {
             count(b'l', items.len(), out);
             for item in items {
-                write_value(item, out);
+                write_value(item, of_text, out);
             }
         }
         Value::Dict(entries) => {
@@ -110,26 +118,31 @@ fn write_value(value: &Value, out: &mut Vec<u8>) {
             if let [(name, Value::Str(own))] = &shown[..]
                 && &**name == keys::PROMPT
             {
-                return text(b's', own.as_bytes(), out);
+                return text(b's', own.as_bytes(), of_text, out);
             }
             count(b'd', shown.len(), out);
             for (key, value) in shown {
-                text(b's', key.as_bytes(), out);
-                write_value(value, out);
+                text(b's', key.as_bytes(), as_it_is, out);
+                write_value(value, of_text, out);
             }
         }
-        Value::Other(own) => text(b'o', own.as_bytes(), out),
+        Value::Other(own) => text(b'o', own.as_bytes(), as_it_is, out),
     }
 }
 
-fn count(tag: u8, items: usize, out: &mut Vec<u8>) {
+/// Write how many items or bytes follow.
+pub(crate) fn count(tag: u8, items: usize, out: &mut Vec<u8>) {
     out.push(tag);
     out.extend((items as u64).to_le_bytes());
 }
 
-fn text(tag: u8, text: &[u8], out: &mut Vec<u8>) {
+/// Write a text with its length.
+pub(crate) fn text(tag: u8, text: &[u8], of_text: WrittenText, out: &mut Vec<u8>) {
     count(tag, text.len(), out);
-    out.extend(text);
+    let start = out.len();
+    of_text(text, out);
+    let length = (out.len() - start) as u64;
+    out[start - size_of::<u64>()..start].copy_from_slice(&length.to_le_bytes());
 }
 
 #[cfg(test)]

@@ -1,0 +1,174 @@
+//! Which rows have one content, whatever holds it: string layouts, dictionaries, widths of integers, batches.
+//!
+//! A row is written down as a message is that is hashed (`statistics`): its columns in the order of their names, without
+//! those that are null, each value by its kind. So no two rows are written alike, and the order of columns is nothing.
+
+use std::sync::LazyLock;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field};
+
+use super::normalised::normalised;
+use super::texts::readable_here;
+use crate::error::{Code, Error, Result};
+use crate::pytext::{TextColumn, is_native};
+use crate::render::{SaidColumn, sound};
+use crate::statistics::{HASH_BYTES, RequestHash, WrittenText, as_it_is, count, text, write};
+use crate::threads;
+
+/// Rows that one thread takes at a time.
+const CHUNK_ROWS: usize = 1024;
+
+/// What rows are hashed under, as they are and normalised: neither has the hash of the other, or of a request.
+static KEYS: LazyLock<[[u8; 32]; 2]> = LazyLock::new(|| {
+    ["promptpress row content 1", "promptpress normalised row content 1"].map(|name| blake3::derive_key(name, &[]))
+});
+
+/// A column, opened to be written down.
+enum Column {
+    /// Values whose text says it all, behind a tag for their kind.
+    Printed(u8, TextColumn, Option<NullBuffer>),
+    /// Texts, and what holds them.
+    Said(SaidColumn),
+}
+
+impl Column {
+    fn new(field: &Field, array: &ArrayRef) -> Result<Self> {
+        readable_here(field)?;
+        if !is_native(array.data_type()) {
+            let message = format!("values of type {} can't be compared here; cast the column first", array.data_type());
+            return Err(Error::render(Code::UnsupportedColumnType, message));
+        }
+        let tag = match array.data_type() {
+            own if own.is_integer() => b'i',
+            own if own.is_temporal() || own.is_decimal() => b'o',
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => b'o',
+            _ => return Ok(Self::Said(SaidColumn::new(array)?)),
+        };
+        sound(array)?;
+        Ok(Self::Printed(tag, TextColumn::new(array)?, array.nulls().filter(|own| own.null_count() > 0).cloned()))
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            Self::Printed(_, _, nulls) => nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)),
+            Self::Said(column) => column.is_null(row),
+        }
+    }
+
+    fn write(&self, row: usize, of_text: WrittenText, out: &mut Vec<u8>) {
+        match self {
+            Self::Printed(tag, texts, _) => text(*tag, texts.bytes(row), as_it_is, out),
+            Self::Said(column) => write(column, row, of_text, out),
+        }
+    }
+}
+
+/// A hash of each row's content; with `normalise` its texts count without their case, their punctuation and how they are
+/// spaced.
+///
+/// # Errors
+///
+/// `RenderError` for an array whose offsets or bytes are wrong, and for values of a type that only Python reads.
+pub fn row_hashes(batch: &RecordBatch, normalise: bool) -> Result<Vec<RequestHash>> {
+    let schema = batch.schema();
+    let mut columns = Vec::with_capacity(batch.num_columns());
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        columns.push((field.name(), Column::new(field, array).map_err(|error| error.in_column(field.name()))?));
+    }
+    columns.sort_by_key(|(name, _)| *name);
+    let of_text = if normalise { normalised } else { as_it_is };
+    let key = &KEYS[usize::from(normalise)];
+    let chunk = |rows: std::ops::Range<usize>| -> Vec<RequestHash> {
+        let mut written = Vec::new();
+        let hash = |row: usize| {
+            written.clear();
+            let shown = || columns.iter().filter(|(_, column)| !column.is_null(row));
+            count(b'd', shown().count(), &mut written);
+            for (name, column) in shown() {
+                text(b's', name.as_bytes(), as_it_is, &mut written);
+                column.write(row, of_text, &mut written);
+            }
+            let mut out = [0; HASH_BYTES];
+            out.copy_from_slice(&blake3::keyed_hash(key, &written).as_bytes()[..HASH_BYTES]);
+            out
+        };
+        rows.map(hash).collect()
+    };
+    Ok(threads::map(threads::chunks(0..batch.num_rows(), CHUNK_ROWS), chunk).concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int8Type;
+    use arrow_array::{
+        Date32Array, DictionaryArray, Float64Array, Int8Array, Int64Array, LargeStringArray, ListArray, StringArray,
+        StringViewArray, UInt64Array,
+    };
+
+    use super::*;
+
+    fn hashes(columns: Vec<(&str, ArrayRef)>, normalise: bool) -> Vec<RequestHash> {
+        row_hashes(
+            &RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap(),
+            normalise,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn what_holds_a_row_makes_no_difference() {
+        let texts = [Some("a"), None, Some("a"), Some("")];
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1, 2]));
+        let narrow: ArrayRef = Arc::new(Int8Array::from(vec![1, 1, 1, 2]));
+        let strings: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let own = hashes(vec![("q", strings.clone()), ("n", numbers.clone())], false);
+        assert_eq!(own[0], own[2]);
+        assert!(own[0] != own[1] && own[1] != own[3] && own[0] != own[3]);
+        let keys: DictionaryArray<Int8Type> = texts.into_iter().collect();
+        for other in [
+            vec![("n", narrow), ("q", strings.clone())],
+            vec![("q", Arc::new(LargeStringArray::from(texts.to_vec())) as ArrayRef), ("n", numbers.clone())],
+            vec![("n", numbers.clone()), ("q", Arc::new(StringViewArray::from(texts.to_vec())))],
+            vec![("q", Arc::new(keys)), ("n", Arc::new(UInt64Array::from(vec![1, 1, 1, 2])))],
+        ] {
+            assert_eq!(hashes(other, false), own);
+        }
+        assert_eq!(hashes(vec![("q", strings.slice(2, 2)), ("n", numbers.slice(2, 2))], false), own[2..]);
+        assert_ne!(hashes(vec![("r", strings), ("n", numbers)], false)[0], own[0]);
+    }
+
+    #[test]
+    fn values_of_other_kinds_differ() {
+        let one = |array: ArrayRef| hashes(vec![("c", array)], false)[0];
+        let all = [
+            one(Arc::new(Int64Array::from(vec![1]))),
+            one(Arc::new(Float64Array::from(vec![1.0]))),
+            one(Arc::new(StringArray::from(vec!["1"]))),
+            one(Arc::new(Date32Array::from(vec![1]))),
+            one(Arc::new(Date32Array::from(vec![2]))),
+            one(Arc::new(ListArray::from_iter_primitive::<arrow_array::types::Int64Type, _, _>([Some([Some(1)])]))),
+        ];
+        for (at, hash) in all.iter().enumerate() {
+            assert!(!all[..at].contains(hash), "{at}");
+        }
+    }
+
+    #[test]
+    fn normalised_texts_count_wherever_they_stand() {
+        let of = |text: &str| {
+            let strings: ArrayRef = Arc::new(StringArray::from(vec![text]));
+            let keys: DictionaryArray<Int8Type> = [text].into_iter().collect();
+            let mut lists = arrow_array::builder::ListBuilder::new(arrow_array::builder::StringBuilder::new());
+            lists.append_value([Some(text)]);
+            vec![("s", strings), ("k", Arc::new(keys) as ArrayRef), ("l", Arc::new(lists.finish()) as ArrayRef)]
+        };
+        assert_eq!(hashes(of("Hello,  World!"), true), hashes(of("hello world"), true));
+        assert_ne!(hashes(of("Hello,  World!"), false), hashes(of("hello world"), false));
+        assert_ne!(hashes(of("hello world"), true), hashes(of("hello world"), false));
+        assert_ne!(hashes(of("hello world"), true), hashes(of("helloworld"), true));
+    }
+}

@@ -1,0 +1,111 @@
+//! A column of texts, opened to be looked through.
+
+use std::ops::Range;
+
+use arrow_array::{Array, ArrayRef};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field};
+
+use crate::error::{Code, Error, Result};
+use crate::pytext::{Offsets, TextColumn};
+use crate::render::{is_row_numbers, sound};
+use crate::threads;
+
+/// Rows that one thread takes at a time.
+const CHUNK_ROWS: usize = 1024;
+
+/// The texts of a column: strings of any layout, or what Python's `str()` prints of other values. A null has none.
+pub struct Texts {
+    column: TextColumn,
+    nulls: Option<NullBuffer>,
+}
+
+impl Texts {
+    /// Open a column.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for an array whose offsets or bytes are wrong, and for values whose texts only Python has.
+    pub fn new(field: &Field, array: &ArrayRef) -> Result<Self> {
+        readable_here(field)?;
+        let is_plain = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        let nulls = if is_plain {
+            array.nulls().cloned()
+        } else {
+            // Which values behind keys or runs are null is asked of Arrow, which believes the array.
+            sound(array)?;
+            array.logical_nulls()
+        };
+        Ok(Self { column: TextColumn::new(array)?, nulls: nulls.filter(|nulls| nulls.null_count() > 0) })
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.column.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The text of a row.
+    #[inline]
+    pub(super) fn get(&self, row: usize) -> Option<&[u8]> {
+        match &self.nulls {
+            Some(nulls) if nulls.is_null(row) => None,
+            _ => Some(self.column.bytes(row)),
+        }
+    }
+
+    /// All texts one behind the other, where they lie so and none is missing.
+    pub(super) fn together(&self) -> Option<(Offsets<'_>, &[u8])> {
+        if self.nulls.is_some() { None } else { self.column.plain() }
+    }
+
+    /// What `look` finds in stretches of rows, in their order.
+    pub(super) fn look<T: Send>(&self, look: impl Fn(Range<usize>) -> Vec<T> + Send + Sync) -> Vec<T> {
+        let mut found = threads::map(threads::chunks(0..self.len(), CHUNK_ROWS), look).into_iter();
+        let mut all = found.next().unwrap_or_default();
+        found.for_each(|own| all.extend(own));
+        all
+    }
+}
+
+/// Check that a column's values are its own, and no numbers that stand for values which only Python has.
+pub(super) fn readable_here(field: &Field) -> Result<()> {
+    if is_row_numbers(field) {
+        let message = "values of this type can't be looked through here; cast the column first";
+        return Err(Error::render(Code::WrongColumnType, message).in_column(field.name()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::types::Int8Type;
+    use arrow_array::{DictionaryArray, Int8Array, Int64Array, StringArray, StringViewArray};
+
+    use super::*;
+
+    fn texts(array: impl Array + 'static) -> Vec<Option<String>> {
+        let array: ArrayRef = Arc::new(array);
+        let texts = Texts::new(&Field::new("", array.data_type().clone(), true), &array).unwrap();
+        let own = |row| texts.get(row).map(|text| String::from_utf8(text.to_vec()).unwrap());
+        (0..texts.len()).map(own).collect()
+    }
+
+    #[test]
+    fn a_null_has_no_text_wherever_it_stands() {
+        let expected = [Some("a".to_owned()), None, Some("None".to_owned()), None];
+        let values = [Some("a"), None, Some("None"), None];
+        assert_eq!(texts(StringArray::from(values.to_vec())), expected);
+        assert_eq!(texts(StringViewArray::from(values.to_vec())), expected);
+        let keys = Int8Array::from(vec![Some(0), Some(1), Some(2), None]);
+        let dictionary = DictionaryArray::<Int8Type>::new(keys, Arc::new(StringArray::from(values.to_vec())));
+        assert_eq!(texts(dictionary), expected);
+        assert_eq!(texts(Int64Array::from(vec![Some(-7), None])), [Some("-7".to_owned()), None]);
+    }
+}

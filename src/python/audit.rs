@@ -1,0 +1,137 @@
+//! What an audit looks for in whole columns, for Python.
+
+use std::sync::Arc;
+
+use arrow_array::builder::FixedSizeBinaryBuilder;
+use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
+use arrow_schema::ArrowError;
+use pyo3::prelude::*;
+use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
+
+use super::arrow::{Imported, batches, export};
+use super::compiled_renderer::plain;
+use super::detach::detached_rows;
+use crate::audit::{self, FoundText, Needles, OddCharacter, OddKind, Texts};
+use crate::error::{Code, Error, Result};
+use crate::statistics::HASH_BYTES;
+
+fn internal(error: &ArrowError) -> Error {
+    Error::render(Code::InternalError, error.to_string())
+}
+
+/// A record batch for pyarrow.
+fn exported<'py>(
+    py: Python<'py>,
+    columns: impl IntoIterator<Item = (&'static str, ArrayRef)>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let batch = RecordBatch::try_from_iter(columns).map_err(|error| internal(&error));
+    PyRecordBatch::new(plain(py, batch)?).into_pyarrow(py)
+}
+
+fn int64<T>(found: &[T], of: fn(&T) -> i64) -> ArrayRef {
+    Arc::new(found.iter().map(|one| Some(of(one))).collect::<Int64Array>())
+}
+
+/// Texts to look for, ready for column after column.
+#[pyclass(frozen, module = "promptpress._core")]
+pub(super) struct TextFinder {
+    needles: Needles,
+}
+
+#[pymethods]
+impl TextFinder {
+    #[new]
+    fn new(py: Python<'_>, needles: Vec<String>) -> PyResult<Self> {
+        Ok(Self { needles: plain(py, py.detach(|| Needles::new(&needles)))? })
+    }
+
+    /// The first place of each needle in each row's text, as a record batch.
+    fn find<'py>(&self, py: Python<'py>, texts: Imported<PyArray>) -> PyResult<Bound<'py, PyAny>> {
+        let (array, field) = texts.0.into_inner();
+        let work = || Texts::new(&field, &array).map(|texts| audit::find_texts(&texts, &self.needles));
+        let found: Vec<FoundText> = plain(py, detached_rows(py, None, array.len(), work)?)?;
+        let needles = found.iter().map(|one| Some(one.needle)).collect::<Int32Array>();
+        exported(
+            py,
+            [
+                ("row", int64(&found, |one| one.row)),
+                ("needle", Arc::new(needles) as ArrayRef),
+                ("start", int64(&found, |one| one.start)),
+                ("end", int64(&found, |one| one.end)),
+            ],
+        )
+    }
+}
+
+/// The first place of each needle in each row's text, as a record batch.
+#[pyfunction]
+pub(super) fn find_texts<'py>(
+    py: Python<'py>,
+    texts: Imported<PyArray>,
+    needles: Vec<String>,
+) -> PyResult<Bound<'py, PyAny>> {
+    TextFinder::new(py, needles)?.find(py, texts)
+}
+
+/// Where each row's own needle stands first in its text.
+#[pyfunction]
+pub(super) fn find_own<'py>(
+    py: Python<'py>,
+    texts: Imported<PyArray>,
+    needles: Imported<PyArray>,
+    whole_words: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (texts, needles) = (texts.0.into_inner(), needles.0.into_inner());
+    let work = || -> Result<Int64Array> {
+        audit::find_own(&Texts::new(&texts.1, &texts.0)?, &Texts::new(&needles.1, &needles.0)?, whole_words)
+    };
+    let found = plain(py, detached_rows(py, None, texts.0.len(), work)?)?;
+    export(py, Arc::new(found))
+}
+
+/// The first odd character of each kind in each row's text, as a record batch.
+#[pyfunction]
+pub(super) fn odd_characters<'py>(py: Python<'py>, texts: Imported<PyArray>) -> PyResult<Bound<'py, PyAny>> {
+    let (array, field) = texts.0.into_inner();
+    let work = || Texts::new(&field, &array).map(|texts| audit::odd_characters(&texts));
+    let found: Vec<OddCharacter> = plain(py, detached_rows(py, None, array.len(), work)?)?;
+    let kinds = found.iter().map(|one| Some(one.kind as i8)).collect::<Int8Array>();
+    exported(
+        py,
+        [
+            ("row", int64(&found, |one| one.row)),
+            ("kind", Arc::new(kinds) as ArrayRef),
+            ("start", int64(&found, |one| one.start)),
+            ("end", int64(&found, |one| one.end)),
+        ],
+    )
+}
+
+/// The names of the kinds of odd characters, by their numbers.
+pub(super) fn odd_kinds() -> Vec<&'static str> {
+    OddKind::ALL.map(OddKind::name).to_vec()
+}
+
+/// A hash of each row's content, 16 bytes each.
+#[pyfunction]
+pub(super) fn content_hashes<'py>(
+    py: Python<'py>,
+    rows: Imported<PyTable>,
+    normalised: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let all = batches(rows);
+    let count = all.iter().map(RecordBatch::num_rows).sum();
+    let work = || -> Result<ArrayRef> {
+        let mut out = FixedSizeBinaryBuilder::with_capacity(count, HASH_BYTES as i32);
+        let mut done = 0;
+        for batch in &all {
+            for hash in audit::row_hashes(batch, normalised).map_err(|error| error.shifted(done))? {
+                out.append_value(hash).map_err(|error| internal(&error))?;
+            }
+            done += batch.num_rows();
+        }
+        Ok(Arc::new(out.finish()))
+    };
+    let hashes = plain(py, detached_rows(py, None, count, work)?)?;
+    export(py, hashes)
+}

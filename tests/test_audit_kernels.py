@@ -1,0 +1,368 @@
+"""What the core finds in columns for an audit, beside plain Python over the same texts."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from promptpress import _core
+from test_broken_arrow import BROKEN, Bytes
+
+QUICK = settings(max_examples=150, deadline=None, database=None)
+
+LAYOUTS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.dictionary(pa.int8(), pa.string()),
+    pa.run_end_encoded(pa.int32(), pa.string()),
+]
+ASSIGNED = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
+"""Characters that the running Python knows; the core may know more."""
+
+WORDS = ["a", "ab", "b", "<|im_start|>", "<|", "|>", "é", "中文", "4", "40", " ", "\n", "\r\n", "\u200b", "\0", "", "None"]
+TEXTS = st.lists(st.one_of(st.none(), st.lists(st.sampled_from(WORDS), max_size=6).map("".join), st.text(max_size=6)))
+
+
+def array_of(texts: list[str | None], layout: pa.DataType) -> pa.Array:
+    own = pa.array(texts, pa.string())
+    if pa.types.is_run_end_encoded(layout):
+        return pa.compute.run_end_encode(own)
+    return own.cast(layout)
+
+
+def in_layout(texts: list[str | None], layout: pa.DataType, offset: int) -> tuple[list[str | None], pa.Array]:
+    return texts[offset:], array_of(texts, layout).slice(offset)
+
+
+def found(batch: pa.RecordBatch, schema: dict[str, pa.DataType]) -> list[tuple[int, ...]]:
+    assert batch.schema.types == list(schema.values())
+    assert batch.schema.names == list(schema)
+    return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+def place(text: str, at: int) -> int:
+    return len(text[:at].encode())
+
+
+# Texts that are looked for in every row
+
+
+def places(texts: list[str | None], needles: list[str]) -> list[tuple[int, ...]]:
+    out = []
+    for row, text in enumerate(texts):
+        for number, needle in enumerate(needles):
+            if text is not None and needle and needle in text:
+                start = place(text, text.index(needle))
+                out.append((row, number, start, start + len(needle.encode())))
+    return sorted(out, key=lambda one: (one[0], one[2], one[1]))
+
+
+@QUICK
+@given(TEXTS, st.lists(st.sampled_from(WORDS)), st.sampled_from(LAYOUTS), st.integers(0, 3))
+def test_every_needle_is_found(texts: list[str | None], needles: list[str], layout: pa.DataType, offset: int) -> None:
+    texts, array = in_layout(texts, layout, offset)
+    schema = {"row": pa.int64(), "needle": pa.int32(), "start": pa.int64(), "end": pa.int64()}
+    assert found(_core.find_texts(array, needles), schema) == places(texts, needles)
+    assert _core.TextFinder(needles).find(array) == _core.find_texts(array, needles)
+
+
+def test_rows_are_found_in_order_on_all_threads() -> None:
+    texts: list[str | None] = [f"text {n}" + " <|x|>" * (n % 97 == 0) for n in range(20_000)]
+    for layout in LAYOUTS[:3]:
+        batch = _core.find_texts(array_of(texts, layout), ["<|x|>", "absent"])
+        assert batch["row"].to_pylist() == list(range(0, 20_000, 97))
+        assert set(batch["needle"].to_pylist()) == {0}
+
+
+def test_other_values_are_looked_through_as_they_are_printed() -> None:
+    assert _core.find_texts(pa.array([10, None, 7]), ["0", "None"])["row"].to_pylist() == [0]
+    assert _core.find_own(pa.array(["so 40", "4"]), pa.array([40, 40]), True).to_pylist() == [3, None]
+
+
+# A text of each row's own
+
+SPACED = "aé4 、中-"
+
+
+def is_of_word(c: str) -> bool:
+    return c.isalnum() and c != "中"
+
+
+def own_place(text: str | None, needle: str | None, whole_words: bool) -> int | None:
+    if text is None or not needle:
+        return None
+    at = text.find(needle)
+    while whole_words and at >= 0 and any(map(is_of_word, text[at - 1 : at] + text[at + len(needle) :][:1])):
+        at = text.find(needle, at + 1)
+    return place(text, at) if at >= 0 else None
+
+
+PAIRS = st.lists(
+    st.tuples(*[st.one_of(st.none(), st.text(st.sampled_from(SPACED), max_size=n)) for n in (12, 3)]), max_size=8
+)
+
+
+@QUICK
+@given(PAIRS, st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS), st.booleans())
+def test_each_row_is_asked_for_its_own(
+    pairs: list[tuple[str | None, str | None]], layout: pa.DataType, other: pa.DataType, whole_words: bool
+) -> None:
+    texts, needles = [text for text, _ in pairs], [needle for _, needle in pairs]
+    out = _core.find_own(array_of(texts, layout), array_of(needles, other), whole_words)
+    assert out.type == pa.int64()
+    assert out.to_pylist() == [own_place(text, needle, whole_words) for text, needle in pairs]
+
+
+def test_as_many_needles_as_texts() -> None:
+    with pytest.raises(pp.RenderError, match="1 needles came for 2 texts"):
+        _core.find_own(pa.array(["a", "b"]), pa.array(["a"]), False)
+
+
+# Characters that nobody sees
+
+KINDS = {name: number for number, name in enumerate(_core.ODD_KINDS)}
+JOINERS = "\u200c\u200d"
+
+
+def is_selector(c: str) -> bool:
+    return unicodedata.name(c, "").startswith(("VARIATION SELECTOR", "MONGOLIAN FREE VARIATION SELECTOR"))
+
+
+def is_ignorable(c: str) -> bool:
+    """`Default_Ignorable_Code_Point`, as far as Python can tell it of characters that are assigned."""
+    fillers = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+    never = "\ufff9\ufffa\ufffb\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+    written = "\U00013430" <= c <= "\U0001345f"  # of hieroglyphs: they are seen
+    return is_selector(c) or c in fillers or (unicodedata.category(c) == "Cf" and c not in never and not written)
+
+
+def odd_kind(text: str, at: int) -> str | None:
+    """What is odd about a character of a text; `line_end` isn't told by it alone."""
+    c, before, behind = text[at], text[:at][-1:], text[at + 1 :][:1]
+    if unicodedata.category(c) == "Cc":
+        return None if c in "\t\n\r" else "control"
+    if c == "\u061c":
+        return "invisible"
+    if unicodedata.bidirectional(c) in ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"):
+        return "bidi"
+    if c in "\ufffd\ufeff":
+        return "replacement" if c == "\ufffd" else "byte_order_mark"
+    if c in JOINERS:
+        joins = [one and not one.isascii() and (not is_ignorable(one) or is_selector(one)) for one in (before, behind)]
+        return None if all(joins) else "invisible"
+    if is_selector(c):
+        varies = before in "0123456789#*" if before.isascii() else not is_ignorable(before) and not before.isspace()
+        return None if before and varies else "invisible"
+    return "invisible" if is_ignorable(c) or c in "\ufff9\ufffa\ufffb" else None
+
+
+def odd(texts: list[str | None]) -> list[tuple[int, ...]]:
+    out = []
+    for row, text in enumerate(texts):
+        first: dict[str, tuple[int, str]] = {}
+        for at, c in enumerate(text or ""):
+            kind = odd_kind(text or "", at)
+            if kind:
+                first.setdefault(kind, (at, c))
+        ends, at = [], 0
+        for line in (text or "").replace("\r\n", "\n\r").splitlines(keepends=False) and [text or ""]:
+            while at < len(line):
+                end = "\r\n" if line.startswith("\r\n", at) else line[at]
+                ends += [(at, end)] if end[0] in "\r\n" else []
+                at += len(end)
+        others = [one for one in ends if one[1] != ends[0][1]]
+        if others:
+            first["line_end"] = others[0]
+        for kind, (at, c) in first.items():
+            start = place(text or "", at)
+            out.append((row, KINDS[kind], start, start + len(c.encode())))
+    return sorted(out, key=lambda one: (one[0], one[2], one[3]))
+
+
+ODD = ["\0", "\x7f", "\x85", "\u202e", "\u2066", "\n", "\r", "\r\n", "\u200b", "\u200d", "\ufe0f", "\ufffd", "\ufeff"]
+ODD += ["x", "é", "中。", "😀", "\xad", "\U000e0041", "plain text of some length, so that blocks end within; ", "1", " "]
+ODD_TEXTS = st.lists(st.one_of(st.none(), st.lists(st.sampled_from(ODD), max_size=12).map("".join), st.text(max_size=5)))
+ODD_SCHEMA = {"row": pa.int64(), "kind": pa.int8(), "start": pa.int64(), "end": pa.int64()}
+
+
+@QUICK
+@given(ODD_TEXTS, st.sampled_from(LAYOUTS), st.integers(0, 3))
+def test_odd_characters_are_told_once_a_kind(texts: list[str | None], layout: pa.DataType, offset: int) -> None:
+    texts, array = in_layout([text and "".join(c for c in text if c in KNOWN) for text in texts], layout, offset)
+    assert found(_core.odd_characters(array), ODD_SCHEMA) == odd(texts)
+
+
+KNOWN = frozenset(ASSIGNED)
+
+
+@pytest.mark.parametrize("form", ["{}", "x{}", "é{}é", "a{}é", "{:x>64}"])
+def test_every_character_that_is_assigned(form: str) -> None:
+    texts: list[str | None] = [form.format(c) for c in ASSIGNED]
+    assert found(_core.odd_characters(pa.array(texts)), ODD_SCHEMA) == odd(texts)
+
+
+# The content of rows
+
+
+def hashes(rows: Any, normalised: bool = False) -> list[bytes]:
+    out = _core.content_hashes(rows, normalised)
+    assert out.type == pa.binary(16)
+    assert out.null_count == 0
+    return list(out.to_pylist())
+
+
+def is_punctuation(c: str) -> bool:
+    return unicodedata.category(c).startswith("P")
+
+
+def is_digit(c: str) -> bool:
+    return unicodedata.category(c).startswith("N") if c else False
+
+
+def counts(text: str, at: int) -> bool:
+    """Whether punctuation stays, since it makes another number."""
+    c, before, behind = text[at], text[:at][-1:], text[at + 1 :][:1]
+    if c in "/%":
+        return True
+    if c in ".,:":
+        return is_digit(behind)
+    alone = (not before or before.isspace()) and (not behind or behind.isspace())
+    return c in "-*‐‑‒–—―" and (is_digit(before) or is_digit(behind) or alone)
+
+
+def normalised(text: str) -> str:
+    own = "".join(c for at, c in enumerate(text) if not is_punctuation(c) or counts(text, at))
+    return " ".join(own.casefold().split()) or text.strip()
+
+
+def same_groups(one: list[Any], other: list[Any]) -> bool:
+    pairs = set(zip(one, other, strict=True))
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+SHORT = st.text(st.sampled_from("aA ,.-5é!ß中。\n"), max_size=4)
+NORMALISED = st.lists(st.one_of(SHORT, st.text(st.sampled_from(ASSIGNED), max_size=5)))
+
+
+@QUICK
+@given(NORMALISED)
+def test_normalised_texts_are_those_of_python(texts: list[str]) -> None:
+    expected = [normalised(text) for text in texts]
+    assert same_groups(expected, hashes(pa.table({"q": pa.array(texts, pa.string())}), normalised=True))
+
+
+@pytest.mark.parametrize("form", ["{}", "a{}b", "a {}5"])
+def test_every_character_is_normalised_as_python_does_it(form: str) -> None:
+    texts = [form.format(c) for c in ASSIGNED]
+    assert same_groups([normalised(text) for text in texts], hashes(pa.table({"q": texts}), normalised=True))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Hello,  World!\n", "hello world"), ("(A) Straße", "A strasse"), ("北京，中国。", "北京中国"), ("is 5.", "Is 5")],
+)
+def test_what_is_copied_with_other_manners_is_the_same(one: str, other: str) -> None:
+    rows = pa.table({"q": [one, other]})
+    assert len(set(hashes(rows, normalised=True))) == 1
+    assert len(set(hashes(rows))) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("3.5", "35"), ("-5", "5"), ("5 * 3", "5 / 3"), ("x²", "x2"), ("?", "!"), ("a b", "ab"), ("", "?")]
+)
+def test_another_task_is_another_content(one: str, other: str) -> None:
+    assert len(set(hashes(pa.table({"q": [one, other]}), normalised=True))) == 2
+
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "q": st.one_of(st.none(), st.sampled_from(["", "a", "A", "é", "a!"])),
+            "n": st.one_of(st.none(), st.integers(-1, 2)),
+            "l": st.one_of(st.none(), st.lists(st.one_of(st.none(), st.sampled_from(["a", "", "A"])), max_size=2)),
+            "s": st.one_of(st.none(), st.fixed_dictionaries({"x": st.one_of(st.none(), st.sampled_from(["a", "b"]))})),
+        }
+    )
+)
+
+
+def rows_table(rows: list[dict[str, Any]], text: pa.DataType, number: pa.DataType, listed: Any) -> pa.Table:
+    kinds = {"q": text, "n": number, "l": listed(pa.string()), "s": pa.struct([("x", pa.large_string())])}
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
+
+
+@QUICK
+@given(ROWS, st.sampled_from(LAYOUTS[:4]), st.sampled_from([pa.int8(), pa.int64(), pa.int32()]), st.booleans())
+def test_rows_are_equal_by_value(rows: list[dict[str, Any]], text: pa.DataType, number: pa.DataType, norm: bool) -> None:
+    plain = hashes(rows_table(rows, pa.string(), pa.int64(), pa.list_), norm)
+    if not norm:
+        assert same_groups([repr(row) for row in rows], plain)
+    table = rows_table(rows, text, number, pa.large_list)
+    assert hashes(table, norm) == plain
+    assert hashes(table.select(["s", "n", "q", "l"]), norm) == plain
+    assert hashes(pa.concat_tables([table.slice(0, 2), table.slice(2)]), norm) == plain
+    assert [one for batch in table.to_batches(max_chunksize=1) for one in hashes(batch, norm)] == plain
+    assert hashes(table.slice(1), norm) == plain[1:]
+
+
+def test_many_rows_keep_their_order() -> None:
+    texts = [f"text {n % 5000}" for n in range(20_000)]
+    own = hashes(pa.table({"q": texts}))
+    assert same_groups(texts, own)
+    assert own[:5000] == hashes(pa.table({"q": texts[:5000]}))
+
+
+def test_types_that_are_compared_by_their_text() -> None:
+    times = pa.array([1, 2, None], pa.timestamp("us"))
+    for array in (times, pa.array([b"a", b"b", None]), pa.array(["1.5", "2.5", None]).cast(pa.decimal128(5, 2))):
+        own = hashes(pa.table({"c": array}))
+        assert len(set(own)) == 3
+        assert own[2] == hashes(pa.table({"c": pa.nulls(1)}))[0]
+
+
+def test_a_type_that_only_python_reads_is_refused() -> None:
+    with pytest.raises(pp.RenderError, match="cast the column first") as error:
+        hashes(pa.table({"c": pa.array([1], pa.timestamp("us", "Europe/Berlin"))}))
+    assert (error.value.code, error.value.column) == ("unsupported_column_type", "c")
+
+
+# Arrays that lie
+
+
+KERNELS = {
+    "find_texts": lambda array: _core.find_texts(array, ["x"]),
+    "find_own": lambda array: _core.find_own(array, pa.array(["x"] * len(array)), True),
+    "needles": lambda array: _core.find_own(pa.array(["x"] * len(array)), array, True),
+    "odd_characters": _core.odd_characters,
+    "content_hashes": lambda array: _core.content_hashes(pa.table({"c": array}), False),
+    "normalised": lambda array: _core.content_hashes(pa.table({"c": array}), True),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_malformed_array_is_an_error(broken: str, kernel: str) -> None:
+    make = Bytes()
+    array = BROKEN[broken](make)
+    make.break_them()
+    with pytest.raises(pp.RenderError) as error:
+        KERNELS[kernel](array)
+    assert error.value.code in {"malformed_array", "unsupported_column_type"}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("layout", [pa.string(), pa.large_string(), pa.string_view()])
+def test_bytes_that_are_no_text_are_an_error(kernel: str, layout: pa.DataType) -> None:
+    array = pa.array([b"x", b"x\xff"], pa.binary()).cast(layout, safe=False) if layout != pa.string_view() else None
+    if array is None:
+        array = pa.Array.from_buffers(layout, 2, pa.array([b"x", b"x\xff"], pa.binary_view()).buffers())
+    with pytest.raises(pp.RenderError) as error:
+        KERNELS[kernel](array)
+    assert error.value.code in {"invalid_utf8", "malformed_array"}
