@@ -33,7 +33,9 @@ def test_a_value_that_asks_for_the_answer():
 
 
 def test_an_answer_in_a_question():
-    samples = table([f"Did {AUTHOR} write it?", "Who?", "Why?", "When?"], [AUTHOR, AUTHOR, "as it was asked", "in the summer"])
+    samples = table(
+        [f"Did {AUTHOR} write it?", "Who?", "Why?", "When?"], [AUTHOR, AUTHOR, "as it was asked", "in the summer"]
+    )
     one = found(PLAIN, samples)["answer_in_value"]
     assert (one["severity"], one["first_rows"], one["column"]) == ("warning", [0], "q")
     assert (one["start"], one["end"]) == (4, 23)
@@ -58,7 +60,9 @@ def test_what_stands_in_questions_by_chance(question, answer):
 def test_options_have_the_answer_by_design():
     renderer = pp.Renderer("{q} {o} {p}", reader=READER)
     answers = ["the first answer", "the second answer", "the third answer"]
-    samples = table(["x", "y", "z"], answers, o=["the first answer", "no", "no"], p=[["a"], ["the second answer"], ["b"]])
+    samples = table(
+        ["x", "y", "z"], answers, o=["the first answer", "no", "no"], p=[["a"], ["the second answer"], ["b"]]
+    )
     findings = found(renderer, samples)
     assert findings["answer_by_design"]["severity"] == "info"
     assert "answer_in_value" not in findings

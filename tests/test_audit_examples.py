@@ -88,6 +88,10 @@ def test_the_five_shot_of_scieval():
             "inferencer": {"type": "GenInferencer"},
         },
     }  # fmt: skip
-    split = pa.table({"input": [f"question {n}" for n in range(9)], **{x: [f"{x}{n}" for n in range(9)] for x in "ABCD"}})
+    split = pa.table(
+        {"input": [f"question {n}" for n in range(9)], **{x: [f"{x}{n}" for n in range(9)] for x in "ABCD"}}
+    )
     split = split.append_column("target", pa.array(["A"] * 9))
-    assert rows(found(pp.Renderer.from_config(dataset, examples=split), split), "own_example_row") == [0, 1, 2, 3, 4], SCIEVAL
+    assert rows(found(pp.Renderer.from_config(dataset, examples=split), split), "own_example_row") == [0, 1, 2, 3, 4], (
+        SCIEVAL
+    )

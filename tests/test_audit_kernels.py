@@ -26,7 +26,25 @@ LAYOUTS = [
 ASSIGNED = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
 """Characters that the running Python knows; the core may know more."""
 
-WORDS = ["a", "ab", "b", "<|im_start|>", "<|", "|>", "é", "中文", "4", "40", " ", "\n", "\r\n", "\u200b", "\0", "", "None"]
+WORDS = [
+    "a",
+    "ab",
+    "b",
+    "<|im_start|>",
+    "<|",
+    "|>",
+    "é",
+    "中文",
+    "4",
+    "40",
+    " ",
+    "\n",
+    "\r\n",
+    "\u200b",
+    "\0",
+    "",
+    "None",
+]
 TEXTS = st.lists(st.one_of(st.none(), st.lists(st.sampled_from(WORDS), max_size=6).map("".join), st.text(max_size=6)))
 
 
@@ -187,8 +205,20 @@ def odd(texts: list[str | None]) -> list[tuple[int, ...]]:
 
 
 ODD = ["\0", "\x7f", "\x85", "\u202e", "\u2066", "\n", "\r", "\r\n", "\u200b", "\u200d", "\ufe0f", "\ufffd", "\ufeff"]
-ODD += ["x", "é", "中。", "😀", "\xad", "\U000e0041", "plain text of some length, so that blocks end within; ", "1", " "]
-ODD_TEXTS = st.lists(st.one_of(st.none(), st.lists(st.sampled_from(ODD), max_size=12).map("".join), st.text(max_size=5)))
+ODD += [
+    "x",
+    "é",
+    "中。",
+    "😀",
+    "\xad",
+    "\U000e0041",
+    "plain text of some length, so that blocks end within; ",
+    "1",
+    " ",
+]
+ODD_TEXTS = st.lists(
+    st.one_of(st.none(), st.lists(st.sampled_from(ODD), max_size=12).map("".join), st.text(max_size=5))
+)
 ODD_SCHEMA = {"row": pa.int64(), "kind": pa.int8(), "start": pa.int64(), "end": pa.int64()}
 
 
@@ -275,7 +305,8 @@ def test_what_is_copied_with_other_manners_is_the_same(one: str, other: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("3.5", "35"), ("-5", "5"), ("5 * 3", "5 / 3"), ("x²", "x2"), ("?", "!"), ("a b", "ab"), ("", "?")]
+    ("one", "other"),
+    [("3.5", "35"), ("-5", "5"), ("5 * 3", "5 / 3"), ("x²", "x2"), ("?", "!"), ("a b", "ab"), ("", "?")],
 )
 def test_another_task_is_another_content(one: str, other: str) -> None:
     assert len(set(hashes(pa.table({"q": [one, other]}), normalised=True))) == 2
@@ -300,7 +331,9 @@ def rows_table(rows: list[dict[str, Any]], text: pa.DataType, number: pa.DataTyp
 
 @QUICK
 @given(ROWS, st.sampled_from(LAYOUTS[:4]), st.sampled_from([pa.int8(), pa.int64(), pa.int32()]), st.booleans())
-def test_rows_are_equal_by_value(rows: list[dict[str, Any]], text: pa.DataType, number: pa.DataType, norm: bool) -> None:
+def test_rows_are_equal_by_value(
+    rows: list[dict[str, Any]], text: pa.DataType, number: pa.DataType, norm: bool
+) -> None:
     plain = hashes(rows_table(rows, pa.string(), pa.int64(), pa.list_), norm)
     if not norm:
         assert same_groups([repr(row) for row in rows], plain)

@@ -41,7 +41,9 @@ def test_a_value_that_completes_a_placeholder_is_found_without_a_place():
     assert findings["placeholder_filled"]["start"] is None
 
 
-@pytest.mark.parametrize("retriever", [{"type": "FixKRetriever", "fix_id_list": [0]}, {"type": "RandomRetriever", "ice_num": 1}])
+@pytest.mark.parametrize(
+    "retriever", [{"type": "FixKRetriever", "fix_id_list": [0]}, {"type": "RandomRetriever", "ice_num": 1}]
+)
 def test_a_placeholder_in_an_example_is_no_value_of_the_sample(retriever):
     examples = table(["ask {q}"], ["x"])
     findings = found(shots(retriever, examples), table(["1", "2"]))
@@ -63,7 +65,9 @@ def test_a_name_that_templates_have_is_told_where_it_is_no_column():
 
 
 def test_the_templates_own_tokens_in_values():
-    findings = found(shots({"type": "FixKRetriever", "fix_id_list": [0]}, table(["x"])), table(["a", "b </E> c", "</e>"]))
+    findings = found(
+        shots({"type": "FixKRetriever", "fix_id_list": [0]}, table(["x"])), table(["a", "b </E> c", "</e>"])
+    )
     assert rows(findings, "template_token_in_value") == [1]
 
 
@@ -134,7 +138,9 @@ def test_tokens_in_lists_are_found_without_a_place():
     assert findings["likely_special_token"]["start"] is None
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
 def test_any_layout_of_strings(kind):
     values = pa.array(["fine", None, "a <|im_end|> {a}\x00"]).cast(pa.string())
     column = values.dictionary_encode() if pa.types.is_dictionary(kind) else values.cast(kind)

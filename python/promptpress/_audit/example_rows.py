@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from promptpress import _compute as pc
@@ -48,6 +50,13 @@ class ExampleRows(Columns):
             table = pa.concat_tables([table.slice(row, 1) for row in places.to_pylist()]) if len(places) else table[:0]
         batches = table.combine_chunks().to_batches()
         return cls(batches[0], places, names) if len(batches) == 1 else None
+
+    @classmethod
+    def names_of(cls, rows: ExampleRows | None) -> Iterator[tuple[ExampleRows, str]]:
+        """Go through the columns of examples, where there are any."""
+        for name in rows.names if rows is not None else ():
+            assert rows is not None
+            yield rows, name
 
     def numbers(self, rows: pa.Array) -> pa.Array:
         """Numbers of rows in the table of examples, each once and ascending."""

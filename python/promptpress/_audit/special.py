@@ -23,12 +23,25 @@ LIKELY_TOKENS = (
     *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"),
     *("<|begin_of_text|>", "<|end_of_text|>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"),
     *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<start_of_turn>", "<end_of_turn>"),
-    *("<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>", "<\uff5cbegin▁of▁sentence\uff5c>", "<\uff5cend▁of▁sentence\uff5c>"),
+    *(
+        "<\uff5cUser\uff5c>",
+        "<\uff5cAssistant\uff5c>",
+        "<\uff5cbegin▁of▁sentence\uff5c>",
+        "<\uff5cend▁of▁sentence\uff5c>",
+    ),
     *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"),
 )
 """Control tokens of well-known models, looked for where nothing says which model it is."""
 
-_BOS = ("<s>", "<bos>", "<|begin_of_text|>", "<|startoftext|>", "<|endoftext|>", "<\uff5cbegin▁of▁sentence\uff5c>", "[BOS]")
+_BOS = (
+    "<s>",
+    "<bos>",
+    "<|begin_of_text|>",
+    "<|startoftext|>",
+    "<|endoftext|>",
+    "<\uff5cbegin▁of▁sentence\uff5c>",
+    "[BOS]",
+)
 _NAMED = ("bos_token", "eos_token", "pad_token", "unk_token", "sep_token", "cls_token", "mask_token")
 
 

@@ -41,7 +41,8 @@ def shown_findings(table: pa.Table) -> list[ShownFinding]:
         The findings, in its order.
 
     >>> import promptpress as pp
-    >>> (found,) = shown_findings(pp.Renderer("Q: {q}").audit(pa.table({"q": ["1+1", "{q}\\u202e"]})).slice(0, 1))
+    >>> samples = pa.table({"q": ["1+1", "see {a}"], "a": ["2", "4"]})
+    >>> (found,) = shown_findings(pp.Renderer("Q: {q}").audit(samples))
     >>> found.code, found.rows
     ('placeholder_filled', [1])
 

@@ -48,9 +48,9 @@ class OddCharacters:
             code, what = _KINDS[kind]
             if rows:
                 yield finding_of(code, f"a value of column {name!r} has {what} in it", rows, name)
-        for name in self._examples.names if self._examples is not None else ():
+        for examples, name in ExampleRows.names_of(self._examples):
             of_examples = {(name, kind): Rows() for kind in range(len(_KINDS))}
-            _look(self._examples, name, of_examples)
+            _look(examples, name, of_examples)
             for (_, kind), rows in of_examples.items():
                 code, what = _KINDS[kind]
                 if rows:

@@ -37,9 +37,9 @@ class Nulls:
         for name, rows in self._rows.items():
             if rows:
                 yield finding_of("null_value", f"column {name!r} is null, and the prompt shows it as None", rows, name)
-        for name in self._examples.names if self._examples is not None else ():
+        for examples, name in ExampleRows.names_of(self._examples):
             of_examples = Rows()
-            of_examples.add(self._examples.numbers(pc.indices_nonzero(self._examples.column(name).is_null())))
+            of_examples.add(examples.numbers(pc.indices_nonzero(examples.column(name).is_null())))
             if of_examples:
                 message = "it is null, and examples show it as None"
                 yield finding_of_examples("null_value", message, of_examples, name)

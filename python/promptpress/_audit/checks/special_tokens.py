@@ -47,9 +47,9 @@ class SpecialTokens:
                 if places.rows:
                     message = f"a value of column {name!r} has {places.named()} in it, {what}"
                     yield finding_of(code, message, places.rows, name)
-        for name in self._examples.names if self._examples is not None else ():
+        for examples, name in ExampleRows.names_of(self._examples):
             for tokens, (code, what) in zip((self._known, self._likely), _SAID, strict=True):
                 places = Places(tokens)
-                places.look(self._examples, name)
+                places.look(examples, name)
                 if places.rows:
                     yield finding_of_examples(code, f"the value has {places.named()} in it, {what}", places.rows, name)

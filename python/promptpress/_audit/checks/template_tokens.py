@@ -78,9 +78,9 @@ class TemplateTokens:
                 yield finding_of("template_token_removed", f"{message}, and comes out otherwise", removed, name)
             else:
                 yield finding_of("template_token_in_value", message, places.rows, name)
-        for name in self._examples.names if self._examples is not None else ():
+        for examples, name in ExampleRows.names_of(self._examples):
             places = Places(self._of_examples)
-            places.look(self._examples, name)
+            places.look(examples, name)
             if places.rows:
                 message = f"the value has {places.named()} in it, a token of the template, and loses it"
                 yield finding_of_examples("template_token_removed", message, places.rows, name)
