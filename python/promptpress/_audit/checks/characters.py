@@ -11,9 +11,9 @@ from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
 
-__all__ = ["OddCharacters"]
+__all__ = ["KINDS", "OddCharacters"]
 
-_KINDS = (
+KINDS = (
     ("control_character", "a control character"),
     ("bidi_character", "a character that changes the direction of text"),
     ("mixed_line_ends", "both kinds of line ends"),
@@ -28,7 +28,7 @@ class OddCharacters:
     """Values that have such characters in them."""
 
     def __init__(self, subject: Subject) -> None:
-        self._rows = {(name, kind): Rows() for name in subject.shown_columns for kind in range(len(_KINDS))}
+        self._rows = {(name, kind): Rows() for name in subject.shown_columns for kind in range(len(KINDS))}
         self._columns = subject.shown_columns
         self._examples = ExampleRows.of(subject)
 
@@ -45,14 +45,14 @@ class OddCharacters:
     def findings(self) -> Iterator[Finding]:
         """Name the columns."""
         for (name, kind), rows in self._rows.items():
-            code, what = _KINDS[kind]
+            code, what = KINDS[kind]
             if rows:
                 yield finding_of(code, f"a value of column {name!r} has {what} in it", rows, name)
         for examples, name in ExampleRows.names_of(self._examples):
-            of_examples = {(name, kind): Rows() for kind in range(len(_KINDS))}
+            of_examples = {(name, kind): Rows() for kind in range(len(KINDS))}
             _look(examples, name, of_examples)
             for (_, kind), rows in of_examples.items():
-                code, what = _KINDS[kind]
+                code, what = KINDS[kind]
                 if rows:
                     yield finding_of_examples(code, f"the value has {what} in it", rows, name)
 
