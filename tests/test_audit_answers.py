@@ -97,7 +97,8 @@ def test_an_answer_in_an_example():
     one = found(renderer, table(["Who wrote Macbeth?", "Who?"], [AUTHOR, "somebody else"]))["answer_in_example"]
     assert (one["severity"], one["first_rows"]) == ("info", [0])
     assert "example 1, column 'a', of row 0" in one["message"]
-    assert "answer_in_example" not in found(renderer, table(["Who wrote Macbeth?", "Who?"], ["W. Shakespeare", "nobody"]))
+    other = table(["Who wrote Macbeth?", "Who?"], ["W. Shakespeare", "nobody"])
+    assert "answer_in_example" not in found(renderer, other)
 
 
 def test_nothing_is_looked_for_where_answers_belong():

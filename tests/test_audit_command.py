@@ -17,6 +17,9 @@ CONFIG: dict[str, Any] = {"prompt_template": "Q: {q}"}
 ERROR, WARNING = "placeholder_filled", "null_value"
 
 
+pytestmark = pytest.mark.usefixtures("folder")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -37,7 +40,7 @@ def codes(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [json.loads(line)["code"] for line in capsys.readouterr().out.splitlines()]
 
 
-def test_each_finding_says_how_its_first_row_is_seen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_finding_says_how_its_first_row_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--substitution", "harness", "--dialect", "opencompass") == 1
     shown = capsys.readouterr()
     assert "\x1b" not in shown.out
@@ -61,12 +64,12 @@ def test_each_finding_says_how_its_first_row_is_seen(folder: Path, capsys: pytes
         ((), "never", 0),
     ],
 )
-def test_exit_codes(folder: Path, allow: tuple[str, ...], level: str, code: int) -> None:
+def test_exit_codes(allow: tuple[str, ...], level: str, code: int) -> None:
     more = ["--allow", ",".join(allow)] if allow else []
     assert run(*more, "--fail-on", level, "--quiet") == code
 
 
-def test_findings_that_the_configuration_allows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_that_the_configuration_allows(capsys: pytest.CaptureFixture[str]) -> None:
     write({**CONFIG, "audit": {"allow": [ERROR, "control_character"]}})
     assert run("--format", "jsonl") == 0
     assert codes(capsys) == [WARNING]
@@ -78,8 +81,9 @@ def test_findings_that_the_configuration_allows(folder: Path, capsys: pytest.Cap
     assert main(["show", "config.json", "--data", "data.parquet"]) == 0
 
 
-def test_findings_that_a_python_file_allows(folder: Path) -> None:
-    Path("config.py").write_text("prompt_template = 'Q: {q}'\naudit = dict(allow=['placeholder_filled'])\n", encoding="utf-8")
+def test_findings_that_a_python_file_allows() -> None:
+    text = "prompt_template = 'Q: {q}'\naudit = dict(allow=['placeholder_filled'])\n"
+    Path("config.py").write_text(text, encoding="utf-8")
     assert run(config="config.py") == 0
 
 
@@ -92,9 +96,7 @@ def test_findings_that_a_python_file_allows(folder: Path) -> None:
         (["null_value"], "expected a mapping with 'allow', found a list"),
     ],
 )
-def test_what_a_configuration_allows_wrongly(
-    folder: Path, capsys: pytest.CaptureFixture[str], audit: object, said: str
-) -> None:
+def test_what_a_configuration_allows_wrongly(capsys: pytest.CaptureFixture[str], audit: object, said: str) -> None:
     write({**CONFIG, "audit": audit})
     assert run() == 3
     assert said in capsys.readouterr().err
@@ -109,17 +111,17 @@ def test_what_a_configuration_allows_wrongly(
         (["--fail-on", "errors"], "did you mean 'error'?"),
     ],
 )
-def test_options_that_make_no_sense(folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], said: str) -> None:
+def test_options_that_make_no_sense(capsys: pytest.CaptureFixture[str], more: list[str], said: str) -> None:
     assert run(*more) == 2
     assert said in capsys.readouterr().err
 
 
-def test_a_jinja_template_has_no_audit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_jinja_template_has_no_audit(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "--jinja", "{{ q }}", "--data", "data.parquet"]) == 2
     assert "an audit is of a configuration" in capsys.readouterr().err
 
 
-def test_files_and_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_and_formats(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--out", "found.json") == 1
     assert capsys.readouterr().err.endswith("in 3 rows: found.json\n")
     found = json.loads(Path("found.json").read_text(encoding="utf-8"))
@@ -134,14 +136,14 @@ def test_files_and_formats(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(capsys.readouterr().out) == found
 
 
-def test_limits_and_rows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_and_rows(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--max-bytes", "8", "--limit", "1", "--format", "jsonl") == 0
     assert codes(capsys) == []
     assert run("--max-bytes", "7", "--limit", "1", "--format", "jsonl") == 1
     assert codes(capsys) == ["prompt_too_long"]
 
 
-def test_nothing_is_found(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_found(capsys: pytest.CaptureFixture[str]) -> None:
     pq.write_table(SAMPLES.slice(0, 1), "data.parquet")
     assert run() == 0
     assert capsys.readouterr() == ("", "promptpress: no findings in 1 row\n")

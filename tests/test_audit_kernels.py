@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import json
+import re
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 import promptpress as pp
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import _core
+from promptpress._input_checks import checked
 from test_broken_arrow import BROKEN, Bytes
 
 QUICK = settings(max_examples=150, deadline=None, database=None)
@@ -23,8 +26,10 @@ LAYOUTS = [
     pa.dictionary(pa.int8(), pa.string()),
     pa.run_end_encoded(pa.int32(), pa.string()),
 ]
-ASSIGNED = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
-"""Characters that the running Python knows; the core may know more."""
+CODES = [*range(0x3400), *range(0x3400, 0xA000, 97), *range(0xA000, 0x20000), *range(0x20000, 0xE0000, 97)]
+CODES += range(0xE0000, 0xE0FFF)
+ASSIGNED = [c for c in map(chr, CODES) if unicodedata.category(c) not in ("Cn", "Cs", "Co")]
+"""Characters that the running Python knows, of Han a few; the core may know more."""
 
 WORDS = [
     "a",
@@ -161,7 +166,7 @@ def is_ignorable(c: str) -> bool:
     return is_selector(c) or c in fillers or (unicodedata.category(c) == "Cf" and c not in never and not written)
 
 
-def odd_kind(text: str, at: int) -> str | None:
+def odd_kind(text: str, at: int) -> str | None:  # noqa: PLR0911 a line a kind
     """What is odd about a character of a text; `line_end` isn't told by it alone."""
     c, before, behind = text[at], text[:at][-1:], text[at + 1 :][:1]
     if unicodedata.category(c) == "Cc":
@@ -189,12 +194,7 @@ def odd(texts: list[str | None]) -> list[tuple[int, ...]]:
             kind = odd_kind(text or "", at)
             if kind:
                 first.setdefault(kind, (at, c))
-        ends, at = [], 0
-        for line in (text or "").replace("\r\n", "\n\r").splitlines(keepends=False) and [text or ""]:
-            while at < len(line):
-                end = "\r\n" if line.startswith("\r\n", at) else line[at]
-                ends += [(at, end)] if end[0] in "\r\n" else []
-                at += len(end)
+        ends = [(one.start(), one[0]) for one in re.finditer("\r\n|\r|\n", text or "")]
         others = [one for one in ends if one[1] != ends[0][1]]
         if others:
             first["line_end"] = others[0]
@@ -264,7 +264,7 @@ def counts(text: str, at: int) -> bool:
     if c in ".,:":
         return is_digit(behind)
     alone = (not before or before.isspace()) and (not behind or behind.isspace())
-    return c in "-*‐‑‒–—―" and (is_digit(before) or is_digit(behind) or alone)
+    return (c in "-*" or "\u2010" <= c <= "\u2015") and (is_digit(before) or is_digit(behind) or alone)
 
 
 def normalised(text: str) -> str:
@@ -296,7 +296,12 @@ def test_every_character_is_normalised_as_python_does_it(form: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("Hello,  World!\n", "hello world"), ("(A) Straße", "A strasse"), ("北京，中国。", "北京中国"), ("is 5.", "Is 5")],
+    [
+        ("Hello,  World!\n", "hello world"),
+        ("(A) Straße", "A strasse"),
+        ("北京\uff0c中国。", "北京中国"),
+        ("is 5.", "Is 5"),
+    ],
 )
 def test_what_is_copied_with_other_manners_is_the_same(one: str, other: str) -> None:
     rows = pa.table({"q": [one, other]})
@@ -306,7 +311,11 @@ def test_what_is_copied_with_other_manners_is_the_same(one: str, other: str) -> 
 
 @pytest.mark.parametrize(
     ("one", "other"),
+<<<<<<< HEAD
     [("3.5", "35"), ("-5", "5"), ("5 * 3", "5 / 3"), ("x²", "x2"), ("?", "!"), ("a b", "ab"), ("", "?")],
+=======
+    [("3.5", "35"), ("-5", "5"), ("5 * 3", "5 / 3"), ("x²", "x2"), ("?", "!"), ("a b", "ab")],
+>>>>>>> scan
 )
 def test_another_task_is_another_content(one: str, other: str) -> None:
     assert len(set(hashes(pa.table({"q": [one, other]}), normalised=True))) == 2
@@ -336,7 +345,7 @@ def test_rows_are_equal_by_value(
 ) -> None:
     plain = hashes(rows_table(rows, pa.string(), pa.int64(), pa.list_), norm)
     if not norm:
-        assert same_groups([repr(row) for row in rows], plain)
+        assert same_groups([json.dumps(row, sort_keys=True) for row in rows], plain)
     table = rows_table(rows, text, number, pa.large_list)
     assert hashes(table, norm) == plain
     assert hashes(table.select(["s", "n", "q", "l"]), norm) == plain
@@ -369,13 +378,13 @@ def test_a_type_that_only_python_reads_is_refused() -> None:
 # Arrays that lie
 
 
-KERNELS = {
-    "find_texts": lambda array: _core.find_texts(array, ["x"]),
-    "find_own": lambda array: _core.find_own(array, pa.array(["x"] * len(array)), True),
-    "needles": lambda array: _core.find_own(pa.array(["x"] * len(array)), array, True),
-    "odd_characters": _core.odd_characters,
-    "content_hashes": lambda array: _core.content_hashes(pa.table({"c": array}), False),
-    "normalised": lambda array: _core.content_hashes(pa.table({"c": array}), True),
+KERNELS: dict[str, Callable[[pa.Table], object]] = {
+    "find_texts": lambda table: _core.find_texts(table["c"].chunk(0), ["x"]),
+    "find_own": lambda table: _core.find_own(table["c"].chunk(0), pa.array(["x"] * len(table)), True),
+    "needles": lambda table: _core.find_own(pa.array(["x"] * len(table)), table["c"].chunk(0), True),
+    "odd_characters": lambda table: _core.odd_characters(table["c"].chunk(0)),
+    "content_hashes": lambda table: _core.content_hashes(table, False),
+    "normalised": lambda table: _core.content_hashes(table, True),
 }
 
 
@@ -383,19 +392,19 @@ KERNELS = {
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_malformed_array_is_an_error(broken: str, kernel: str) -> None:
     make = Bytes()
-    array = BROKEN[broken](make)
+    table = pa.table({"c": BROKEN[broken](make)})
     make.break_them()
     with pytest.raises(pp.RenderError) as error:
-        KERNELS[kernel](array)
+        # How large buffers are is known on Python's side alone.
+        KERNELS[kernel](checked(table))
     assert error.value.code in {"malformed_array", "unsupported_column_type"}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("layout", [pa.string(), pa.large_string(), pa.string_view()])
 def test_bytes_that_are_no_text_are_an_error(kernel: str, layout: pa.DataType) -> None:
-    array = pa.array([b"x", b"x\xff"], pa.binary()).cast(layout, safe=False) if layout != pa.string_view() else None
-    if array is None:
-        array = pa.Array.from_buffers(layout, 2, pa.array([b"x", b"x\xff"], pa.binary_view()).buffers())
+    held = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}[layout]
+    table = pa.table({"c": pa.Array.from_buffers(layout, 2, pa.array([b"x", b"x\xff"], held).buffers())})
     with pytest.raises(pp.RenderError) as error:
-        KERNELS[kernel](array)
+        KERNELS[kernel](table)
     assert error.value.code in {"invalid_utf8", "malformed_array"}

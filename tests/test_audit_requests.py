@@ -70,7 +70,8 @@ def test_limits_in_tokens(output):
     tokenizers = pytest.importorskip("tokenizers")
     own = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "[UNK]": 1}, "[UNK]"))
     own.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    findings = found(pp.Renderer("{q}", output=output), table(["a b c", "a b", "", "a b c d"]), tokenizer=own, limits={"tokens": 2})
+    samples = table(["a b c", "a b", "", "a b c d"])
+    findings = found(pp.Renderer("{q}", output=output), samples, tokenizer=own, limits={"tokens": 2})
     assert rows(findings, "prompt_too_many_tokens") == [0, 3]
 
 
@@ -153,7 +154,8 @@ def test_what_stands_behind_the_models_turn():
     renderer = dialogue(HUMAN, BOT, {"role": "CRITIC", "prompt": "late"}, meta=critic)
     assert "late" not in str(renderer.render(table(["x"])))
     assert "round[2]" in found(renderer, table(["x"]))["generating_role_not_last"]["message"]
-    assert "end[0]" in found(dialogue(HUMAN, BOT, end=["late"], meta=CHATML), table(["x"]))["generating_role_not_last"]["message"]
+    ending = found(dialogue(HUMAN, BOT, end=["late"], meta=CHATML), table(["x"]))
+    assert "end[0]" in ending["generating_role_not_last"]["message"]
     assert "generating_role_not_last" not in found(dialogue(HUMAN, BOT, HUMAN, BOT), table(["x"]))
     scored = pp.Renderer({"round": [HUMAN, BOT], "end": ["late"]}, meta_template=CHATML, mode="ppl", labels=["x", "y"])
     assert "generating_role_not_last" not in found(scored, table(["x"]))
@@ -173,7 +175,8 @@ def test_what_the_configuration_says_by_itself():
 def test_the_table_of_findings():
     samples = table(["x", "see {a}", None, "x"])
     own = pp.Renderer("{q}").audit(samples)
-    assert own.column_names == "code severity rows first_rows column start end message remedy".split()
+    names = ["code", "severity", "rows", "first_rows", "column", "start", "end", "message", "remedy"]
+    assert own.column_names == names
     assert own["severity"].to_pylist() == sorted(own["severity"].to_pylist(), key=["error", "warning", "info"].index)
     left = pp.Renderer("{q}").audit(samples, allow=["placeholder_filled", "null_value"])
     assert left["code"].to_pylist() == [code for code in own["code"].to_pylist() if code[0] == "d"]

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
+from promptpress import _core
 from promptpress._audit.subject import Subject
 from promptpress._audit.texts import Texts, is_text, request_texts, texts_within
 from promptpress._core import Outcome, RenderError
@@ -138,6 +139,22 @@ class Batch(Columns):
         """The samples whose prompt depends on braces in values, with the columns that have them."""
         found = self.subject.core.divergence(self.core_table, self.subject.labels, self.lower)
         return [(self.first + row["row"], row["columns"]) for row in found.to_pylist()]
+
+    @cached_property
+    def content(self) -> pa.Array:
+        """A hash of what each sample's prompts are made of."""
+        return _core.content_hashes(pa.table(self._columns(self.subject.shown_columns)), False).cast(pa.binary())
+
+    @cached_property
+    def answers(self) -> pa.Array:
+        """A hash of each sample's answer; null where there is no column of answers."""
+        name = self.subject.output_column
+        if name is None:
+            return pa.nulls(self.samples.num_rows, pa.binary())
+        return _core.content_hashes(pa.table(self._columns([name])), False).cast(pa.binary())
+
+    def _columns(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        return {name: self.column(name) for name in names}
 
     def explained(self, row: int) -> list[dict[str, Any]]:
         """Say where the bytes of a sample's first request come from, before a chat template.

@@ -88,13 +88,24 @@ class Subject:
         names = dict.fromkeys(self.renderer.required_columns)
         for part in ("prompt_template", "ice_template"):
             names |= dict.fromkeys(strings_within(self.settings[part], {"expand_column"}))
-        inferencer = _family(self.settings["inferencer"])
         if self.family in {"MultiTurnPromptTemplate", "MMPromptTemplate"}:
             names |= dict.fromkeys(_CONTENT)
-        if "Chat" in inferencer:
+        if self._reads_chats:
             names |= dict.fromkeys(self.input_columns)
         left_out = (self.core.masked_column, self.core.index_column)
         return [name for name in names if name in self.schema.names and name not in left_out]
+
+    @cached_property
+    def is_of_columns(self) -> bool:
+        """Whether the columns that templates show decide what the prompts of a sample are, but for braces in values."""
+        core = self.core
+        same_examples = not core.by_position and core.index_column is None
+        plain = self.family in {"", "PromptTemplate", "RawPromptTemplate"} and not core.has_turns
+        return same_examples and plain and bool(self.shown_columns) and not self._reads_chats
+
+    @property
+    def _reads_chats(self) -> bool:
+        return "Chat" in _family(self.settings["inferencer"])
 
     @cached_property
     def has_examples(self) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
 from promptpress import _compute as pc
 from promptpress._audit.batch import Batch
 from promptpress._audit.finding import Finding, Rows, finding_of
@@ -12,6 +14,8 @@ from promptpress._audit.special import bos_tokens
 from promptpress._audit.subject import Subject
 
 __all__ = ["DoubleBos"]
+
+_BYTES = (pa.binary(), pa.large_binary())
 
 
 class DoubleBos:
@@ -21,6 +25,7 @@ class DoubleBos:
         self._added = None if subject.counter is None else _added_first(subject.counter._tokenizer)
         tokens = bos_tokens(subject)
         self._tokens = tokens if self._added is None or self._added in tokens else [*tokens, self._added]
+        self._firsts = pa.array(sorted({token.encode()[:1] for token in self._tokens}), pa.binary())
         self._twice = {token: Rows() for token in self._tokens}
         self._beside = Rows()
 
@@ -35,14 +40,21 @@ class DoubleBos:
             texts = requests.texts[0] if len(requests.texts) == 1 else None
             if texts is None or texts.parents is not None:
                 continue
-            for token in self._tokens:
-                places = pc.indices_nonzero(pc.starts_with(texts.array, token * 2))
-                self._twice[token].add(pc.unique(requests.samples.take(places)), 0, 2 * len(token.encode()))
-            if self._added is not None:
-                once = pc.starts_with(texts.array, self._added)
-                once = pc.and_not(once, pc.starts_with(texts.array, self._added * 2))
-                places = pc.indices_nonzero(once)
-                self._beside.add(pc.unique(requests.samples.take(places)), 0, len(self._added.encode()))
+            # Few texts begin with what a token begins with, and looking at a byte of each is all but free.
+            firsts = pc.binary_slice(texts.array.cast(_BYTES[pa.types.is_large_string(texts.array.type)]), 0, 1)
+            near = pc.indices_nonzero(pc.is_in(firsts, value_set=self._firsts.cast(firsts.type)))
+            if len(near) == len(texts.array):
+                self._look(texts.array, requests.samples)
+            elif len(near):
+                self._look(texts.array.take(near), requests.samples.take(near))
+
+    def _look(self, texts: pa.Array, samples: pa.Array) -> None:
+        for token in self._tokens:
+            twice = pc.fill_null(pc.starts_with(texts, token * 2), False)
+            self._twice[token].add(pc.unique(samples.filter(twice)), 0, 2 * len(token.encode()))
+        if self._added is not None:
+            once = pc.and_not(pc.starts_with(texts, self._added), pc.starts_with(texts, self._added * 2))
+            self._beside.add(pc.unique(samples.filter(pc.fill_null(once, False))), 0, len(self._added.encode()))
 
     def findings(self) -> Iterator[Finding]:
         """Name the tokens."""

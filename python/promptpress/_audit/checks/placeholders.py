@@ -15,9 +15,10 @@ from promptpress._configuration import Configuration
 
 __all__ = ["Placeholders"]
 
-_NAME = (
-    r"\{(question|answer|input|output|context|prompt|text|passage|article|document|choices|options|target|instruction"
-    r"|query|response|reference|title|subject|sentence|premise|hypothesis)\}"
+_NAMES = (
+    *("question", "answer", "input", "output", "context", "prompt", "text", "passage", "article", "document"),
+    *("choices", "options", "target", "instruction", "query", "response", "reference", "title", "subject", "sentence"),
+    *("premise", "hypothesis"),
 )
 """Names that templates have in braces, and LaTeX and sets of mathematics haven't."""
 
@@ -28,7 +29,8 @@ class Placeholders:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         self._needles = [f"{{{name}}}" for name in subject.schema.names]
-        self._finder = _core.TextFinder(self._needles)
+        others = [f"{{{name}}}" for name in _NAMES if name not in subject.schema.names]
+        self._finder = _core.TextFinder([*self._needles, *others])
         self._filled: dict[str, Rows] = {}
         self._by_examples = Rows()
         self._idle = {name: Rows() for name in subject.shown_columns}
@@ -48,18 +50,18 @@ class Placeholders:
         named: dict[str, set[int]] = {}
         for name in self._subject.shown_columns:
             for texts in batch.texts(name):
-                braced = pc.indices_nonzero(pc.match_substring(texts.array, "{")).cast(pa.int64())
-                if not len(braced):
+                hits = self._finder.find(texts.array)
+                if not len(hits):
                     continue
-                own = texts.array.take(braced)
-                own_named = pc.unique(self._finder.find(own).column(0))
-                rows = texts.rows(braced.take(own_named))
+                is_column = pc.less(hits.column(1), len(self._needles))
+                own = pc.unique(hits.column(0).filter(is_column))
+                others = pc.unique(hits.column(0).filter(pc.invert(is_column)))
+                others = others.filter(pc.invert(pc.is_in(others, value_set=own)))
+                rows = texts.rows(own)
                 if len(done):
                     named.setdefault(name, set()).update(rows.filter(pc.is_in(rows, value_set=done)).to_pylist())
                 self._add(self._idle[name], batch, rows, done)
-                others = pc.indices_nonzero(pc.match_substring_regex(own, _NAME)).cast(pa.int64())
-                others = others.filter(pc.invert(pc.is_in(others, value_set=own_named)))
-                self._add(self._unfilled[name], batch, texts.rows(braced.take(others)), done)
+                self._add(self._unfilled[name], batch, texts.rows(others), done)
         for row, columns in changed:
             self._add_changed(batch, row, columns, named)
 

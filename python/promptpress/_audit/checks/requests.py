@@ -22,7 +22,7 @@ class EmptyPrompts:
     """Requests that say nothing."""
 
     def __init__(self, subject: Subject) -> None:
-        self._is_json = subject.is_json
+        self._subject = subject
         self._rows = Rows()
 
     @classmethod
@@ -33,13 +33,21 @@ class EmptyPrompts:
     def add(self, batch: Batch) -> None:
         """Look at the short ones."""
         for requests in batch.requests:
-            sizes, _ = _core.request_sizes(requests.prompts, self._is_json)
-            short = pc.indices_nonzero(pc.less_equal(pc.fill_null(sizes, 0), _SHORT))
-            if len(short):
-                self._look(requests, short)
+            silent: pa.Array | None = None
+            for texts in requests.texts:
+                lengths = pc.fill_null(pc.binary_length(texts.array), 0)
+                if texts.parents is None:
+                    silent = pc.indices_nonzero(pc.less_equal(lengths, _SHORT)).cast(pa.int64())
+                    continue
+                # Few messages are short in all requests of a conversation: those that aren't rule a request out.
+                if silent is None:
+                    silent = pa.array(range(len(requests.prompts)), pa.int64())
+                speaking = pc.unique(texts.parents.filter(pc.greater(lengths, _SHORT)))
+                silent = silent.filter(pc.invert(pc.is_in(silent, value_set=speaking)))
+            if silent is not None and len(silent):
+                self._look(requests, silent)
 
-    def _look(self, requests: Requests, short: pa.Array) -> None:
-        silent = short.cast(pa.int64())
+    def _look(self, requests: Requests, silent: pa.Array) -> None:
         for texts in requests.texts:
             if texts.parents is None:
                 speaking = silent.filter(_says_something(texts.array.take(silent)))
@@ -101,12 +109,15 @@ class EqualLabels:
 
 
 class EqualPrompts:
-    """Equal requests of different samples: 32 bytes a request are kept."""
+    """Equal prompts of different samples: 40 bytes a sample are kept.
+
+    Where the columns that templates show say what a prompt is, hashes are of their values, which are shorter than
+    prompts; but of prompts where a value brings in another column's.
+    """
 
     def __init__(self, subject: Subject) -> None:
-        self._is_json = subject.is_json
+        self._subject = subject
         self._answers = subject.output_column
-        self._times = 1 if subject.labels is None else len(subject.labels)
         self._seen: list[pa.Table] = []
 
     @classmethod
@@ -115,29 +126,31 @@ class EqualPrompts:
         return None if subject.core.has_turns else cls(subject)
 
     def add(self, batch: Batch) -> None:
-        """Remember each sample's first request, and its answer."""
+        """Remember what each sample's prompts are, and its answer."""
+        rows = pa.array(range(batch.first, batch.stop), pa.int64())
+        hashes = batch.content if self._subject.is_of_columns else self._of_prompts(batch, rows)
+        if self._subject.is_of_columns and self._subject.is_harness and (changed := batch.divergence):
+            own = pa.array([row for row, _ in changed], pa.int64())
+            mask = pc.is_in(rows, value_set=own)
+            hashes = pc.replace_with_mask(hashes, mask, self._of_prompts(batch, own))
+        self._seen.append(pa.table({"prompt": hashes, "answer": batch.answers, "row": rows}))
+
+    def _of_prompts(self, batch: Batch, rows: pa.Array) -> pa.Array:
+        """Hash the first request of some samples."""
+        times = 1 if self._subject.labels is None else len(self._subject.labels)
+        out = []
         for requests in batch.requests:
-            prompts, samples = requests.prompts, requests.samples
-            if self._times > 1:
-                firsts = pa.array(range(0, len(prompts), self._times), pa.int64())
-                samples = samples.take(firsts)
-            hashes = _core.request_hashes(prompts, self._is_json)
-            hashes = hashes.take(firsts) if self._times > 1 else hashes
-            start, rows = requests.start - batch.first, requests.part.rows
-            if self._answers is None:
-                answers = pa.nulls(rows, pa.binary(16))
-            else:
-                own = pa.RecordBatch.from_arrays([batch.column(self._answers).slice(start, rows)], ["answer"])
-                answers = _core.content_hashes(own, False)
-            self._seen.append(pa.table({"prompt": hashes, "answer": answers, "row": samples}))
+            here = rows.filter(pc.and_(pc.greater_equal(rows, requests.start), pc.less(rows, requests.stop)))
+            firsts = pc.multiply(pc.subtract(here, requests.start), times)
+            hashes = _core.request_hashes(requests.prompts.take(firsts), self._subject.is_json) if len(here) else None
+            out += [] if hashes is None else [hashes.cast(pa.binary())]
+        return pa.concat_arrays(out) if out else pa.array([], pa.binary())
 
     def findings(self) -> Iterator[Finding]:
         """Group them."""
         if not self._seen:
             return
         table = pa.concat_tables(self._seen)
-        table = table.set_column(0, "prompt", table["prompt"].cast(pa.binary()))
-        table = table.set_column(1, "answer", table["answer"].cast(pa.binary()))
         counted = table.group_by("prompt").aggregate([("row", "count"), ("answer", "count_distinct")])
         counted = counted.filter(pc.greater(counted["row_count"], 1))
         if not len(counted):
