@@ -186,3 +186,15 @@ def test_media_tags():
     plain = found(pp.Renderer("{q}", dialect="aisbench"), table(["a", "<AIS_IMAGE_START>"]))
     assert rows(plain, "media_tag_in_value") == [1]
     assert "media_tag_in_value" not in found(pp.Renderer("{q}"), table(["<AIS_IMAGE_START>"]))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+@pytest.mark.parametrize("odd", [[], [3000], [1, 1023, 1024, 4999], range(0, 5000, 100)])
+def test_odd_characters_among_many_texts(kind, odd):
+    values = [f"text {n}\n" if n % 2 else "dos\r\n" for n in range(5007)]
+    for row in odd:
+        values[row + 7] += "\x07"
+    samples = pa.table({"q": pa.array(values, kind).slice(7), "a": pa.array(range(5000))})
+    findings = found(pp.Renderer("{q}"), samples)
+    assert rows(findings, "control_character") == (list(odd)[:10] or None)
+    assert "mixed_line_ends" not in findings
