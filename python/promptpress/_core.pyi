@@ -294,8 +294,8 @@ def odd_characters(texts: pa.Array) -> pa.RecordBatch:
 def content_hashes(rows: pa.RecordBatch | pa.Table, normalised: bool) -> pa.FixedSizeBinaryArray:
     """Return a hash of each row's content, 16 bytes each.
 
-    Columns count by name, in any order, those that are null not at all; layouts, dictionaries and widths of integers make
-    no difference. With `normalised` texts count in lower case (`str.casefold`), without punctuation, white space as one
+    Columns count by name, in any order, those that are null not at all; layouts, dictionaries and widths of integers
+    make no difference. With `normalised` texts count in lower case (`str.casefold`), without punctuation, white space as one
     space; what makes another number (`3.5`, `-5`, `6/2`) stays.
     """
 
