@@ -279,7 +279,7 @@ def find_own(texts: pa.Array, needles: pa.Array, whole_words: bool) -> pa.Int64A
     """Return the byte at which each row's own needle first stands in that row's text.
 
     Null where it doesn't, where either is null, and where the needle is empty. With `whole_words` a place doesn't count
-    where a letter or digit stands directly before or behind it, but for letters of scripts without spaces between words.
+    where a letter or digit stands directly before or behind it; letters of scripts without spaces between words may.
     """
 
 def odd_characters(texts: pa.Array) -> pa.RecordBatch:
@@ -294,9 +294,9 @@ def odd_characters(texts: pa.Array) -> pa.RecordBatch:
 def content_hashes(rows: pa.RecordBatch | pa.Table, normalised: bool) -> pa.FixedSizeBinaryArray:
     """Return a hash of each row's content, 16 bytes each.
 
-    Columns count by name, in any order, those that are null not at all; layouts, dictionaries and the widths of integers
-    make no difference. With `normalised` texts count in lower case (`str.casefold`), without punctuation, white space as
-    one space; what makes another number (`3.5`, `-5`, `6/2`) stays.
+    Columns count by name, in any order, those that are null not at all; layouts, dictionaries and widths of integers
+    make no difference. With `normalised` texts count in lower case (`str.casefold`), without punctuation, white space as one
+    space; what makes another number (`3.5`, `-5`, `6/2`) stays.
     """
 
 def set_threads(n: int | None, /) -> None:

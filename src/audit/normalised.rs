@@ -15,9 +15,9 @@ pub fn normalised(text: &[u8], out: &mut Vec<u8>) {
     let text = simdutf8::basic::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
     let start = out.len();
     if text.is_ascii() {
-        put_ascii(text.as_bytes(), out)
+        put_ascii(text.as_bytes(), out);
     } else {
-        put(&text, out)
+        put(&text, out);
     }
     if out.len() == start {
         out.extend_from_slice(text.trim_matches(is_space).as_bytes());

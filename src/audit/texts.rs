@@ -63,6 +63,15 @@ impl Texts {
         if self.nulls.is_some() { None } else { self.column.plain() }
     }
 
+    /// The bytes of some rows, where they lie together and none is missing.
+    pub(super) fn stretch(&self, rows: Range<usize>) -> Option<&[u8]> {
+        let (start, end) = match self.together()?.0 {
+            Offsets::Narrow(offsets) => (offsets[rows.start] as usize, offsets[rows.end] as usize),
+            Offsets::Wide(offsets) => (offsets[rows.start] as usize, offsets[rows.end] as usize),
+        };
+        Some(&self.together()?.1[start..end])
+    }
+
     /// What `look` finds in stretches of rows, in their order.
     pub(super) fn look<T: Send>(&self, look: impl Fn(Range<usize>) -> Vec<T> + Send + Sync) -> Vec<T> {
         let mut found = threads::map(threads::chunks(0..self.len(), CHUNK_ROWS), look).into_iter();

@@ -42,7 +42,7 @@ pub(super) struct TextFinder {
 impl TextFinder {
     #[new]
     fn new(py: Python<'_>, needles: Vec<String>) -> PyResult<Self> {
-        Ok(Self { needles: plain(py, py.detach(|| Needles::new(&needles)))? })
+        Ok(Self { needles: plain(py, py.detach(move || Needles::new(&needles)))? })
     }
 
     /// The first place of each needle in each row's text, as a record batch.
