@@ -135,10 +135,10 @@ class Batch(Columns):
         return self.first + len(self.core_table)
 
     @cached_property
-    def divergence(self) -> list[tuple[int, list[str]]]:
-        """The samples whose prompt depends on braces in values, with the columns that have them."""
+    def divergence(self) -> tuple[pa.Array, pa.Array]:
+        """The samples whose prompt depends on braces in values, by numbers in this batch, and the columns of each."""
         found = self.subject.core.divergence(self.core_table, self.subject.labels, self.lower)
-        return [(self.first + row["row"], row["columns"]) for row in found.to_pylist()]
+        return found.column(0), found.column(1)
 
     @cached_property
     def content(self) -> pa.Array:

@@ -43,6 +43,7 @@ class Answers:
         self._subject = subject
         self._name = answers
         self._template = "\0".join(subject.core.literals)
+        self._finder = _core.TextFinder([f"{{{answers}}}"])
         self._direct = Rows()
         self._by: str | None = None
         self._counted = 0
@@ -92,11 +93,18 @@ class Answers:
                 self._direct.add(batch.numbers(has_text), *place)
                 self._by = self._by or "the template"
             return
-        for row, columns in batch.divergence if self._subject.is_harness else ():
-            place = self._place(batch, row)
-            if place is not None:
-                self._direct.add([row], *place)
-                self._by = self._by or f"a value of column {', '.join(map(repr, columns))}"
+        if not self._subject.is_harness or not len(batch.divergence[0]):
+            return
+        for name in self._within:
+            for texts in batch.texts(name):
+                asked = texts.rows(self._finder.find(texts.array).column(0))
+                asked = asked.filter(pc.is_in(asked, value_set=batch.divergence[0]))
+                rows = batch.numbers(asked)
+                # What it brings in is the same for all of them: of the first it is made sure.
+                place = self._place(batch, rows[0].as_py()) if len(rows) else None
+                if place is not None:
+                    self._direct.add(rows, *place)
+                    self._by = self._by or f"a value of column {name!r}"
 
     def _place(self, batch: Batch, row: int) -> tuple[int, int] | None:
         """Say where the answer is filled into a sample's own part of its request."""
@@ -126,7 +134,7 @@ class Answers:
                 found += [options.cast(pa.int64()), rows.cast(pa.int64())]
         left = answers
         if found:
-            hit = pc.is_in(pa.array(range(len(answers)), pa.int64()), value_set=pa.concat_arrays(found))
+            hit = pc.is_in(_core.repeated_rows(0, len(answers), 1), value_set=pa.concat_arrays(found))
             left = pc.if_else(hit, pa.scalar(None, answers.type), answers)
         if left.null_count < len(left):
             self._add_rest(batch, left)

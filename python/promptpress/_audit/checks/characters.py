@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._audit.batch import Batch, Columns
@@ -24,9 +22,6 @@ KINDS = (
     ("byte_order_mark", "a byte order mark"),
 )
 """Kinds of the core's `odd_characters`, by their numbers."""
-
-_TOGETHER = 1024
-"""Texts that are looked through as one."""
 
 
 class OddCharacters:
@@ -64,40 +59,8 @@ class OddCharacters:
 
 def _look(batch: Columns, name: str, found: dict[tuple[str, int], Rows]) -> None:
     for texts in batch.texts(name):
-        for first, array in _suspects(texts.array):
-            odd = _core.odd_characters(array)
-            for kind in pc.unique(odd.column(1)).to_pylist():
-                own = odd.filter(pc.equal(odd.column(1), kind))
-                place = (own.column(2)[0].as_py(), own.column(3)[0].as_py()) if batch.is_flat(name) else ()
-                rows = texts.rows(pc.add(own.column(0), first))
-                found[name, kind].add(batch.numbers(rows), *place)
-
-
-def _suspects(texts: pa.Array) -> Iterator[tuple[int, pa.Array]]:
-    """Give the texts that may have such characters, with their first place: most data have none.
-
-    The bytes of many texts stand one behind the other, and are looked through as one, which is a few times as fast.
-    """
-    if (
-        texts.null_count
-        or len(texts) < 2 * _TOGETHER
-        or not (_is_string(texts) or pa.types.is_large_string(texts.type))
-    ):
-        yield 0, texts
-        return
-    _, ends, data = texts.buffers()
-    kind = pa.int32() if _is_string(texts) else pa.int64()
-    offsets = pa.Array.from_buffers(kind, len(texts) + 1, [None, ends], offset=texts.offset)
-    places = [*range(0, len(texts), _TOGETHER), len(texts)]
-    joined = offsets.take(pa.array(places, pa.int64()))
-    blocks = pa.Array.from_buffers(texts.type, len(places) - 1, [None, joined.buffers()[1], data])
-    suspects = sorted(set(_core.odd_characters(blocks).column(0).to_pylist()))
-    if len(suspects) > len(blocks) // 2:
-        yield 0, texts
-        return
-    for block in suspects:
-        yield places[block], texts.slice(places[block], _TOGETHER)
-
-
-def _is_string(texts: pa.Array) -> bool:
-    return bool(pa.types.is_string(texts.type))
+        odd = _core.odd_characters(texts.array)
+        for kind in pc.unique(odd.column(1)).to_pylist():
+            own = odd.filter(pc.equal(odd.column(1), kind))
+            place = (own.column(2)[0].as_py(), own.column(3)[0].as_py()) if batch.is_flat(name) else ()
+            found[name, kind].add(batch.numbers(texts.rows(own.column(0))), *place)

@@ -84,7 +84,7 @@ class OwnExamples:
 
     def _compare_fixed(self, first: int, samples: pa.Table, chosen: pa.Array) -> None:
         """Compare samples with examples that all of them have: few are like any."""
-        rows = pa.array(range(len(samples)), pa.int64())
+        rows = _core.repeated_rows(0, len(samples), 1)
         if self._words is not None:
             rows = self._words.rows(samples[self._columns[0]])
             samples = samples.take(rows)

@@ -45,9 +45,8 @@ class Placeholders:
 
     def add(self, batch: Batch) -> None:
         """Look for placeholders, and for prompts that they change."""
-        changed = self._changed(batch)
-        done = pa.array([row - batch.first for row, _ in changed], pa.int64())
-        named: dict[str, set[int]] = {}
+        changed, columns = self._changed(batch)
+        named: dict[str, pa.Array] = {}
         for name in self._subject.shown_columns:
             for texts in batch.texts(name):
                 hits = self._finder.find(texts.array)
@@ -58,32 +57,42 @@ class Placeholders:
                 others = pc.unique(hits.column(0).filter(pc.invert(is_column)))
                 others = others.filter(pc.invert(pc.is_in(others, value_set=own)))
                 rows = texts.rows(own)
-                if len(done):
-                    named.setdefault(name, set()).update(rows.filter(pc.is_in(rows, value_set=done)).to_pylist())
-                self._add(self._idle[name], batch, rows, done)
-                self._add(self._unfilled[name], batch, texts.rows(others), done)
-        for row, columns in changed:
-            self._add_changed(batch, row, columns, named)
+                here = rows.filter(pc.is_in(rows, value_set=changed))
+                named[name] = pa.concat_arrays([named[name], here]) if name in named else here
+                self._add(self._idle[name], batch, rows, changed)
+                self._add(self._unfilled[name], batch, texts.rows(others), changed)
+        if len(changed):
+            self._add_changed(batch, changed, columns, named)
 
-    def _add_changed(self, batch: Batch, row: int, columns: list[str], named: dict[str, set[int]]) -> None:
+    def _add_changed(
+        self, batch: Batch, changed: pa.Array, columns: pa.Array | None, named: dict[str, pa.Array]
+    ) -> None:
         """Say which column's value changes a prompt: of the sample, if one has a placeholder, else of an example."""
-        at = row - batch.first
-        own = [name for name in columns or named if at in named.get(name, ())]
-        if not own and self._subject.has_examples:
-            self._by_examples.add([row])
-        for name in own or (columns if not self._subject.has_examples else ()):
-            rows = self._filled.setdefault(name, Rows())
-            rows.add([row], *(self._place(batch, name, at) if not rows else ()))
+        left = changed
+        of_columns = named
+        if columns is not None:
+            rows, names = changed.take(pc.list_parent_indices(columns)), columns.flatten()
+            of_columns = {name: rows.filter(pc.equal(names, name)) for name in pc.unique(names).to_pylist()}
+        for name, rows in of_columns.items():
+            own = rows.filter(pc.is_in(rows, value_set=named[name])) if name in named else rows.slice(0, 0)
+            if not self._subject.has_examples:
+                own = rows  # what has no placeholder completes one
+            left = left.filter(pc.invert(pc.is_in(left, value_set=own)))
+            numbers = batch.numbers(own)
+            filled = self._filled.setdefault(name, Rows())
+            filled.add(numbers, *(self._place(batch, name, own) if len(own) and not filled else ()))
+        if self._subject.has_examples:
+            self._by_examples.add(batch.numbers(left))
 
     @staticmethod
     def _add(rows: Rows, batch: Batch, own: pa.Array, done: pa.Array) -> None:
         rows.add(batch.numbers(own.filter(pc.invert(pc.is_in(own, value_set=done)))))
 
-    def _place(self, batch: Batch, name: str, row: int) -> tuple[int, int] | tuple[()]:
-        """Say where a value has a placeholder; nowhere, where it completes one."""
+    def _place(self, batch: Batch, name: str, rows: pa.Array) -> tuple[int, int] | tuple[()]:
+        """Say where the first of some values has a placeholder; nowhere, where it completes one."""
         if name not in batch.samples.schema.names or not batch.is_flat(name):
             return ()
-        text = batch.column(name)[row].as_py() or ""
+        text = batch.column(name)[pc.min(rows).as_py()].as_py() or ""
         places = [(at, needle) for needle in self._needles if (at := text.find(needle)) >= 0]
         if not places:
             return ()
@@ -91,23 +100,26 @@ class Placeholders:
         start = len(text[:at].encode())
         return start, start + len(needle.encode())
 
-    def _changed(self, batch: Batch) -> list[tuple[int, list[str]]]:
+    def _changed(self, batch: Batch) -> tuple[pa.Array, pa.Array | None]:
+        """Give the rows whose prompts depend on braces in values, and the columns of each, where they are known."""
         if not self._subject.is_harness:
-            return []
+            return pa.array([], pa.int64()), None
         if self._other is None:
             return batch.divergence
         # A batch alone doesn't know which examples its samples have: it is rendered the other way, in its place.
         parts = self._other.core.render(batch.core_table, self._subject.labels, self._position, False, batch.lower)
-        found: set[int] = set()
+        found = [pa.array([], pa.int64())]
         for requests, part in zip(batch.requests, parts, strict=True):
             own, other = (_core.request_hashes(one, self._subject.is_json) for one in (requests.messages, part.prompts))
             differ = pc.indices_nonzero(pc.not_equal(own.cast(pa.binary()), other.cast(pa.binary())))
-            found.update(requests.samples.take(differ).to_pylist())
-        return [(row, []) for row in sorted(found)]
+            found.append(pc.unique(pc.subtract(requests.samples.take(differ), batch.first)))
+        return pa.concat_arrays(found), None
 
     def findings(self) -> Iterator[Finding]:
         """Name the columns."""
         for name, rows in self._filled.items():
+            if not rows:
+                continue
             message = f"braces in a value of column {name!r} are taken for a placeholder, and change the prompt"
             yield finding_of("placeholder_filled", message, rows, name)
         if self._by_examples:

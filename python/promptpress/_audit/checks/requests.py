@@ -41,7 +41,7 @@ class EmptyPrompts:
                     continue
                 # Few messages are short in all requests of a conversation: those that aren't rule a request out.
                 if silent is None:
-                    silent = pa.array(range(len(requests.prompts)), pa.int64())
+                    silent = _core.repeated_rows(0, len(requests.prompts), 1)
                 speaking = pc.unique(texts.parents.filter(pc.greater(lengths, _SHORT)))
                 silent = silent.filter(pc.invert(pc.is_in(silent, value_set=speaking)))
             if silent is not None and len(silent):
@@ -127,10 +127,10 @@ class EqualPrompts:
 
     def add(self, batch: Batch) -> None:
         """Remember what each sample's prompts are, and its answer."""
-        rows = pa.array(range(batch.first, batch.stop), pa.int64())
+        rows = _core.repeated_rows(batch.first, batch.samples.num_rows, 1)
         hashes = batch.content if self._subject.is_of_columns else self._of_prompts(batch, rows)
-        if self._subject.is_of_columns and self._subject.is_harness and (changed := batch.divergence):
-            own = pa.array([row for row, _ in changed], pa.int64())
+        if self._subject.is_of_columns and self._subject.is_harness and len(batch.divergence[0]):
+            own = pc.add(batch.divergence[0], batch.first)
             mask = pc.is_in(rows, value_set=own)
             hashes = pc.replace_with_mask(hashes, mask, self._of_prompts(batch, own))
         self._seen.append(pa.table({"prompt": hashes, "answer": batch.answers, "row": rows}))
