@@ -554,7 +554,7 @@ class Renderer:
         self,
         samples: TableLike | StreamLike,
         *,
-        tokenizer: Any = None,
+        tokenizer: object = None,
         limits: Mapping[str, int] | None = None,
         allow: Sequence[str] = (),
     ) -> pa.Table:

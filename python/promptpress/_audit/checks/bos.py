@@ -15,8 +15,6 @@ from promptpress._audit.subject import Subject
 
 __all__ = ["DoubleBos"]
 
-_BYTES = (pa.binary(), pa.large_binary())
-
 
 class DoubleBos:
     """Texts that begin with such a token twice, or once where the tokenizer adds it."""
@@ -25,7 +23,7 @@ class DoubleBos:
         self._added = None if subject.counter is None else _added_first(subject.counter._tokenizer)
         tokens = bos_tokens(subject)
         self._tokens = tokens if self._added is None or self._added in tokens else [*tokens, self._added]
-        self._firsts = pa.array(sorted({token.encode()[:1] for token in self._tokens}), pa.binary())
+        self._firsts = sorted({token[:1] for token in self._tokens})
         self._twice = {token: Rows() for token in self._tokens}
         self._beside = Rows()
 
@@ -41,12 +39,14 @@ class DoubleBos:
             if texts is None or texts.parents is not None:
                 continue
             # Few texts begin with what a token begins with, and looking at a byte of each is all but free.
-            firsts = pc.binary_slice(texts.array.cast(_BYTES[pa.types.is_large_string(texts.array.type)]), 0, 1)
-            near = pc.indices_nonzero(pc.is_in(firsts, value_set=self._firsts.cast(firsts.type)))
-            if len(near) == len(texts.array):
+            near: pa.Array | None = None
+            for first in self._firsts:
+                own = pc.starts_with(texts.array, first)
+                near = own if near is None else pc.or_(near, own)
+            if near is not None and pc.all(near).as_py():
                 self._look(texts.array, requests.samples)
-            elif len(near):
-                self._look(texts.array.take(near), requests.samples.take(near))
+            elif near is not None and pc.any(near).as_py():
+                self._look(texts.array.filter(near), requests.samples.filter(near))
 
     def _look(self, texts: pa.Array, samples: pa.Array) -> None:
         for token in self._tokens:
