@@ -20,6 +20,13 @@ def test_a_fixed_choice_out_of_the_samples():
     assert not {"own_example_equal", "own_example_alike", "same_table", "chosen_samples"} & set(findings)
 
 
+def test_their_answers_in_their_examples_are_no_news():
+    samples = table([f"number {n}?" for n in range(8)], [f"the answer is number {n}" for n in range(8)])
+    findings = found(shots(FIXED, samples), samples)
+    assert rows(findings, "own_example_row") == [0, 2, 4]
+    assert "answer_in_example" not in findings
+
+
 def test_a_fixed_choice_from_elsewhere_is_fine():
     train = table([f"What is letter {n}?" for n in range(8)])
     assert not {code for code in found(shots(FIXED, train), SAMPLES) if code.startswith("own_example")}

@@ -60,6 +60,9 @@ def audit(renderer: Renderer, samples: Any, tokenizer: Any, limits: Mapping[str,
     found = [finding for check in checks for finding in check.findings()]
     if any(finding.code == "answer_in_prompt" for finding in found):
         allowed |= {"unmasked_output_column"}  # which says the same of the template
+    own = [(one.rows, one.first_rows) for one in found if one.code.startswith("own_example")]
+    if any(one.code == "answer_in_example" and (one.rows, one.first_rows) in own for one in found):
+        allowed |= {"answer_in_example"}  # of samples that are their own examples nothing else is to be expected
     return table_of(finding for finding in found if finding.code not in allowed)
 
 
