@@ -23,6 +23,14 @@ def test_the_answers_own_placeholder():
 
 
 @UNWARNED
+@pytest.mark.parametrize("size", [1, 3])
+def test_empty_answers_are_in_no_prompt(size):
+    raw = pp.Renderer([{"role": "user", "content": "{q} ({a})"}], reader=READER)
+    samples = table(["1", "2", "3"], ["", "b", None])
+    assert rows(found(raw, samples.to_batches(size)), "answer_in_prompt") == [1]
+
+
+@UNWARNED
 def test_a_value_that_asks_for_the_answer():
     raw = pp.Renderer([{"role": "user", "content": "{q}"}], reader=READER)
     findings = found(raw, table(["1+1=?", "is it {a}?"], ["2", "4"]))

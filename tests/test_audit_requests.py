@@ -57,6 +57,13 @@ def test_labels_of_a_column():
     assert rows(found(renderer, table(["x", "y"], ["1", "2"])), "equal_labels") == [0, 1]
 
 
+@UNWARNED
+def test_no_labels_and_no_rows():
+    renderer = pp.Renderer("{q}", mode="ppl", reader=READER, inferencer={"type": "PPLInferencer"})
+    assert "equal_labels" not in found(renderer, table([]))
+    assert "equal_prompts" not in found(pp.Renderer("{q} {a}", mode="ppl", labels=[]), table(["x", "y"]))
+
+
 def test_limits_in_bytes():
     findings = found(PLAIN, table(["12345", "éé", "1234", "123456"]), limits={"bytes": 4})
     assert (rows(findings, "prompt_too_long"), findings["prompt_too_long"]["rows"]) == ([0, 3], 2)

@@ -83,7 +83,10 @@ class Answers:
     def _add_direct(self, batch: Batch) -> None:
         """Find where the answer's own placeholder is filled: in the template for all rows, in values for some."""
         column = batch.column(self._name)
-        has_text = pc.indices_nonzero(column.is_valid())
+        texts = _plain(column)
+        # Of an empty answer nothing is seen in a prompt.
+        says = column.is_valid() if texts is None else pc.greater(pc.fill_null(pc.binary_length(texts), 0), 0)
+        has_text = pc.indices_nonzero(says)
         if not len(has_text):
             return
         if f"{{{self._name}}}" in self._template:
@@ -99,6 +102,7 @@ class Answers:
             for texts in batch.texts(name):
                 asked = texts.rows(self._finder.find(texts.array).column(0))
                 asked = asked.filter(pc.is_in(asked, value_set=batch.divergence[0]))
+                asked = asked.filter(pc.is_in(asked, value_set=has_text.cast(pa.int64())))
                 rows = batch.numbers(asked)
                 # What it brings in is the same for all of them: of the first it is made sure.
                 place = self._place(batch, rows[0].as_py()) if len(rows) else None

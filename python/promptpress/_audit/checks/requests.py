@@ -123,7 +123,7 @@ class EqualPrompts:
     @classmethod
     def of(cls, subject: Subject) -> EqualPrompts | None:
         """Of conversations the turns of one sample begin alike by design, and so may those of two."""
-        return None if subject.core.has_turns else cls(subject)
+        return None if subject.core.has_turns or subject.labels == [] else cls(subject)
 
     def add(self, batch: Batch) -> None:
         """Remember what each sample's prompts are, and its answer."""
