@@ -5,7 +5,7 @@ from __future__ import annotations
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from audit_parts import CHAT, CHATML, READER, found, rows, table
+from audit_parts import CHAT, CHATML, READER, found, rows, shots, table
 from marks import UNWARNED
 
 PLAIN = pp.Renderer("{q}", reader=READER)
@@ -61,7 +61,8 @@ def test_labels_of_a_column():
 def test_no_labels_and_no_rows():
     renderer = pp.Renderer("{q}", mode="ppl", reader=READER, inferencer={"type": "PPLInferencer"})
     assert "equal_labels" not in found(renderer, table([]))
-    assert "equal_prompts" not in found(pp.Renderer("{q} {a}", mode="ppl", labels=[]), table(["x", "y"]))
+    drawn = shots({"type": "RandomRetriever", "ice_num": 1}, table(["x", "y"]), mode="ppl", labels=[])
+    assert not {"equal_prompts", "equal_labels"} & set(found(drawn, table(["x", "x"])))
 
 
 def test_limits_in_bytes():
