@@ -76,6 +76,11 @@ def streaming(results: Results) -> float | None:
     )
 
 
+def audited(workload: str) -> Figure:
+    """How many times as long as rendering the audit takes."""
+    return lambda results: measure(results.one("audit", workload=workload), lambda run: run["times_rendering"])
+
+
 def megabytes(kind: str, key: str, workload: str) -> Figure:
     return lambda results: measure(results.one(kind, workload=workload), lambda run: run[key] / 1e6)
 
@@ -166,6 +171,8 @@ def targets() -> Iterator[Target]:
         streamed = times(workload, "promptpress-stream-1", "promptpress-stream")
         yield Target("the same by `stream`", streamed, 1.7)
     yield Target("`stream`, ten times as many samples: cost of a byte", streaming, 1.1, at_least=False)
+    for workload in ("zero", "five-text", "five-messages"):
+        yield Target(f"{workload}: time of `audit` to that of `render`", audited(workload), 10, at_least=False)
     growth = megabytes("growth", "growth", "zero")
     yield Target("growth of resident memory over a long stream", growth, 256, at_least=False, unit=" MB")
     for workload in ("zero", "five-text"):

@@ -604,6 +604,48 @@ class Renderer:
         labels = labels_of(self._core, table, core_table)
         return pa.Table.from_batches([self._core.divergence(core_table, labels, lower)])
 
+    def audit(
+        self,
+        samples: TableLike | StreamLike,
+        *,
+        tokenizer: object = None,
+        limits: Mapping[str, int] | None = None,
+        allow: Sequence[str] = (),
+    ) -> pa.Table:
+        """Go over all samples and their prompts, and find what is wrong or odd: no model is needed.
+
+        `docs/audit.md` lists every finding. Samples are rendered batch by batch and dropped; what grows with their
+        number are at most 80 bytes a sample, by which equal prompts and own examples are found.
+
+        Args:
+            samples: As in `render` or `stream`.
+            tokenizer: The model's tokenizer, as in `stats`: its special tokens are looked for in the data, and tokens
+                can be counted. Needs the extra `promptpress[tokenizer]`.
+            limits: How long a prompt may be: `{"bytes": 32000, "tokens": 8192}`, both or one.
+            allow: Codes of findings that are known, and left out.
+
+        Returns:
+            A row a finding, the most serious first: `code`, `severity` (`"error"`, `"warning"` or `"info"`), `rows`
+            (how many samples; null where the finding is about the configuration), `first_rows` (the first ten),
+            `column` (of the samples), `start` and `end` (bytes, in the first row's value of that column, or in its
+            prompt where there is no column; null where no place is known), `message` and `remedy`.
+
+        Raises:
+            TemplateError: For conversations whose requests depend on the model's replies.
+            RenderError: As `render`.
+            ValueError: For a code that there isn't, or a limit.
+
+        >>> import pyarrow as pa
+        >>> samples = pa.table({"question": ["1+1=?", "Is it {answer}?"], "answer": ["2", "yes"]})
+        >>> (found,) = Renderer("Q: {question}").audit(samples).to_pylist()
+        >>> found["code"], found["first_rows"], found["column"], found["start"], found["end"]
+        ('placeholder_filled', [1], 'question', 6, 14)
+
+        """
+        from promptpress._audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
+
+        return audit(self, samples, tokenizer, limits, allow)
+
     def findings(self, samples: TableLike) -> pa.Table:
         """Find what a harness renders without a word, and a user would want to know.
 

@@ -21,6 +21,7 @@ class ExitCode(IntEnum):
     OK = 0
     UNEXPECTED = 1
     DIFFERENT = 1  # what `verify` and `diff` look for, as `cmp` and `diff` have it
+    FOUND = 1  # what `audit` looks for
     USAGE = 2
     CONFIGURATION = 3
     DATA = 4

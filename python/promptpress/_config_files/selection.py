@@ -16,6 +16,8 @@ RENDERER_ARGUMENTS = (
     "dialect", "substitution", "strings", "tokens", "names", "roles", "limits",
 )  # fmt: skip
 
+_AUDIT = "audit"
+"""Which findings are known: no prompt depends on it."""
 _TEMPLATES = ("prompt_template", "ice_template")
 # The parts of a dataset dict that decide what a prompt is. The rest may be anything, and is left out where it is code.
 _PROMPT_PARTS: dict[tuple[str, ...], bool] = {
@@ -304,7 +306,7 @@ def _arguments(config: Config, value: Mapping[str, Any]) -> Mapping[str, Any]:
         )
     for name in value:
         close = difflib.get_close_matches(str(name), RENDERER_ARGUMENTS, 1, 0.85 if config.python else 0.6)
-        if name in RENDERER_ARGUMENTS or (config.python and not close):
+        if name in (*RENDERER_ARGUMENTS, _AUDIT) or (config.python and not close):
             continue  # a Python file may well have names of its own
         if name == "examples":
             message = f"{config.path}: examples: rows stand in no configuration"

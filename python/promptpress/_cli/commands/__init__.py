@@ -4,6 +4,7 @@ A command is a file here and a name in `COMMANDS`. The file says the options, wi
 `--help` needn't wait for Arrow; what the command does is imported when it runs.
 """
 
+from promptpress._cli.commands.audit import COMMAND as AUDIT
 from promptpress._cli.commands.command import Command
 from promptpress._cli.commands.diff import COMMAND as DIFF
 from promptpress._cli.commands.export import COMMAND as EXPORT
@@ -16,6 +17,6 @@ from promptpress._cli.commands.verify import COMMAND as VERIFY
 from promptpress._cli.commands.view import COMMAND as VIEW
 
 COMMANDS: dict[str, Command] = {
-    command.name: command for command in (RENDER, SHOW, DIFF, VIEW, STATS, EXPORT, JOIN, VERIFY, FINGERPRINT)
+    command.name: command for command in (RENDER, SHOW, DIFF, VIEW, STATS, AUDIT, EXPORT, JOIN, VERIFY, FINGERPRINT)
 }
 """Every command by its name, in the order in which help lists them."""

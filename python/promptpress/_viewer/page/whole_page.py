@@ -11,6 +11,7 @@ from nicegui import run, ui
 from promptpress._view.visible import one_line, visible
 from promptpress._viewer.catalogue import Catalogue, Choice
 from promptpress._viewer.comparing import Comparing
+from promptpress._viewer.page.audit_panel import AuditPanel
 from promptpress._viewer.page.choice_fields import SELECT, ChoiceFields
 from promptpress._viewer.page.help_dialog import help_dialog
 from promptpress._viewer.page.length_panel import LengthPanel
@@ -20,7 +21,13 @@ from promptpress._viewer.sample_store import SampleStore
 from promptpress._viewer.sources import Sources
 from promptpress._viewer.view import View
 
-_TABS = {"prompts": "Prompts", "compare": "Compare", "lengths": "Lengths", "duplicates": "Duplicates"}
+_TABS = {
+    "prompts": "Prompts",
+    "compare": "Compare",
+    "lengths": "Lengths",
+    "duplicates": "Duplicates",
+    "audit": "Audit",
+}
 _RENDERED_TABS = ("prompts", "lengths", "duplicates")
 
 
@@ -105,7 +112,9 @@ class _Page:
                 self._list = ListPanel(self._view, self._name)
                 _prompt_panel()
             with ui.element("main").classes("pp-plots") as self._plots:
-                self._lengths = LengthPanel(self._view, self._go)
+                with ui.element("div") as self._figures:
+                    self._lengths = LengthPanel(self._view, self._go)
+                self._audit = AuditPanel(self._view, self._go)
             self._plots.set_visibility(False)
         ui.timer(0.2, self._read, once=False)
         ui.timer(0, self._first, once=True)
@@ -137,9 +146,10 @@ class _Page:
             questions.classes("pp-help").tooltip("Keys (?)")
 
     async def _tab(self, name: str) -> None:
-        is_plot = name in ("lengths", "duplicates")
-        self._body.set_visibility(not is_plot)
-        self._plots.set_visibility(is_plot)
+        is_plot, is_audit = name in ("lengths", "duplicates"), name == "audit"
+        self._body.set_visibility(not (is_plot or is_audit))
+        self._plots.set_visibility(is_plot or is_audit)
+        self._figures.set_visibility(is_plot)
         self._others.set_visibility(name == "compare")
         ui.run_javascript(f"promptpress.compare({'true' if name == 'compare' else 'false'})")
         if name == "compare":
@@ -151,6 +161,7 @@ class _Page:
         else:
             ui.run_javascript("promptpress.reload()")
         await self._lengths.show(name if is_plot else None)
+        await self._audit.show(is_shown=is_audit)
 
     async def _first(self) -> None:
         """Offer the labels of what is shown first, which takes all rows where they are a column's values."""
@@ -168,6 +179,7 @@ class _Page:
         self._offer(labels)
         self._list.again()
         await self._lengths.again()
+        await self._audit.again()
 
     def _offer(self, labels: list[str]) -> None:
         options = {"": "all labels", **{label: one_line(label) for label in labels}}

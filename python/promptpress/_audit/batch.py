@@ -1,0 +1,181 @@
+"""Some samples with their requests, and what several checks want to know of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._audit.subject import Subject
+from promptpress._audit.texts import Texts, is_text, request_texts, texts_within
+from promptpress._core import Outcome, RenderError
+from promptpress._sample_numbers import sample_numbers
+
+__all__ = ["Batch", "Columns", "Requests"]
+
+
+class Requests:
+    """Requests of some samples.
+
+    Args:
+        subject: What is audited.
+        part: What was rendered.
+
+    """
+
+    def __init__(self, subject: Subject, part: Outcome) -> None:
+        self._subject = subject
+        self._times = 1 if subject.labels is None else len(subject.labels)
+        self.part = part
+
+    @property
+    def start(self) -> int:
+        """The first sample."""
+        return self.part.start
+
+    @property
+    def stop(self) -> int:
+        """The sample after the last."""
+        return self.part.start + self.part.rows
+
+    @cached_property
+    def prompts(self) -> pa.Array:
+        """The requests, as they come out."""
+        return self._subject.renderer._configuration.prompts(self.part, self._times)
+
+    @cached_property
+    def samples(self) -> pa.Array:
+        """The sample of each request, by its number among all."""
+        return sample_numbers(self.part, self._times)
+
+    @cached_property
+    def texts(self) -> list[Texts]:
+        """The texts of the requests, with the numbers of their requests among these."""
+        return request_texts(self.prompts, is_json=self._subject.is_json)
+
+    @property
+    def messages(self) -> pa.Array:
+        """The requests before a chat template makes texts of them."""
+        return self.part.prompts
+
+    @cached_property
+    def message_texts(self) -> list[Texts]:
+        """Their texts, likewise."""
+        if self._subject.renderer._configuration.chat is None:
+            return self.texts
+        return request_texts(self.messages, is_json=False)
+
+
+class Columns:
+    """Rows, and the texts within their columns.
+
+    Args:
+        rows: The rows.
+
+    """
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self.samples = rows
+        self._texts: dict[str, list[Texts]] = {}
+
+    def column(self, name: str) -> pa.Array:
+        """The values of one column."""
+        return self.samples.column(self.samples.schema.get_field_index(name))
+
+    def texts(self, name: str) -> list[Texts]:
+        """The texts within one column, with the numbers of their rows among these."""
+        if name not in self._texts:
+            self._texts[name] = list(texts_within(self.column(name)))
+        return self._texts[name]
+
+    def is_flat(self, name: str) -> bool:
+        """Whether the values of a column are texts themselves, so that a place in one is a place in the value."""
+        kind = self.samples.schema.field(name).type
+        return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+    def numbers(self, rows: pa.Array) -> pa.Array:
+        """Numbers of rows as users count them, each once and ascending, of numbers among these."""
+        unique = pc.unique(rows.cast(pa.int64()))
+        return unique.take(pc.sort_indices(unique))
+
+
+class Batch(Columns):
+    """Some samples with their requests.
+
+    Args:
+        subject: What is audited.
+        samples: The samples.
+        first: The number of the first.
+        parts: What was rendered of them.
+        taken: The samples as the core takes them, and what gives the texts of columns that it has none for.
+
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        samples: pa.RecordBatch,
+        first: int,
+        parts: Sequence[Outcome],
+        taken: tuple[pa.Table, Callable[..., Any]],
+    ) -> None:
+        super().__init__(samples)
+        self.subject = subject
+        self.first = first
+        self.core_table, self.lower = taken
+        self.requests = [Requests(subject, part) for part in parts]
+
+    @property
+    def stop(self) -> int:
+        """The number of the sample after the last."""
+        return self.first + len(self.core_table)
+
+    @cached_property
+    def divergence(self) -> tuple[pa.Array, pa.Array]:
+        """The samples whose prompt depends on braces in values, by numbers in this batch, and the columns of each."""
+        found = self.subject.core.divergence(self.core_table, self.subject.labels, self.lower)
+        return found.column(0), found.column(1)
+
+    @cached_property
+    def content(self) -> pa.Array:
+        """A hash of what each sample's prompts are made of."""
+        return _core.content_hashes(pa.table(self._columns(self.subject.shown_columns)), False).cast(pa.binary())
+
+    @cached_property
+    def answers(self) -> pa.Array:
+        """A hash of each sample's answer; null where there is no column of answers."""
+        name = self.subject.output_column
+        if name is None:
+            return pa.nulls(self.samples.num_rows, pa.binary())
+        return _core.content_hashes(pa.table(self._columns([name])), False).cast(pa.binary())
+
+    def _columns(self, names: Sequence[str]) -> dict[str, pa.Array]:
+        return {name: self.column(name) for name in names}
+
+    def explained(self, row: int) -> list[dict[str, Any]]:
+        """Say where the bytes of a sample's first request come from, before a chat template.
+
+        Args:
+            row: The sample's number among all.
+
+        Returns:
+            The spans of `Renderer.explain`; none, where a batch alone doesn't know the sample's examples.
+
+        """
+        if self.first and self.subject.core.by_position:
+            return []
+        core, labels = self.subject.core, self.subject.labels
+        try:
+            found = core.explain(self.core_table, row - self.first, labels, None, None, self.lower)
+        except RenderError:
+            return []
+        spans: list[dict[str, Any]] = found.to_pylist()
+        return spans
+
+    def numbers(self, rows: pa.Array) -> pa.Array:
+        """Numbers of rows among all samples, each once and ascending, of numbers in this batch."""
+        return pc.add(super().numbers(rows), self.first)

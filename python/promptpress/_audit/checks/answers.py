@@ -1,0 +1,215 @@
+"""The answer's text in its own prompt, and by which piece it got there.
+
+Short answers (a letter, a number, yes) stand in every prompt, and say nothing: they count where the answer's own
+placeholder brings them in. Of longer ones whole words are looked for. Where most rows have the answer in one column, or
+it is one of the column's values as a whole, it is there for the model to choose or find; so it is where the answers are
+few names of classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._audit.batch import Batch
+from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.subject import Subject
+from promptpress._audit.texts import is_text, texts_within
+
+__all__ = ["Answers"]
+
+_MIN_CHARACTERS = 10
+"""Shorter answers stand in prompts by chance."""
+
+_WORDS = r"(^|[^\\\p{L}])\p{L}{3}"
+"""What is no number and no formula: it has a word, which isn't a command of LaTeX."""
+
+_MOST = 0.5
+"""Of the rows with such an answer: from here on the column is where it is to be found."""
+
+_FEW_CLASSES = 5
+"""Rows an answer, on the average, from which on answers are names of classes."""
+
+_MAX_DISTINCT = 100_000
+
+
+class Answers:
+    """Answers in their own prompts."""
+
+    def __init__(self, subject: Subject, answers: str) -> None:
+        self._subject = subject
+        self._name = answers
+        self._template = "\0".join(subject.core.literals)
+        self._finder = _core.TextFinder([f"{{{answers}}}"])
+        self._direct = Rows()
+        self._by: str | None = None
+        self._counted = 0
+        self._distinct: set[int] = set()
+        columns = [name for name in subject.shown_columns if name != answers]
+        self._within = {name: Rows() for name in columns}
+        self._options = {name: Rows() for name in columns}
+        self._in_template, self._in_examples = Rows(), Rows()
+        self._example = ""
+
+    @classmethod
+    def of(cls, subject: Subject) -> Answers | None:
+        """Where a model is to give one answer, and the samples have it."""
+        name = subject.output_column
+        if name is None or not subject.is_gen or subject.core.has_turns or subject.family == "MultiTurnPromptTemplate":
+            return None
+        return cls(subject, name)
+
+    def add(self, batch: Batch) -> None:
+        """Look for the answers of more samples."""
+        if self._subject.core.masked_column != self._name:
+            self._add_direct(batch)
+        answers = _plain(batch.column(self._name))
+        if answers is None:
+            return
+        long = pc.greater_equal(pc.utf8_length(answers), _MIN_CHARACTERS)
+        long = pc.and_(long, pc.match_substring_regex(answers, _WORDS))
+        answers = pc.if_else(pc.fill_null(long, False), answers, pa.scalar(None, answers.type))
+        count = len(answers) - answers.null_count
+        if not count:
+            return
+        self._counted += count
+        if len(self._distinct) < _MAX_DISTINCT:
+            self._distinct.update(map(hash, pc.unique(answers.drop_null()).to_pylist()))
+        self._add_text(batch, answers)
+
+    def _add_direct(self, batch: Batch) -> None:
+        """Find where the answer's own placeholder is filled: in the template for all rows, in values for some."""
+        column = batch.column(self._name)
+        texts = _plain(column)
+        # Of an empty answer nothing is seen in a prompt.
+        says = column.is_valid() if texts is None else pc.greater(pc.fill_null(pc.binary_length(texts), 0), 0)
+        has_text = pc.indices_nonzero(says)
+        if not len(has_text):
+            return
+        if f"{{{self._name}}}" in self._template:
+            first = batch.first + has_text[0].as_py()
+            place = self._place(batch, first)
+            if place is not None:
+                self._direct.add(batch.numbers(has_text), *place)
+                self._by = self._by or "the template"
+            return
+        if not self._subject.is_harness or not len(batch.divergence[0]):
+            return
+        for name in self._within:
+            for texts in batch.texts(name):
+                asked = texts.rows(self._finder.find(texts.array).column(0))
+                asked = asked.filter(pc.is_in(asked, value_set=batch.divergence[0]))
+                asked = asked.filter(pc.is_in(asked, value_set=has_text.cast(pa.int64())))
+                rows = batch.numbers(asked)
+                # What it brings in is the same for all of them: of the first it is made sure.
+                place = self._place(batch, rows[0].as_py()) if len(rows) else None
+                if place is not None:
+                    self._direct.add(rows, *place)
+                    self._by = self._by or f"a value of column {name!r}"
+
+    def _place(self, batch: Batch, row: int) -> tuple[int, int] | None:
+        """Say where the answer is filled into a sample's own part of its request."""
+        for span in batch.explained(row):
+            if span["column"] == self._name and span["source"] == "field" and span["example"] is None:
+                return span["start"], span["end"]
+        return None
+
+    def _add_text(self, batch: Batch, answers: pa.Array) -> None:
+        found: list[pa.Array] = []
+        for name, within in self._within.items():
+            for texts in batch.texts(name):
+                own = answers if texts.parents is None else answers.take(texts.parents)
+                starts = _core.find_own(texts.array, own, True)
+                places = pc.indices_nonzero(starts.is_valid())
+                if not len(places):
+                    continue
+                whole = pc.equal(pc.binary_length(texts.array.take(places)), pc.binary_length(own.take(places)))
+                options = texts.rows(places.filter(whole))
+                inside = places.filter(pc.invert(whole))
+                self._options[name].add(batch.numbers(options))
+                rows = texts.rows(inside)
+                if len(rows):
+                    start = starts[inside[0].as_py()].as_py() if batch.is_flat(name) else None
+                    size = len(own[inside[0].as_py()].as_py().encode())
+                    within.add(batch.numbers(rows), start, None if start is None else start + size)
+                found += [options.cast(pa.int64()), rows.cast(pa.int64())]
+        left = answers
+        if found:
+            hit = pc.is_in(_core.repeated_rows(0, len(answers), 1), value_set=pa.concat_arrays(found))
+            left = pc.if_else(hit, pa.scalar(None, answers.type), answers)
+        if left.null_count < len(left):
+            self._add_rest(batch, left)
+
+    def _add_rest(self, batch: Batch, answers: pa.Array) -> None:
+        """Look for answers that no column has: in the template, and in examples."""
+        known = [text for text in pc.unique(answers.drop_null()).to_pylist() if text in self._template]
+        if known:
+            own = pc.is_in(answers, value_set=pa.array(known, answers.type))
+            self._in_template.add(batch.numbers(pc.indices_nonzero(own)))
+            answers = pc.if_else(own, pa.scalar(None, answers.type), answers)
+        if not self._subject.has_examples:
+            return
+        for requests in batch.requests:
+            for texts in requests.message_texts:
+                rows = requests.samples if texts.parents is None else requests.samples.take(texts.parents)
+                own = answers.take(pc.subtract(rows, batch.first))
+                places = pc.indices_nonzero(_core.find_own(texts.array, own, True).is_valid())
+                if len(places):
+                    found = batch.numbers(pc.subtract(rows.take(places), batch.first))
+                    if not self._in_examples:
+                        self._example = _example(batch, found[0].as_py(), own[places[0].as_py()].as_py())
+                    self._in_examples.add(found)
+
+    def findings(self) -> Iterator[Finding]:
+        """Say which piece brings the answer in, and whether that is by design."""
+        if self._direct:
+            message = f"the answer, column {self._name!r}, is filled into the prompt by {self._by}"
+            yield finding_of("answer_in_prompt", message, self._direct)
+        classes = self._counted >= _FEW_CLASSES * max(len(self._distinct), 1) and self._counted > _FEW_CLASSES**2
+        for name, rows in self._within.items():
+            if rows:
+                share = f"{rows.count:,} of {self._counted:,} rows that have one of some length"
+                message = f"the text of the answer stands in a value of column {name!r}, in {share}"
+                why = "answers are names of classes" if classes else ""
+                why = why or ("it is to be found there" if rows.count >= _MOST * self._counted else "")
+                code = "answer_by_design" if why else "answer_in_value"
+                yield finding_of(code, f"{message}; {why}" if why else message, rows, name)
+        for name, rows in self._options.items():
+            if rows:
+                message = f"the answer is a whole value of column {name!r}, one of the options"
+                yield finding_of("answer_by_design", message, rows, name)
+        if self._in_template:
+            yield finding_of("answer_by_design", "the text of the answer stands in the template", self._in_template)
+        if self._in_examples:
+            code = "answer_by_design" if classes else "answer_in_example"
+            why = "; answers are names of classes" if classes else ""
+            message = f"the text of the answer stands in {self._example or 'an example'}{why}"
+            yield finding_of(code, message, self._in_examples)
+
+
+def _plain(column: pa.Array) -> pa.Array | None:
+    """The texts of a column of answers; None where they are no texts."""
+    for texts in texts_within(column):
+        if texts.parents is None and is_text(texts.array.type) and not pa.types.is_struct(column.type):
+            return texts.array
+    return None
+
+
+def _example(batch: Batch, row: int, answer: str) -> str:
+    """Say in which example of a request its answer stands."""
+    requests = next(one for one in batch.requests if row < one.stop)
+    at = pc.index(requests.samples, row).as_py()
+    spans = batch.explained(row)
+    for texts in requests.message_texts:
+        own = texts.array.slice(at, 1) if texts.parents is None else texts.array.filter(pc.equal(texts.parents, at))
+        for message, text in enumerate(own.to_pylist()):
+            start = -1 if text is None else text.encode().find(answer.encode())
+            for span in spans:
+                here = span["message"] == message and span["start"] <= start < span["end"]
+                if here and span["example"] is not None:
+                    column = "" if span["column"] is None else f", column {span['column']!r}"
+                    return f"example {span['example']}{column}, of row {row}"
+    return ""

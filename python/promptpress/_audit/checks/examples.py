@@ -1,0 +1,168 @@
+"""Samples among their own examples: the same row, equal values, or values that are alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._audit.batch import Batch
+from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.subject import Subject
+
+__all__ = ["OwnExamples"]
+
+_SAID = {
+    "own_example_row": "the sample is itself among its examples: the same row of the same table",
+    "own_example_equal": "an example has the sample's values in {columns}",
+    "own_example_alike": "an example has the sample's values in {columns}, but for case, spaces and punctuation",
+}
+_WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,}(?![^\W_])")
+
+
+class OwnExamples:
+    """Samples that are shown to the model as an example of themselves.
+
+    Rows are compared by fingerprints of the columns that templates show and both tables have. What is chosen for each
+    sample is the retriever's own choice. Where that goes by the sample's position the fingerprints are kept, 32 bytes a
+    sample, until all are seen.
+    """
+
+    def __init__(self, subject: Subject, examples: pa.Table, columns: list[str]) -> None:
+        self._subject = subject
+        self._columns = columns
+        self._count = len(examples)
+        self._examples = tuple(self._hashed(examples.select(columns), normalised=flag) for flag in (False, True))
+        self._kept: list[tuple[pa.Array, pa.Array]] = []
+        self._fixed = self._fixed_choice()
+        self._words = None if self._fixed is None else _Words.of(examples, columns[0], self._fixed)
+        self._rows = {code: Rows() for code in _SAID}
+        self._which: dict[str, int] = {}
+        self._seen = 0
+
+    @classmethod
+    def of(cls, subject: Subject) -> OwnExamples | None:
+        """Where examples are shown, and have the samples' columns."""
+        examples = subject.renderer._configuration.examples
+        if not subject.has_examples or examples is None or not len(examples):
+            return None
+        own = [name for name in subject.shown_columns if name in examples.column_names]
+        own = [name for name in own if name != subject.output_column]
+        if not own:
+            return None
+        # The longest first: by it rows are passed over.
+        own.sort(key=lambda name: -examples[name].nbytes)
+        answers = [subject.output_column] if subject.output_column in examples.column_names else []
+        return cls(subject, examples, [*own, *filter(None, answers)])
+
+    @staticmethod
+    def _hashed(rows: pa.Table, *, normalised: bool) -> pa.Array:
+        return _core.content_hashes(rows, normalised).cast(pa.binary())
+
+    def _fixed_choice(self) -> pa.Array | None:
+        core = self._subject.core
+        if core.by_position or core.index_column is not None:
+            return None
+        chosen = core.retrieve(1)
+        return None if chosen is None else self._absolute(pc.unique(chosen.flatten().cast(pa.int64())))
+
+    def add(self, batch: Batch) -> None:
+        """Compare more samples with their examples."""
+        samples = pa.Table.from_batches([batch.samples.select(self._columns)])
+        self._seen += len(samples)
+        if self._fixed is not None:
+            self._compare_fixed(batch.first, samples, self._fixed)
+            return
+        hashes = (self._hashed(samples, normalised=False), self._hashed(samples, normalised=True))
+        if self._subject.core.by_position:
+            self._kept.append(hashes)
+        elif self._subject.core.index_column is not None:
+            self._compare(batch.first, hashes, batch.column(self._subject.core.index_column))
+
+    def _compare_fixed(self, first: int, samples: pa.Table, chosen: pa.Array) -> None:
+        """Compare samples with examples that all of them have: few are like any."""
+        rows = _core.repeated_rows(0, len(samples), 1)
+        if self._words is not None:
+            rows = self._words.rows(samples[self._columns[0]])
+            samples = samples.take(rows)
+        if not len(rows):
+            return
+        alike = self._hashed(samples, normalised=True)
+        near = pc.indices_nonzero(pc.is_in(alike, value_set=self._examples[1].take(chosen)))
+        if len(near):
+            lists = pa.array([chosen.to_pylist()] * len(near), pa.list_(pa.int64()))
+            hashes = (self._hashed(samples.take(near), normalised=False), alike.take(near))
+            self._compare(first, hashes, lists, rows.take(near))
+
+    def _compare(
+        self, first: int, hashes: tuple[pa.Array, pa.Array], chosen: pa.Array, rows: pa.Array | None = None
+    ) -> None:
+        parents = pc.list_parent_indices(chosen).cast(pa.int64())
+        picked = self._absolute(chosen.flatten().cast(pa.int64()))
+        numbers = pc.add(parents if rows is None else rows.take(parents), first)
+        exact, alike = (
+            pc.equal(own.take(parents), theirs.take(picked)) for own, theirs in zip(hashes, self._examples, strict=True)
+        )
+        same = pc.and_(exact, pc.equal(numbers, picked))
+        known = pa.array([], pa.int64())
+        for code, mask in zip(_SAID, (same, exact, alike), strict=True):
+            places = pc.indices_nonzero(mask)
+            own = numbers.take(places)
+            fresh = pc.invert(pc.is_in(own, value_set=known))
+            own = own.filter(fresh)
+            if len(own):
+                self._which.setdefault(code, picked[places.filter(fresh)[0].as_py()].as_py())
+                self._rows[code].add(pc.unique(own))
+                known = pa.concat_arrays([known, own])
+
+    def _absolute(self, chosen: pa.Array) -> pa.Array:
+        return pc.if_else(pc.less(chosen, 0), pc.add(chosen, self._count), chosen)
+
+    def _compare_kept(self) -> None:
+        chosen = self._subject.core.retrieve(self._seen)
+        first = 0
+        for hashes in self._kept:
+            assert chosen is not None
+            self._compare(first, hashes, chosen.slice(first, len(hashes[0])))
+            first += len(hashes[0])
+        self._kept = []
+
+    def findings(self) -> Iterator[Finding]:
+        """Say which samples have themselves as an example."""
+        if self._kept:
+            self._compare_kept()
+        columns = ", ".join(map(repr, self._columns))
+        for code, rows in self._rows.items():
+            if rows:
+                which = f"; of row {rows.first[0]} it is row {self._which[code]} of the examples"
+                yield finding_of(code, _SAID[code].format(columns=columns) + which, rows)
+
+
+class _Words:
+    """The longest word of each example, in the cases that words have: what lacks all of them is like no example.
+
+    Looking for some words is ten times as fast as reading texts without regard to case, spaces and punctuation.
+    """
+
+    def __init__(self, words: set[str]) -> None:
+        cases = {case for word in words for case in (word, word.lower(), word.upper(), word.capitalize())}
+        self._finder = _core.TextFinder(sorted(cases))
+
+    @classmethod
+    def of(cls, examples: pa.Table, name: str, chosen: pa.Array) -> _Words | None:
+        """Take the words; None where an example has none that would do."""
+        words = set()
+        for text in examples[name].take(chosen).to_pylist():
+            found = _WORD.findall(text) if isinstance(text, str) else []
+            if not found:
+                return None
+            words.add(max(found, key=len))
+        return cls(words)
+
+    def rows(self, column: pa.ChunkedArray) -> pa.Array:
+        """The rows that have one."""
+        found = self._finder.find(column.combine_chunks()).column(0)
+        return pc.unique(found)

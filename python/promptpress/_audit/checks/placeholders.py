@@ -1,0 +1,141 @@
+"""Placeholders in values, and whether they change the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._audit.batch import Batch
+from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.subject import Subject
+from promptpress._configuration import Configuration
+
+__all__ = ["Placeholders"]
+
+_NAMES = (
+    *("question", "answer", "input", "output", "context", "prompt", "text", "passage", "article", "document"),
+    *("choices", "options", "target", "instruction", "query", "response", "reference", "title", "subject", "sentence"),
+    *("premise", "hypothesis"),
+)
+"""Names that templates have in braces, and LaTeX and sets of mathematics haven't."""
+
+
+class Placeholders:
+    """Values that have a placeholder in them."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._needles = [f"{{{name}}}" for name in subject.schema.names]
+        others = [f"{{{name}}}" for name in _NAMES if name not in subject.schema.names]
+        self._finder = _core.TextFinder([*self._needles, *others])
+        self._filled: dict[str, Rows] = {}
+        self._by_examples = Rows()
+        self._idle = {name: Rows() for name in subject.shown_columns}
+        self._unfilled = {name: Rows() for name in subject.shown_columns}
+        self._other = _other_way(subject) if subject.core.by_position and subject.is_harness else None
+        self._position = _core.Position()
+
+    @classmethod
+    def of(cls, subject: Subject) -> Placeholders:
+        """Any column may have some."""
+        return cls(subject)
+
+    def add(self, batch: Batch) -> None:
+        """Look for placeholders, and for prompts that they change."""
+        changed, columns = self._changed(batch)
+        named: dict[str, pa.Array] = {}
+        for name in self._subject.shown_columns:
+            for texts in batch.texts(name):
+                hits = self._finder.find(texts.array)
+                if not len(hits):
+                    continue
+                is_column = pc.less(hits.column(1), len(self._needles))
+                own = pc.unique(hits.column(0).filter(is_column))
+                others = pc.unique(hits.column(0).filter(pc.invert(is_column)))
+                others = others.filter(pc.invert(pc.is_in(others, value_set=own)))
+                rows = texts.rows(own)
+                here = rows.filter(pc.is_in(rows, value_set=changed))
+                named[name] = pa.concat_arrays([named[name], here]) if name in named else here
+                self._add(self._idle[name], batch, rows, changed)
+                self._add(self._unfilled[name], batch, texts.rows(others), changed)
+        if len(changed):
+            self._add_changed(batch, changed, columns, named)
+
+    def _add_changed(
+        self, batch: Batch, changed: pa.Array, columns: pa.Array | None, named: dict[str, pa.Array]
+    ) -> None:
+        """Say which column's value changes a prompt: of the sample, if one has a placeholder, else of an example."""
+        left = changed
+        of_columns = named
+        if columns is not None:
+            rows, names = changed.take(pc.list_parent_indices(columns)), columns.flatten()
+            of_columns = {name: rows.filter(pc.equal(names, name)) for name in pc.unique(names).to_pylist()}
+        for name, rows in of_columns.items():
+            own = rows.filter(pc.is_in(rows, value_set=named[name])) if name in named else rows.slice(0, 0)
+            if not self._subject.has_examples:
+                own = rows  # what has no placeholder completes one
+            left = left.filter(pc.invert(pc.is_in(left, value_set=own)))
+            numbers = batch.numbers(own)
+            filled = self._filled.setdefault(name, Rows())
+            filled.add(numbers, *(self._place(batch, name, own) if len(own) and not filled else ()))
+        if self._subject.has_examples:
+            self._by_examples.add(batch.numbers(left))
+
+    @staticmethod
+    def _add(rows: Rows, batch: Batch, own: pa.Array, done: pa.Array) -> None:
+        rows.add(batch.numbers(own.filter(pc.invert(pc.is_in(own, value_set=done)))))
+
+    def _place(self, batch: Batch, name: str, rows: pa.Array) -> tuple[int, int] | tuple[()]:
+        """Say where the first of some values has a placeholder; nowhere, where it completes one."""
+        if name not in batch.samples.schema.names or not batch.is_flat(name):
+            return ()
+        text = batch.column(name)[pc.min(rows).as_py()].as_py() or ""
+        places = [(at, needle) for needle in self._needles if (at := text.find(needle)) >= 0]
+        if not places:
+            return ()
+        at, needle = min(places)
+        start = len(text[:at].encode())
+        return start, start + len(needle.encode())
+
+    def _changed(self, batch: Batch) -> tuple[pa.Array, pa.Array | None]:
+        """Give the rows whose prompts depend on braces in values, and the columns of each, where they are known."""
+        if not self._subject.is_harness:
+            return pa.array([], pa.int64()), None
+        if self._other is None:
+            return batch.divergence
+        # A batch alone doesn't know which examples its samples have: it is rendered the other way, in its place.
+        parts = self._other.core.render(batch.core_table, self._subject.labels, self._position, False, batch.lower)
+        found = [pa.array([], pa.int64())]
+        for requests, part in zip(batch.requests, parts, strict=True):
+            own, other = (_core.request_hashes(one, self._subject.is_json) for one in (requests.messages, part.prompts))
+            differ = pc.indices_nonzero(pc.not_equal(own.cast(pa.binary()), other.cast(pa.binary())))
+            found.append(pc.unique(pc.subtract(requests.samples.take(differ), batch.first)))
+        return pa.concat_arrays(found), None
+
+    def findings(self) -> Iterator[Finding]:
+        """Name the columns."""
+        for name, rows in self._filled.items():
+            if not rows:
+                continue
+            message = f"braces in a value of column {name!r} are taken for a placeholder, and change the prompt"
+            yield finding_of("placeholder_filled", message, rows, name)
+        if self._by_examples:
+            message = "braces in an example's value are taken for a placeholder of the sample, and change the prompt"
+            yield finding_of("placeholder_filled", message, self._by_examples)
+        for name, rows in self._idle.items():
+            if rows:
+                message = f"a value of column {name!r} has a column's placeholder in it, which changes no prompt"
+                yield finding_of("placeholder_in_value", message, rows, name)
+        for name, rows in self._unfilled.items():
+            if rows:
+                message = f"a value of column {name!r} has a name in braces that is no column's"
+                yield finding_of("unfilled_value", message, rows, name)
+
+
+def _other_way(subject: Subject) -> Configuration:
+    own = subject.renderer._configuration
+    settings = {**own.settings, "substitution": "single_pass"}
+    return Configuration(settings, own.examples, own.tokens)

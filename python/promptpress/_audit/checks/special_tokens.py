@@ -1,0 +1,55 @@
+"""Tokens that steer the model, in values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from promptpress._audit.batch import Batch
+from promptpress._audit.example_rows import ExampleRows, finding_of_examples
+from promptpress._audit.finding import Finding, finding_of
+from promptpress._audit.places import Places
+from promptpress._audit.special import LIKELY_TOKENS, special_tokens
+from promptpress._audit.subject import Subject
+
+__all__ = ["SpecialTokens"]
+
+
+_SAID = (
+    ("special_token", "which steers the model"),
+    ("likely_special_token", "a control token of well-known models"),
+)
+
+
+class SpecialTokens:
+    """Values that have such a token in them."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._examples = ExampleRows.of(subject)
+        self._known = known = special_tokens(subject)
+        self._likely = likely = [token for token in LIKELY_TOKENS if token not in known]
+        self._places = {name: (Places(known), Places(likely)) for name in subject.shown_columns}
+
+    @classmethod
+    def of(cls, subject: Subject) -> SpecialTokens:
+        """Any column may have some."""
+        return cls(subject)
+
+    def add(self, batch: Batch) -> None:
+        """Look for them."""
+        for name, (known, likely) in self._places.items():
+            known.look(batch, name)
+            likely.look(batch, name)
+
+    def findings(self) -> Iterator[Finding]:
+        """Name the columns, and the tokens."""
+        for name, own in self._places.items():
+            for places, (code, what) in zip(own, _SAID, strict=True):
+                if places.rows:
+                    message = f"a value of column {name!r} has {places.named()} in it, {what}"
+                    yield finding_of(code, message, places.rows, name)
+        for examples, name in ExampleRows.names_of(self._examples):
+            for tokens, (code, what) in zip((self._known, self._likely), _SAID, strict=True):
+                places = Places(tokens)
+                places.look(examples, name)
+                if places.rows:
+                    yield finding_of_examples(code, f"the value has {places.named()} in it, {what}", places.rows, name)

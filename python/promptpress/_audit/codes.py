@@ -1,0 +1,289 @@
+"""Which findings there are: how serious each is, what it means, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from promptpress._model_classes import did_you_mean
+
+__all__ = ["CODES", "NOTES", "SEVERITIES", "Code", "Severity", "known_codes"]
+
+Severity = Literal["error", "warning", "info"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+"""How serious a finding is, the most serious first."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kind of finding.
+
+    Args:
+        severity: How serious it is.
+        meaning: What is so, of the rows that it names.
+        remedy: What to do.
+
+    """
+
+    severity: Severity
+    meaning: str
+    remedy: str
+
+
+CODES: dict[str, Code] = {
+    # answers
+    "answer_in_prompt": Code(
+        "error",
+        "the answer itself is filled into its own prompt, by a placeholder of the output column that nothing masks",
+        "leave the placeholder out of the template, or out of the data",
+    ),
+    "answer_in_value": Code(
+        "warning",
+        "the text of the answer stands in another column's value, word by word, in fewer than half of the rows",
+        "look whether the question gives the answer away; clean these rows, or allow the finding",
+    ),
+    "answer_by_design": Code(
+        "info",
+        "the text of the answer stands in the prompt as one of its options, in a passage that most rows have it in, "
+        "as the name of a class, or in the template",
+        "nothing, if the task is to choose or to find it",
+    ),
+    "answer_in_example": Code(
+        "info",
+        "the text of the answer stands in an example of the prompt, and in none of the sample's own columns",
+        "look whether the example is the sample in other words",
+    ),
+    # examples
+    "own_example_row": Code(
+        "error",
+        "the sample is one of its own examples: the same row of the same table, answer and all",
+        "give the train split as examples, or leave these rows out of the samples",
+    ),
+    "own_example_equal": Code(
+        "error",
+        "one of the sample's examples has the same values in all columns that templates show",
+        "leave the row out of the examples, or out of the samples",
+    ),
+    "own_example_alike": Code(
+        "warning",
+        "one of the sample's examples has the same values but for case, spaces and punctuation",
+        "leave the row out of the examples, or out of the samples",
+    ),
+    # values that are taken for something else
+    "placeholder_filled": Code(
+        "error",
+        "braces in a value are taken for a placeholder of the template, and change the prompt",
+        "substitution=\"single_pass\" leaves values alone, where the harness's bytes needn't be kept",
+    ),
+    "placeholder_in_value": Code(
+        "info",
+        "a value has a column's placeholder in it, which changes no prompt",
+        "nothing, unless the template is to be changed",
+    ),
+    "unfilled_value": Code(
+        "info",
+        "a value has a name in braces as templates have it, such as {question}, that is no column's",
+        "look whether the data were made by a template; text about templates or code may well have it",
+    ),
+    "template_token_removed": Code(
+        "error",
+        "a value has the template's ice_token or sep_token in it, and comes out otherwise in the prompt",
+        "take another token, one that no value has",
+    ),
+    "template_token_in_value": Code(
+        "info",
+        "a value has the template's ice_token or sep_token in it, and is in the prompt as it stands",
+        "take another token, one that no value has",
+    ),
+    "media_tag": Code(
+        "error",
+        "a value brings in a media tag of AISBench, or lacks its end, so that parts come out otherwise than marked",
+        "escape the tag in the data",
+    ),
+    "untagged_text": Code(
+        "warning",
+        "text stands outside every media tag of AISBench, and vanishes",
+        "put it within <AIS_TEXT_START> and <AIS_CONTENT_TAG>",
+    ),
+    "media_tag_in_value": Code(
+        "info",
+        "a value has a media tag of AISBench in it, which this template doesn't read",
+        "nothing, unless the dialogue is meant to have media",
+    ),
+    "special_token": Code(
+        "error",
+        "a value has a token in it that steers the model: of the meta template, the chat template or the tokenizer",
+        "remove or escape it, or have the tokenizer split special tokens in data",
+    ),
+    "likely_special_token": Code(
+        "warning",
+        "a value has a text in it that is a control token of well-known models",
+        "remove or escape it, if the model has it; tokenizer= says which tokens it has",
+    ),
+    "null_value": Code(
+        "warning",
+        "a value that the prompt shows is null, which comes out as the word None",
+        "fill the nulls, or leave the rows out",
+    ),
+    # characters
+    "control_character": Code(
+        "warning",
+        "a value has a control character in it, other than tab, line feed and carriage return",
+        "remove it: it is most often left over from a conversion",
+    ),
+    "bidi_character": Code(
+        "warning",
+        "a value has a character in it that changes the direction of what follows, so that it doesn't read as it is",
+        "remove it, unless the text is of right-to-left script and needs it",
+    ),
+    "mixed_line_ends": Code(
+        "info",
+        "a value has both kinds of line ends, of Unix and of Windows",
+        "make them one kind",
+    ),
+    "invisible_character": Code(
+        "info",
+        "a value has an invisible character in it, such as a zero-width space",
+        "remove it, unless the script needs it",
+    ),
+    "replacement_character": Code(
+        "warning",
+        "a value has U+FFFD in it, which stands where text was decoded wrongly",
+        "read the source again, with its right encoding",
+    ),
+    "byte_order_mark": Code(
+        "warning",
+        "a value has a byte order mark in it, left over from a file",
+        "remove it; reading the file as utf-8-sig does",
+    ),
+    # requests
+    "empty_prompt": Code("error", "the prompt has no text, or white space alone", "leave the rows out, or fill them"),
+    "equal_prompts": Code(
+        "warning",
+        "prompts are equal, and their samples have other answers",
+        "show what tells the samples apart, or settle which answer is right",
+    ),
+    "duplicate_samples": Code(
+        "info",
+        "prompts are equal, and so are the answers of their samples",
+        "nothing, or leave the repeated rows out: each counts twice",
+    ),
+    "equal_labels": Code(
+        "error",
+        "two labels of one sample have equal prompts, so that nothing tells them apart",
+        "show the label in the template, or mend the row whose options are the same",
+    ),
+    "prompt_too_long": Code("error", "the prompt is longer than the limit", "shorten it, or show fewer examples"),
+    "prompt_too_many_tokens": Code(
+        "error", "the prompt has more tokens than the limit", "shorten it, or show fewer examples"
+    ),
+    # roles and tokens around the text
+    "unknown_role": Code(
+        "warning",
+        "a turn's role is none of the meta template's, and has no fallback_role: generation never reaches it",
+        "name a role that the meta template has, or give a fallback_role",
+    ),
+    "lost_turn": Code(
+        "error",
+        "a turn within round has a role that only reserved_roles has, and its text is in no message",
+        "put the turn into begin, or leave the role out of reserved_roles, so that its fallback_role speaks",
+    ),
+    "dropped_string": Code(
+        "warning",
+        "a string among a dialogue's turns isn't in the messages: API models get turns alone",
+        "make it a turn of some role",
+    ),
+    "generating_role_not_last": Code(
+        "warning",
+        "something stands behind the turn in which the model is to speak, and so isn't in the prompt",
+        "put it before the model's turn, or leave it out",
+    ),
+    "ends_with_model": Code(
+        "warning",
+        "the last message is the model's own, so that it has to go on with it rather than to answer",
+        "leave the message out, or allow the finding where the model is to continue it",
+    ),
+    "double_bos": Code(
+        "error",
+        "the prompt begins with the token of a text's begin twice",
+        "leave it out of the meta template's begin, or of the chat template",
+    ),
+    "bos_beside_tokenizer": Code(
+        "warning",
+        "the prompt begins with the token that the tokenizer puts before each text by itself",
+        "have it tokenised with add_special_tokens=False, or leave the token out",
+    ),
+    # columns
+    "unused_column": Code(
+        "info",
+        "the reader names an input column that no template shows",
+        "show it, or leave it out of input_columns",
+    ),
+}
+"""Findings about samples, their requests, and what can be told of neither alone."""
+
+NOTES: dict[str, str] = {
+    "chosen_samples": "samples hold rows of a fixed choice of examples",
+    "doubled_braces": "a placeholder stands in double braces",
+    "dropped_text": "a string among raw messages vanishes",
+    "example_column": "a template of examples names a column that the examples lack",
+    "examples_nowhere": "examples are chosen, and have no place in the template",
+    "first_label_only": "of a label map only the first label is rendered",
+    "label_like_key": "a key is taken for a label, and is likely none",
+    "missing_expand_column": "a column that is to give messages isn't there",
+    "missing_input_column": "the samples lack an input column",
+    "missing_output_column": "the samples lack the output column",
+    "no_column": "the template shows no column",
+    "no_retriever": "examples are given, and nothing chooses any",
+    "nobody_generates": "no role generates, and the turn of the answer is in every prompt, empty",
+    "placeholder_format": "a placeholder is written as another language does",
+    "roles_left_out": "no meta template says what roles are called, so all turns are one message",
+    "round_without_list": "a round is a dict where a list of turns belongs",
+    "same_table": "the examples are the samples' own table",
+    "texts_as_turns": "a conversation's columns hold texts, not lists of texts",
+    "turn_without_text": "a turn says nothing",
+    "unfilled_placeholder": "a placeholder stands where nothing is filled in",
+    "unknown_inferencer": "no harness has such an inferencer",
+    "unknown_placeholder": "a placeholder names no column",
+    "unmasked_output_column": "the answer stands in a template that nothing masks",
+    "unread_key": "a key of the configuration is read by nobody",
+}
+"""Findings about the configuration and the columns alone: those of `Renderer.notes`, with its severities."""
+
+
+def known_codes(codes: Iterable[str]) -> frozenset[str]:
+    """Check codes that a user gave.
+
+    Args:
+        codes: Which findings are known.
+
+    Returns:
+        Them.
+
+    Raises:
+        TypeError: If they are one text, or hold something else than texts.
+        ValueError: For a code that there isn't.
+
+    >>> sorted(known_codes(["empty_prompt"]))
+    ['empty_prompt']
+    >>> known_codes(["emptyprompt"])
+    Traceback (most recent call last):
+    ...
+    ValueError: allow: there is no finding 'emptyprompt'; did you mean 'empty_prompt'?
+
+    """
+    if isinstance(codes, str):
+        message = f"allow: expected a list of codes, found one text; write [{codes!r}]"
+        raise TypeError(message)
+    given = list(codes)
+    for code in given:
+        if not isinstance(code, str):
+            message = f"allow: expected codes of findings, found a {type(code).__name__}"
+            raise TypeError(message)
+        if code not in CODES and code not in NOTES:
+            hint = did_you_mean(code, [*CODES, *NOTES]) or "; docs/audit.md lists them"
+            message = f"allow: there is no finding {code!r}{hint}"
+            raise ValueError(message)
+    return frozenset(given)

@@ -1,0 +1,60 @@
+"""Where some texts stand in values of a column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from promptpress import _compute as pc
+from promptpress import _core
+from promptpress._audit.batch import Columns
+from promptpress._audit.finding import Rows
+
+__all__ = ["Places"]
+
+
+class Places:
+    """The rows of one column in which one of some texts stands, and how often each was found.
+
+    Args:
+        needles: What to look for.
+
+    """
+
+    def __init__(self, needles: Sequence[str]) -> None:
+        self._needles = needles
+        self._finder = _core.TextFinder(list(needles))
+        self.rows = Rows()
+        self.found: Counter[str] = Counter()
+
+    def look(self, batch: Columns, name: str) -> pa.Array:
+        """Look into more rows.
+
+        Args:
+            batch: The rows.
+            name: The column.
+
+        Returns:
+            The numbers of the rows in the batch in which one stands.
+
+        """
+        out = pa.array([], pa.int64())
+        for texts in batch.texts(name) if self._needles else ():
+            hits = self._finder.find(texts.array)
+            if not len(hits):
+                continue
+            for value in pc.value_counts(hits.column(1)).to_pylist():
+                self.found[self._needles[value["values"]]] += value["counts"]
+            rows = texts.rows(hits.column(0))
+            place = (hits.column(2)[0].as_py(), hits.column(3)[0].as_py()) if batch.is_flat(name) else (None, None)
+            self.rows.add(batch.numbers(rows), *place)
+            out = pa.concat_arrays([out, rows.cast(pa.int64())])
+        return pc.unique(out)
+
+    def named(self, most: int = 5) -> str:
+        """Name what was found, the most frequent first."""
+        names = [repr(needle) for needle, _ in self.found.most_common(most)]
+        more = len(self.found) - len(names)
+        return ", ".join(names) + (f" and {more} more" if more > 0 else "")

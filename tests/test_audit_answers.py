@@ -1,0 +1,125 @@
+"""The audit of answers: the gold text in a prompt, by which piece, and where that is by design."""
+
+from __future__ import annotations
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from audit_parts import READER, found, rows, shots, table
+from marks import UNWARNED
+
+AUTHOR = "William Shakespeare"
+PLAIN = pp.Renderer("Q: {q}\nA: {a}", reader=READER)
+
+
+@UNWARNED
+def test_the_answers_own_placeholder():
+    raw = pp.Renderer([{"role": "user", "content": "{q} ({a})"}], reader=READER)
+    findings = found(raw, table(["1+1=?", "2+2=?"], ["2", "4"]))
+    one = findings["answer_in_prompt"]
+    assert (one["severity"], one["rows"], one["start"], one["end"]) == ("error", 2, 7, 8)
+    assert "unmasked_output_column" not in findings  # which says the same
+    assert "answer_in_prompt" not in found(PLAIN, table(["1+1=?", "2+2=?"], ["2", "4"]))
+
+
+@UNWARNED
+@pytest.mark.parametrize("size", [1, 3])
+def test_empty_answers_are_in_no_prompt(size):
+    raw = pp.Renderer([{"role": "user", "content": "{q} ({a})"}], reader=READER)
+    samples = table(["1", "2", "3"], ["", "b", None])
+    assert rows(found(raw, samples.to_batches(size)), "answer_in_prompt") == [1]
+
+
+@UNWARNED
+def test_a_value_that_asks_for_the_answer():
+    raw = pp.Renderer([{"role": "user", "content": "{q}"}], reader=READER)
+    findings = found(raw, table(["1+1=?", "is it {a}?"], ["2", "4"]))
+    assert rows(findings, "answer_in_prompt") == [1]
+    assert "'q'" in findings["answer_in_prompt"]["message"]
+    # Masked, the placeholder gets nothing.
+    assert "answer_in_prompt" not in found(PLAIN, table(["1+1=?", "is it {a}?"], ["2", "4"]))
+
+
+def test_an_answer_in_a_question():
+    samples = table(
+        [f"Did {AUTHOR} write it?", "Who?", "Why?", "When?"], [AUTHOR, AUTHOR, "as it was asked", "in the summer"]
+    )
+    one = found(PLAIN, samples)["answer_in_value"]
+    assert (one["severity"], one["first_rows"], one["column"]) == ("warning", [0], "q")
+    assert (one["start"], one["end"]) == (4, 23)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("A or B or yes", "A"),
+        ("It costs 4,000,000,000 dollars", "4,000,000,000"),
+        (f"{AUTHOR}s", AUTHOR),  # no whole word
+        (r"Show that \boxed{1234567}.", r"\boxed{1234567}"),
+        ("what is it?", None),
+    ],
+)
+def test_what_stands_in_questions_by_chance(question, answer):
+    samples = table([question, "x", "y", "z"], [answer, "another one", "still others", "and one more"])
+    findings = found(PLAIN, samples)
+    assert not {"answer_in_prompt", "answer_in_value"} & set(findings)
+
+
+def test_options_have_the_answer_by_design():
+    renderer = pp.Renderer("{q} {o} {p}", reader=READER)
+    answers = ["the first answer", "the second answer", "the third answer"]
+    samples = table(
+        ["x", "y", "z"], answers, o=["the first answer", "no", "no"], p=[["a"], ["the second answer"], ["b"]]
+    )
+    findings = found(renderer, samples)
+    assert findings["answer_by_design"]["severity"] == "info"
+    assert "answer_in_value" not in findings
+
+
+def test_passages_have_the_answer_by_design():
+    renderer = pp.Renderer("{p} {q}", reader=READER)
+    answers = [f"answer number {n} of all" for n in range(4)]
+    samples = table(["x"] * 4, answers, p=[f"It is {answer}." for answer in answers[:3]] + ["It isn't here."])
+    findings = found(renderer, samples)
+    assert rows(findings, "answer_by_design") == [0, 1, 2]
+    assert "answer_in_value" not in findings
+
+
+def test_names_of_classes_are_no_answers():
+    answers = ["Science and Technology", "Business News"] * 30
+    questions = [f"text {n}" for n in range(59)] + ["About Business News today"]
+    findings = found(PLAIN, table(questions, answers))
+    assert "answer_in_value" not in findings
+    assert rows(findings, "answer_by_design") == [59]
+
+
+def test_an_answer_that_the_template_lists():
+    renderer = pp.Renderer("Say 'entirely true' or 'entirely false'. {q}", reader=READER)
+    findings = found(renderer, table(["x", "y"], ["entirely true", "entirely false"]))
+    assert rows(findings, "answer_by_design") == [0, 1]
+
+
+def test_an_answer_in_an_example():
+    examples = table(["Who wrote Hamlet?", "z"], [AUTHOR, "no"])
+    renderer = shots({"type": "FixKRetriever", "fix_id_list": [1, 0]}, examples)
+    one = found(renderer, table(["Who wrote Macbeth?", "Who?"], [AUTHOR, "somebody else"]))["answer_in_example"]
+    assert (one["severity"], one["first_rows"]) == ("info", [0])
+    assert "example 1, column 'a', of row 0" in one["message"]
+    other = table(["Who wrote Macbeth?", "Who?"], ["W. Shakespeare", "nobody"])
+    assert "answer_in_example" not in found(renderer, other)
+
+
+def test_nothing_is_looked_for_where_answers_belong():
+    scored = pp.Renderer({"A": "{q} {a} A", "B": "{q} {a} B"}, mode="ppl", reader=READER)
+    findings = found(scored, table([AUTHOR, "x"], [AUTHOR, "y"]))
+    assert not {code for code in findings if code.startswith("answer")}
+    turns = pp.Renderer(
+        {"type": "MultiTurnPromptTemplate", "template": {"round": [
+            {"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"},
+        ]}},
+        inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
+        reader={"input_columns": ["question"], "output_column": "answer"},
+        dialect="aisbench",
+    )  # fmt: skip
+    talk = pa.table({"question": [["one", "two"]], "answer": [["a long answer", "another answer"]]})
+    assert not {code for code in found(turns, talk) if code.startswith("answer")}
