@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from random import Random
 
@@ -238,3 +239,21 @@ def test_filters_past_a_dicts_methods_are_not_there() -> None:
     assert filters.get("unknown", 7) == 7
     with pytest.raises(KeyError):
         filters["unknown"]
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        "{{ " + "not " * 300 + "a }}",
+        "{{ " + "-" * 300 + "a }}",
+        "{{ a" + "|upper" * 300 + " }}",
+        "{{ a" + ".b" * 300 + " }}",
+    ],
+    ids=["not", "minus", "filters", "attributes"],
+)
+def test_deep_expressions_are_refused_at_once(deep: str) -> None:
+    start = time.process_time()
+    with pytest.raises(pp.TemplateError, match="within each other") as caught:
+        pp.JinjaTemplate(deep)
+    assert caught.value.code == "template_limit"
+    assert time.process_time() - start < 1

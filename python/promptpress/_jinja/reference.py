@@ -9,7 +9,7 @@ from jinja2.exceptions import TemplateSyntaxError
 from promptpress._errors import render_error, template_error
 from promptpress._jinja.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.environments import environment
-from promptpress._jinja.survey import Survey
+from promptpress._jinja.survey import Survey, refuse_deep_expressions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +55,7 @@ class Reference:
             self._tree: nodes.Template = self.environment.parse(source)
             survey = Survey(self._tree, self.environment.filters, self.environment.tests)
             if not survey.is_certain:
+                refuse_deep_expressions(self._tree)
                 self._compiled = self.environment.from_string(source)
         except Exception as error:
             said = self.environment.refusal(source, error)

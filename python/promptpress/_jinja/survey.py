@@ -12,10 +12,14 @@ from typing import Any
 
 from jinja2 import nodes
 
-__all__ = ["Survey"]
+from promptpress._jinja.bounds import LimitExceededError
+
+__all__ = ["Survey", "refuse_deep_expressions"]
 
 MAX_DEPTH = 40
 """Python refuses code of 100 indentations or 200 open parentheses; a node of the tree takes one or two of them."""
+MAX_EXPRESSION_DEPTH = 100
+"""Jinja2's optimizer tries every part of an expression anew for each that it is part of: 300 take it half a minute."""
 MAX_LOOPS = 12
 """Python refuses more than 20 blocks in one another."""
 MAX_WAYS = 50
@@ -60,6 +64,26 @@ _PARTS: dict[type[nodes.Node], tuple[str, ...]] = {
     nodes.CallBlock: ("call", "args", "defaults"),
 }
 """The parts of each kind of node for which generating code may be certain not to fail; others aren't here."""
+
+
+def refuse_deep_expressions(tree: nodes.Template) -> None:
+    """Refuse expressions that Jinja2 would take very long to generate code for.
+
+    Args:
+        tree: As Jinja2 parses it.
+
+    Raises:
+        LimitExceededError: If one has parts within parts, more than `MAX_EXPRESSION_DEPTH` deep.
+
+    """
+    todo: list[tuple[nodes.Node, int]] = [(tree, 0)]
+    while todo:
+        node, depth = todo.pop()
+        depth = depth + 1 if isinstance(node, nodes.Expr) else 0
+        if depth > MAX_EXPRESSION_DEPTH:
+            message = f"an expression's parts lie within each other more than {MAX_EXPRESSION_DEPTH} deep"
+            raise LimitExceededError(message)
+        todo.extend((child, depth) for child in node.iter_child_nodes())
 
 
 class Survey:
