@@ -73,12 +73,18 @@ def test_licences(tool: ModuleType, expression: str, allowed: bool) -> None:
     assert tool.is_allowed(expression) == allowed
 
 
-def crate(name: str, version: str, license: str = "MIT") -> dict[str, Any]:
-    return {"name": name, "version": version, "license": license}
+def crate(name: str, version: str, terms: str = "MIT") -> dict[str, Any]:
+    return {"name": name, "version": version, "license": terms}
 
 
 def test_faults(tool: ModuleType) -> None:
-    advisory = {"id": "RUSTSEC-1", "package": "one", "title": "It reads too far", "patched": [">= 1.2"], "unaffected": ["< 1.0"]}
+    advisory = {
+        "id": "RUSTSEC-1",
+        "package": "one",
+        "title": "It reads too far",
+        "patched": [">= 1.2"],
+        "unaffected": ["< 1.0"],
+    }
     known = {"looked_up": ["one", "two"], "advisories": [advisory]}
     right = [crate("one", "1.2.0"), crate("two", "1.0.0")]
     assert tool.faults(right, known) == []

@@ -1,4 +1,4 @@
-"""Many renders in one process: memory doesn't grow, and threads don't disturb each other. `make reliability` runs more."""
+"""Many renders in one process: memory doesn't grow, and threads don't disturb each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ from soak import agreement, growth
 
 HERE = Path(__file__).resolve().parent
 MEGABYTE = 1 << 20
-VERBS = ["audit", "render", "render-ppl", "call", "stream", "explain", "divergence", "construct", "refused", "jinja-template", "chat-template"]
+VERBS = [
+    "audit",
+    "render",
+    "render-ppl",
+    "call",
+    "stream",
+    "explain",
+    "divergence",
+    "construct",
+    "refused",
+    "jinja-template",
+    "chat-template",
+]
 
 pytestmark = pytest.mark.skipif(not growth.STATM.exists(), reason="memory is read from /proc")
 

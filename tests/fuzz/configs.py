@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,12 +24,13 @@ from .draw import Draw
 CORPUS = Path(__file__).parent / "corpus" / "python_config"
 WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 PIECES = (
-    "(", ")", "[", "]", "{", "}", ":", ",", "=", "*", "**", "+", "%", "//", ".", "\n", "    ", "#", "'", '"""', "f'{", "0",
-    "-1", "10**9", "None", "lambda: 0", "for x in range(3)", "if 1 else 2", "not ", "'x' * 10**9", "[0] * 10**8", "[1, 2]",
-    "{'a': 1}", "dict(a=1)", "__import__('os')", "open('out', 'w')", "exec('1')", ".__class__", "with read_base():",
-    "from .base import *", "import os", "os.system('true')", "len", "range(10**12)", "'%s'", ".format(1)", "del ", "while True:",
-    "break", "def f(x): return f(x)", "f(1)", "f'{1:{1000000}}'", "1 << 99999", "'a'.join", "sorted", "eval", "é", "\\x00",
-    "async ", "match x:", "class A: pass", "try:", "raise ", "global x", "yield", "await ", "@", "->", ":=", "...",
+    "(", ")", "[", "]", "{", "}", ":", ",", "=", "*", "**", "+", "%", "//", ".", "\n", "    ", "#", "'", "\"\"\"",
+    "f'{", "0", "-1", "10**9", "None", "lambda: 0", "for x in range(3)", "if 1 else 2", "not ", "'x' * 10**9",
+    "[0] * 10**8", "[1, 2]", "{'a': 1}", "dict(a=1)", "__import__('os')", "open('out', 'w')", "exec('1')",
+    ".__class__", "with read_base():", "from .base import *", "import os", "os.system('true')", "len",
+    "range(10**12)", "'%s'", ".format(1)", "del ", "while True:", "break", "def f(x): return f(x)", "f(1)",
+    "f'{1:{1000000}}'", "1 << 99999", "'a'.join", "sorted", "eval", "é", "\\x00", "async ", "match x:",
+    "class A: pass", "try:", "raise ", "global x", "yield", "await ", "@", "->", ":=", "...",
 )  # fmt: skip
 FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.", "socket.", "os.remove", "os.rename",
              "os.mkdir", "os.rmdir", "shutil.", "ctypes.", "exec")  # fmt: skip
@@ -94,7 +96,9 @@ class Watch:
         writes = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
         # Its own modules may be imported meanwhile.
         is_module = event == "exec" and "promptpress" in getattr(arguments[0], "co_filename", "")
-        is_module = is_module or (event == "exec" and "frozen" in getattr(arguments[0], "co_filename", "") + repr(arguments[0]))
+        is_module = is_module or (
+            event == "exec" and "frozen" in getattr(arguments[0], "co_filename", "") + repr(arguments[0])
+        )
         if writes or (event.startswith(FORBIDDEN) and not is_module):
             self.seen.append(f"{event} {arguments!r}"[:300])
 
@@ -115,7 +119,8 @@ def check(_seed: int, _number: int, case: Case) -> int:
         try:
             read_config(str(path))
         except ConfigError as error:
-            assert str(error), "a refusal without a message"
+            if not str(error):
+                raise AssertionError("a refusal without a message") from error
         finally:
             watch().seen = None
         own = {path.name for path in Path(folder).iterdir()}
@@ -126,8 +131,6 @@ def check(_seed: int, _number: int, case: Case) -> int:
 
 
 def run(seed: int, number: int) -> int:
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python's parser
         return check(seed, number, make(seed, number))

@@ -22,9 +22,9 @@ KEPT = Path(__file__).parent / "corpus"
 TARGETS = ("configurations", "render", "arrow", "conversations", "jinja")
 OF_JSON = ("configurations", "render", "conversations")
 FLAGS = (
-    "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters "
-    "-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address "
-    "--cfg fuzzing"
+    "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-pc-table "
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-trace-compares "
+    "-Zsanitizer=address --cfg fuzzing"
 )
 EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
 COVERED = re.compile(r"\bcov: (\d+)")
@@ -53,14 +53,16 @@ def run(program: Path, target: str, seconds: float, folder: Path, seeds_folder: 
     for one in (own, found):
         one.mkdir(parents=True, exist_ok=True)
     command = [
-        str(program), f"-max_total_time={seconds:.0f}", f"-timeout={HANG}", f"-rss_limit_mb={MEGABYTES}", "-max_len=4096",
-        "-detect_leaks=0", "-print_final_stats=1", f"-artifact_prefix={found}/{target}-", "-use_value_profile=1",
+        str(program), f"-max_total_time={seconds:.0f}", f"-timeout={HANG}", f"-rss_limit_mb={MEGABYTES}",
+        "-max_len=4096", "-detect_leaks=0", "-print_final_stats=1", f"-artifact_prefix={found}/{target}-", "-use_value_profile=1",
     ]  # fmt: skip
     if target in OF_JSON:
         command.append(f"-dict={KEPT / 'words.dict'}")
     folders = [own, KEPT / target, seeds_folder / target]
     command += [str(one) for one in folders if one.exists()]
-    done = subprocess.run(command, env={**os.environ, "FUZZ_TARGET": target}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env={**os.environ, "FUZZ_TARGET": target}, capture_output=True, text=True, check=False
+    )
     executed, covered = EXECUTED.search(done.stderr), COVERED.findall(done.stderr)
     failures = {} if done.returncode == 0 else {reason(done.stderr): 1}
     if failures:

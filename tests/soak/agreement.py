@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import promptpress as pp
 import pyarrow as pa
-from fuzz import configurations
 from fuzz.draw import Draw
+
+from fuzz import configurations
 
 ROWS = 60
 

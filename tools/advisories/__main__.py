@@ -42,7 +42,9 @@ def faults(crates: Iterable[dict[str, Any]], known: dict[str, Any]) -> list[str]
             found.append(f"{name} {version}: not looked up yet: python tools/advisories --update FOLDER")
         for one in known["advisories"]:
             if one["package"] == name and one["id"] not in IGNORED and not spared(one, version):
-                found.append(f"{name} {version}: {one['id']}: {one['title']}; patched: {', '.join(one['patched']) or 'no'}")
+                found.append(
+                    f"{name} {version}: {one['id']}: {one['title']}; patched: {', '.join(one['patched']) or 'no'}"
+                )
         if not is_allowed(crate["license"] or ""):
             found.append(f"{name} {version}: licence {crate['license']!r}")
     for name, all_of in sorted(versions.items()):
@@ -58,7 +60,7 @@ def spared(advisory: dict[str, Any], version: str) -> bool:
 
 def updated(folder: Path, names: set[str]) -> dict[str, Any]:
     """What a database says of crates."""
-    import tomllib
+    import tomllib  # noqa: PLC0415 - Python 3.10 has none, and only an update needs it
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True).stdout
@@ -89,6 +91,7 @@ def updated(folder: Path, names: set[str]) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> int:
+    """Say what is wrong; 1 where something is."""
     parser = argparse.ArgumentParser(prog="python tools/advisories", description=__doc__)
     parser.add_argument("--update", type=Path, metavar="FOLDER", help="a checkout of the database")
     parser.add_argument("--json", type=Path, help="write what was looked at, for docs/reliability.md")
