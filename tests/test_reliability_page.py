@@ -50,8 +50,8 @@ def test_the_page_is_what_the_tool_writes(page: ModuleType) -> None:
 
 
 def test_what_was_not_run_is_said_to_be_so(page: ModuleType) -> None:
-    text = page.written({**FOUND, "fuzzed": [], "faults": None})
-    assert text.count("not run for this page") == len(page.KINDS) + 1
+    text = page.written({**FOUND, "fuzzed": [], "faults": None, "memory": {}})
+    assert text.count("not run for this page") == len(page.KINDS) + len(page.VERBS) + 1
     assert "no inputs of this run" in text
 
 
@@ -61,9 +61,12 @@ def test_failures_are_shown(page: ModuleType) -> None:
 
 
 def test_each_kind_of_fuzzing_is_on_the_page(page: ModuleType) -> None:
+    from soak import growth
+
     from fuzz import core, kinds
 
     assert {*kinds.KINDS} | {f"core: {target}" for target in core.TARGETS} <= {*page.KINDS}
+    assert {*growth.verbs()} <= {*page.VERBS}
 
 
 def test_unsafe_code_is_where_the_page_says(page: ModuleType) -> None:

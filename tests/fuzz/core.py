@@ -54,7 +54,8 @@ def run(program: Path, target: str, seconds: float, folder: Path, seeds_folder: 
         one.mkdir(parents=True, exist_ok=True)
     command = [
         str(program), f"-max_total_time={seconds:.0f}", f"-timeout={HANG}", f"-rss_limit_mb={MEGABYTES}",
-        "-max_len=4096", "-detect_leaks=0", "-print_final_stats=1", f"-artifact_prefix={found}/{target}-", "-use_value_profile=1",
+        "-max_len=4096", "-detect_leaks=0", "-print_final_stats=1", "-use_value_profile=1",
+        f"-artifact_prefix={found}/{target}-",
     ]  # fmt: skip
     if target in OF_JSON:
         command.append(f"-dict={KEPT / 'words.dict'}")

@@ -1,6 +1,8 @@
 """`python tools/reliability`: tries what docs/reliability.md tells of, and writes that page from what it measured.
 
-`--quick` takes a few minutes, and prints the page instead. What can't be run here is said on the page to be so.
+Long runs can be made in parts: `--parts FILE` has what was measured before (an object with some of the keys of what
+`--json` keeps), and only the rest is tried. `--quick` takes a few minutes, and prints the page instead. What can't be
+run here is said on the page to be so.
 """
 
 from __future__ import annotations
@@ -52,6 +54,13 @@ def fuzzed(python: str, sizes: dict[str, int], out: Path) -> list[dict[str, Any]
     return json.loads(out.read_text()) if out.exists() else []
 
 
+def known(folder: Path) -> dict[str, Any]:
+    """What is known of the crates."""
+    out = folder / "advisories.json"
+    run([sys.executable, "tools/advisories", "--json", str(out)])
+    return dict(json.loads(out.read_text()))
+
+
 def memory(calls: int) -> dict[str, dict[str, int]]:
     """Resident bytes by verb and by number of calls."""
     sys.path[:0] = [str(PROJECT / "tests"), str(PROJECT / "python")]
@@ -99,20 +108,24 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a sample of each, printed")
     parser.add_argument("--harness", default=sys.executable, help="the Python that has the harnesses, for fuzzing")
     parser.add_argument("--json", type=Path, help="keep what was measured here")
+    parser.add_argument("--parts", type=Path, help="what was measured before, at this commit")
     options = parser.parse_args(argv)
+    found: dict[str, Any] = {"quick": options.quick, "machine": machine()}
+    if options.parts is not None:
+        found |= json.loads(options.parts.read_text())
     sizes = SHORT if options.quick else FULL
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run([sys.executable, "tools/advisories", "--json", str(folder / "advisories.json")])
-        found = {
-            "quick": options.quick,
-            "machine": machine(),
-            "fuzzed": fuzzed(options.harness, sizes, folder / "fuzzed.json"),
-            "memory": memory(sizes["calls"]),
-            "agreement": agreement(options.quick),
-            "faults": faults(folder),
-            "advisories": json.loads((folder / "advisories.json").read_text()),
+        tried = {
+            "advisories": lambda: known(folder),
+            "fuzzed": lambda: fuzzed(options.harness, sizes, folder / "fuzzed.json"),
+            "memory": lambda: memory(sizes["calls"]),
+            "agreement": lambda: agreement(options.quick),
+            "faults": lambda: faults(folder),
         }
+        for part, measure in tried.items():
+            if part not in found:
+                found[part] = measure()
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     text = written(found)

@@ -26,6 +26,11 @@ COMMANDS = {
     "configs": 'make fuzz FUZZ_ARGS="configs --requests N"',
 }
 CORE = 'make fuzz-core FUZZ_ARGS="TARGET --seconds N"'
+VERBS = (
+    "render", "render-ppl", "call", "stream", "explain", "divergence", "audit", "construct", "refused",
+    "jinja-template", "chat-template",
+)  # fmt: skip
+"""What is called again and again, as `tests/soak/growth.py` names it."""
 MEGABYTE = 1 << 20
 NOT_RUN = "not run for this page"
 
@@ -47,7 +52,7 @@ def written(found: dict[str, Any]) -> str:
 HEAD = """# Reliability
 
 What was tried to make promptpress crash, hang, lose a row, grow, or give a wrong text; and what came of it. This page
-is written by `{how}`; each figure was measured in that run, on {machine}.
+is written by `{how}`; each figure was measured by the command beside it, on {machine}.
 """
 
 
@@ -91,7 +96,11 @@ def faults(found: dict[str, Any] | None) -> str:
 def memory(found: dict[str, dict[str, int]]) -> str:
     """What a process takes."""
     rows = []
-    for verb, after in found.items():
+    for verb in VERBS:
+        after = found.get(verb)
+        if after is None:
+            rows.append([f"`{verb}`", NOT_RUN, "-", "-", "-"])
+            continue
         first, second, last = (after[count] / MEGABYTE for count in after)
         rows.append([f"`{verb}`", f"{int([*after][-1]):,}", f"{first:.1f}", f"{second:.1f}", f"{last:.1f}"])
     return f"""## Memory
