@@ -1,4 +1,4 @@
-//! The kept inputs of `fuzz/` through their targets: what once failed, and what reaches much of the core. A failure
+//! The kept inputs of `libfuzzer/` through their targets: what once failed, and what reaches much of the core. A failure
 //! here names its file.
 
 mod fuzz_targets;

@@ -49,11 +49,7 @@ def has_jinja2() -> bool:
     return True
 
 
-def ready() -> None:
-    """Import what takes long before the first case's time begins."""
-    from . import real
-
-    real.classes()
+ready = prompts.ready
 
 
 def make(seed: int, number: int) -> Case | JinjaCase:

@@ -158,7 +158,8 @@ class Team:
             for line in lines:
                 self.hear(key.data, line)
         for worker in self.workers:
-            if time.monotonic() - worker.since > (self.job.hang if worker.begun is not None else START):
+            start = START * 20 if self.job.prefix else START
+            if time.monotonic() - worker.since > (self.job.hang if worker.begun is not None else start):
                 worker.process.kill()
                 self.lost(worker, f"no answer within {self.job.hang:.0f} seconds")
 
@@ -196,8 +197,9 @@ class Team:
 
     def stop(self) -> None:
         for worker in self.workers:
-            worker.process.kill()
-            worker.end()
+            if not worker.errors.closed:  # one that couldn't be started has ended
+                worker.process.kill()
+                worker.end()
         self.listener.close()
 
 

@@ -1,7 +1,7 @@
 //! What is fuzzed of the core: each target takes any bytes, and passes by a result or an error of ours. It fails by a
 //! panic, by memory that it may not touch, and by arrays that aren't what Arrow promises.
 //!
-//! `fuzz/` runs them under libFuzzer with an address sanitizer, `tests/fuzz_corpus.rs` over the kept corpus.
+//! `libfuzzer/` runs them under libFuzzer with an address sanitizer, `tests/fuzz_corpus.rs` over the kept corpus.
 
 mod arrow;
 mod configurations;

@@ -127,7 +127,7 @@ Python without its lock (free-threaded) isn't tried: wheels are for the stable A
 def unsafe(runs: list[dict[str, Any]]) -> str:
     """What looks at unsafe code."""
     core = sum(run["count"] for run in runs if run["kind"].startswith("core"))
-    looked = f"{core:,} inputs of this run" if core else "no inputs of this run"
+    looked = f"{core:,} inputs of this run" if core else "0 inputs of this run"
     return f"""## Unsafe code
 
 One file of the core has any: `src/render/memory/string_arrays.rs`, which shows rendered bytes as Arrow's strings
