@@ -61,9 +61,8 @@ def test_failures_are_shown(page: ModuleType) -> None:
 
 
 def test_each_kind_of_fuzzing_is_on_the_page(page: ModuleType) -> None:
-    from soak import growth
-
     from fuzz import core, kinds
+    from soak import growth
 
     assert {*kinds.KINDS} | {f"core: {target}" for target in core.TARGETS} <= {*page.KINDS}
     assert {*growth.verbs()} <= {*page.VERBS}
