@@ -67,7 +67,7 @@ RIGHT = {"how many", "failures", "seconds", "after 1", "after 1,000", "at the en
 
 def fuzzed(runs: list[dict[str, Any]]) -> str:
     """What was fuzzed."""
-    by_kind = {run["kind"] + (", valgrind" if run.get("valgrind") else ""): run for run in runs}
+    by_kind = {run["kind"] + (", valgrind" if run.get("valgrind") else ""): run for run in runs if run["count"]}
     rows = []
     for kind, what in KINDS.items():
         run = by_kind.get(kind)
