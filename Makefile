@@ -4,6 +4,8 @@
 PYTHON ?= python3
 BENCH_ARGS ?=
 FUZZ_ARGS ?=
+N ?= 10000000
+QUICK ?=
 INSTRUCTIONS_ARGS ?=
 INSTALL_TORCH ?= yes
 INSTALL_CHROMIUM ?= yes
@@ -55,7 +57,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-exports test-harness test-jinja test-view fuzz fuzz-valgrind lint house docs conformance bench bench-jinja bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-exports test-harness test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench bench-jinja bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -90,8 +92,20 @@ test-view: $(VIEW)/.requirements $(VENV)/.built ## the page of `promptpress view
 fuzz: $(HARNESS)/.requirements $(VENV)/.built ## random prompts beside the models and OpenCompass, and broken Arrow input (FUZZ_ARGS="--seconds 120")
 	PYTHONPATH=$(abspath python):$(abspath tests) $(HARNESS)/bin/python -m fuzz $(FUZZ_ARGS)
 
+fuzz-core: $(VENV)/.requirements ## the core's targets under libFuzzer with an address sanitizer, a minute each (FUZZ_ARGS="jinja --seconds 600")
+	PYTHONPATH=$(abspath tests) $(BIN)/python -m fuzz.core $(FUZZ_ARGS)
+
+fuzz-differential: $(HARNESS)/.requirements $(VENV)/.built ## N=10000000 random cells beside the models, OpenCompass and Jinja2 (FUZZ_ARGS="--seed 7")
+	PYTHONPATH=$(abspath python):$(abspath tests) $(HARNESS)/bin/python -m fuzz cells --requests $(N) $(FUZZ_ARGS)
+
 fuzz-valgrind: $(VENV)/.built ## a sample of the broken Arrow input under valgrind, where that is installed
 	PYTHONPATH=$(abspath python):$(abspath tests) $(BIN)/python -m fuzz arrow --valgrind --requests 200 $(FUZZ_ARGS)
+
+reliability: $(HARNESS)/.requirements $(VENV)/.built ## faults, fuzzing, memory, threads: an hour or two; writes docs/reliability.md (QUICK=1: minutes, prints)
+	$(BIN)/python tools/reliability --harness $(HARNESS)/bin/python $(if $(QUICK),--quick)
+
+advisories: $(VENV)/.requirements ## the crates beside a kept copy of RustSec's advisories, licences, versions that come twice
+	$(BIN)/python tools/advisories
 
 conformance: $(VENV)/.built ## the recorded cases of the harnesses, where they are at hand (PROMPTPRESS_SHARED, ../shared)
 	$(BIN)/python -m pytest -s tests/test_recorded_cases.py tests/test_dropin_cases.py

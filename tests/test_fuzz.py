@@ -8,13 +8,14 @@ from typing import Any
 import plain_model
 import pyarrow as pa
 import pytest
-from fuzz import arrays, broken, oracle, prompts, runner, shrink
 from fuzz.__main__ import main
 from fuzz.configurations import Case
 from fuzz.draw import Draw
 from fuzz.one import described
 from fuzz.values import UNPRINTABLE, rows_of
 from marks import UNWARNED
+
+from fuzz import arrays, broken, cells, configs, oracle, prompts, runner, shrink
 
 BAD = """
 import os, signal, time
@@ -137,3 +138,51 @@ def test_without_valgrind_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setenv("PATH", "")
     assert main(["arrow", "--valgrind"]) == 0
     assert "SKIPPED: valgrind isn't installed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_configurations_that_were_changed_are_only_read(number: int) -> None:
+    configs.run(0, number)
+
+
+@pytest.mark.parametrize("path", sorted(configs.CORPUS.iterdir()), ids=lambda path: path.stem)
+def test_kept_configurations_are_only_read(path: Path) -> None:
+    """Those that begin with `found` once ended in another way."""
+    configs.check(0, 0, configs.Case(path.read_bytes(), (configs.CORPUS / "base.txt").read_bytes()))
+
+
+def test_what_a_configuration_does_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(path: str) -> None:
+        exec(compile(Path(path).read_text(), path, "exec"), {})
+
+    monkeypatch.setattr(configs, "read_config", careless)
+    for source in ("open('/dev/null', 'w').close()", "import os\nos.system('true')", "x = 1"):
+        with pytest.raises(AssertionError, match="does more"):
+            configs.check(0, 0, configs.Case(source.encode(), b""))
+
+
+@UNWARNED
+def test_cells_are_compared_in_bulk() -> None:
+    pytest.importorskip("jinja2")
+    counted = dict.fromkeys(("program", "template", "renderer"), 0)
+    for number in range(60):
+        case = cells.make(0, number)
+        kind = "renderer"
+        if isinstance(case, cells.JinjaCase):
+            kind = "template" if case.program is None else "program"
+        if kind != "renderer" or len(case.samples) < 200:
+            counted[kind] += cells.check(0, number, case)
+    assert all(counted.values()), counted
+
+
+@UNWARNED
+def test_a_wrong_cell_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jinja2")
+    from jinja import running
+
+    right = running.run
+    monkeypatch.setattr(running, "run", lambda *given: [text + "!" for text in right(*given)])
+    drawn = ((number, cells.make(0, number)) for number in range(80))
+    number, case = next((n, one) for n, one in drawn if isinstance(one, cells.JinjaCase) and one.program is not None)
+    with pytest.raises(oracle.DifferenceError, match=r"a program gives another text|a row isn't given up"):
+        cells.check(0, number, case)

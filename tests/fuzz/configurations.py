@@ -37,8 +37,8 @@ class Case:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-def case_of(draw: Draw) -> Case:
-    """A case. Most are valid; the rest are refused by some rule."""
+def case_of(draw: Draw, rows: int | None = None) -> Case:
+    """A case. Most are valid; the rest are refused by some rule. `rows` is how many samples it has; None: some."""
     single_pass = draw.chance(3)
     names = draw.subset(NAMES if single_pass or draw.chance(2) else NAMES + ODD_NAMES, 4, 1)
     tokens = CALM_TOKENS[:1] if single_pass else ICE_TOKENS
@@ -46,7 +46,7 @@ def case_of(draw: Draw) -> Case:
     world = World(draw, names, draw.choice(tokens), draw.pick(None, draw.choice(separators)), single_pass)
     few_shot = draw.chance(2)
     output_column = draw.choice([*names, *names, *([] if few_shot else [None, "gone"])])
-    samples, train = tables(world, output_column)
+    samples, train = tables(world, output_column, rows)
     raw = draw.chance(5)
     mode = draw.pick("gen", "ppl")
     config: dict[str, Any] = {"substitution": "single_pass" if single_pass else "harness"}
@@ -123,7 +123,7 @@ def with_shots(draw: Draw, samples: pa.Table, train: int) -> pa.Table:
     return samples.add_column(draw.randint(0, samples.num_columns), "shots", column)
 
 
-def tables(world: World, output_column: str | None) -> tuple[pa.Table, pa.Table]:
+def tables(world: World, output_column: str | None, rows: int | None = None) -> tuple[pa.Table, pa.Table]:
     """Samples and train split of one schema; the train split's types are sometimes others."""
     draw = world.draw
     odd = draw.chance(2)
@@ -133,7 +133,9 @@ def tables(world: World, output_column: str | None) -> tuple[pa.Table, pa.Table]
         kinds[output_column] = draw.pick(pa.string(), pa.string(), pa.int64())
     if draw.chance(4):
         kinds[EXPANDED] = MESSAGES
-    samples = table_of(world, kinds, output_column, draw.pick(0, 1, 2, 5, 20, 40) if not draw.chance(3) else 40)
+    if rows is None:
+        rows = draw.pick(0, 1, 2, 5, 20, 40) if not draw.chance(3) else 40
+    samples = table_of(world, kinds, output_column, rows)
     if draw.chance(6):
         kinds = {name: kind if name in (output_column, EXPANDED) else any_type(draw) for name, kind in kinds.items()}
     return samples, table_of(world, kinds, output_column, draw.pick(0, 1, 2, 3, 5, 8))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-KINDS = {"prompts": "requests", "arrow": "broken tables"}
+KINDS = {"prompts": "requests", "cells": "cells", "arrow": "broken tables", "configs": "Python configurations"}
 """Each kind, and what its cases count."""
 
 

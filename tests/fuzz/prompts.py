@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from . import chats, configurations, media, openicl, oracle, properties, shrink
+from . import chats, configurations, media, openicl, oracle, properties, real, shrink
 from .configurations import Case
 from .draw import Draw
 
 OTHERS = (openicl.case_of, chats.case_of, media.case_of)
+
+
+def ready() -> None:
+    """Import what takes long before the first case's time begins."""
+    real.classes()
 
 
 def make(seed: int, number: int) -> Case:

@@ -20,6 +20,8 @@ MEMORY = 4 << 30
 """Bytes of address space that a worker may have."""
 START = 60.0
 """Seconds that a worker may take until its first case."""
+TELL = 60.0
+"""Seconds after which a run says how far it is."""
 BUILDING = "building"
 """The stage in which what happens is no fault of promptpress."""
 
@@ -31,6 +33,8 @@ class Report:
     cases: int = 0
     count: int = 0
     seconds: float = 0.0
+    next: int = 0
+    """The number of the first case that wasn't tried."""
     failures: Counter[str] = field(default_factory=Counter)
     shown: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
@@ -112,7 +116,7 @@ class Worker:
 
 def run(job: Job, *, seconds: float | None, count: int | None = None, first: int = 0, failures: int = 20) -> Report:
     """Run cases from number `first` on, until `seconds` have passed, `count` is reached or enough kinds have failed."""
-    begin = time.monotonic()
+    begin = told = time.monotonic()
     team = Team(job, first)
     report = team.report
     try:
@@ -120,7 +124,11 @@ def run(job: Job, *, seconds: float | None, count: int | None = None, first: int
             if len(report.failures) >= failures:
                 break
             team.go_on()
+            if time.monotonic() - told > TELL:
+                told = time.monotonic()
+                print(f"{report.count:,} by case {team.next()}, {len(report.failures)} kinds of failures", flush=True)
     finally:
+        report.next = team.next()
         team.stop()
     report.seconds = time.monotonic() - begin
     return report
@@ -150,9 +158,14 @@ class Team:
             for line in lines:
                 self.hear(key.data, line)
         for worker in self.workers:
-            if time.monotonic() - worker.since > (self.job.hang if worker.begun is not None else START):
+            start = START * 20 if self.job.prefix else START
+            if time.monotonic() - worker.since > (self.job.hang if worker.begun is not None else start):
                 worker.process.kill()
                 self.lost(worker, f"no answer within {self.job.hang:.0f} seconds")
+
+    def next(self) -> int:
+        """The first case that no worker has done."""
+        return min(worker.next for worker in self.workers)
 
     def hear(self, worker: Worker, line: dict[str, Any]) -> None:
         worker.take(line)
@@ -184,8 +197,9 @@ class Team:
 
     def stop(self) -> None:
         for worker in self.workers:
-            worker.process.kill()
-            worker.end()
+            if not worker.errors.closed:  # one that couldn't be started has ended
+                worker.process.kill()
+                worker.end()
         self.listener.close()
 
 

@@ -23,6 +23,8 @@ def main(kind: str, seed: str, first: str, step: str, memory: str) -> None:
     out, sys.stdout = sys.stdout, sys.stderr  # whatever else prints doesn't come between the lines
     stages.listener.append(lambda stage: print(json.dumps({"stage": stage}), file=out, flush=True))
     module = kinds.module(kind)
+    if hasattr(module, "ready"):
+        module.ready()
     number = int(first)
     while True:
         print(json.dumps({"begun": number}), file=out, flush=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 # In the order in which they are to be read; what isn't named comes after these by itself.
 USE = ["start", "guide", "jinja", "jinja-compiled", "view", "command", "reproduce", "commands", "api/index"]
 HARNESS = ["backends", "scale", "fidelity"]
-ALSO = ["errors", "benchmarks", "design"]
+ALSO = ["errors", "benchmarks", "reliability", "design"]
 PROJECT_PAGES = {
     "README.md": "index.md",
     "README.zh-CN.md": "zh-CN.md",

@@ -206,7 +206,10 @@ class _File(Expressions):
             return Opaque(refusal)
         path, mode = str(arguments[0] if arguments else named.get("file")), [*arguments[1:], named.get("mode", "r")][0]
         folder = os.path.realpath(os.path.dirname(os.path.abspath(self.path)))
-        place = os.path.realpath(path)
+        try:
+            place = os.path.realpath(path)
+        except ValueError as error:  # a NUL, or half a character
+            return Opaque(self.refuse(node, f"open({path!r}): {reason(error)}", broken=True))
         # Of a path elsewhere nothing is told, not even whether it is there.
         if (
             mode in ("r", "rt")
@@ -223,7 +226,7 @@ class _File(Expressions):
         try:
             with open(place, encoding=str(named.get("encoding") or "utf-8")) as file:
                 text = file.read(_MAX_FILE_BYTES)
-        except (OSError, UnicodeError, LookupError) as error:
+        except (OSError, ValueError, LookupError) as error:
             return Opaque(self.refuse(node, f"{path}: {reason(error)}", broken=True))
         self.budget.text(len(text))
         return TextFile(text)

@@ -1,0 +1,147 @@
+"""docs/reliability.md from what a run measured. No figure stands here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+KINDS = {
+    "prompts": "random configurations and tables beside the models in plain Python and OpenCompass, with splits, "
+    "threads, `explain`, pickling",
+    "cells": "the same in bulk, and Jinja programs and templates beside Jinja2: only the texts",
+    "arrow": "arrays and files that lie about offsets, lengths, keys, UTF-8, nesting",
+    "arrow, valgrind": "the same, each read and write looked at by valgrind",
+    "configs": "configurations in Python, changed at random: read, and never executed",
+    "core: configurations": "configurations, read and compiled",
+    "core: render": "configurations with their tables, rendered, explained, compared between ways of filling",
+    "core: arrow": "columns whose offsets, views, keys, run ends and bytes were changed",
+    "core: conversations": "chats as JSON texts",
+    "core: jinja": "programs of any operations on any values",
+}
+"""What is fuzzed, and in which order it is shown."""
+COMMANDS = {
+    "prompts": 'make fuzz FUZZ_ARGS="prompts --requests N"',
+    "cells": "make fuzz-differential N=...",
+    "arrow": 'make fuzz FUZZ_ARGS="arrow --requests N"',
+    "arrow, valgrind": 'make fuzz-valgrind FUZZ_ARGS="--requests N"',
+    "configs": 'make fuzz FUZZ_ARGS="configs --requests N"',
+}
+CORE = 'make fuzz-core FUZZ_ARGS="TARGET --seconds N"'
+VERBS = (
+    "render", "render-ppl", "call", "stream", "explain", "divergence", "audit", "construct", "refused",
+    "jinja-template", "chat-template",
+)  # fmt: skip
+"""What is called again and again, as `tests/soak/growth.py` names it."""
+MEGABYTE = 1 << 20
+NOT_RUN = "not run for this page"
+
+
+def written(found: dict[str, Any]) -> str:
+    """The page."""
+    parts = [
+        HEAD.format(machine=found["machine"], how="make reliability QUICK=1" if found["quick"] else "make reliability"),
+        fuzzed(found["fuzzed"]),
+        faults(found["faults"]),
+        memory(found["memory"]),
+        agreement(found["agreement"]),
+        unsafe(found["fuzzed"]),
+        advisories(found["advisories"]),
+    ]
+    return "\n".join(parts)
+
+
+HEAD = """# Reliability
+
+What was tried to make promptpress crash, hang, lose a row, grow, or give a wrong text; and what came of it. This page
+is written by `{how}`; each figure was measured by the command beside it, on {machine}.
+"""
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    right = ["---:" if name in RIGHT else "---" for name in head]
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, right, *rows]) + "\n"
+
+
+RIGHT = {"how many", "failures", "seconds", "after 1", "after 1,000", "at the end", "calls", "tried"}
+
+
+def fuzzed(runs: list[dict[str, Any]]) -> str:
+    """What was fuzzed."""
+    by_kind = {run["kind"] + (", valgrind" if run.get("valgrind") else ""): run for run in runs if run["count"]}
+    rows = []
+    for kind, what in KINDS.items():
+        run = by_kind.get(kind)
+        count = f"{run['count']:,} {run['counted']}" if run else NOT_RUN
+        fails = f"{sum(run['failures'].values()):,}" if run else "-"
+        rows.append([what, count, fails, f"{run['seconds']:,}" if run else "-", f"`{COMMANDS.get(kind, CORE)}`"])
+    return f"""## Inputs
+
+A failure is a panic, a crash, a hang, memory that may not be touched, a wrong text, or an exception that isn't one of
+ours. Rows named core are guided by coverage: libFuzzer changes inputs that reach new code, with an address sanitizer
+that looks at each access. Inputs that once failed are kept in `tests/fuzz/corpus` and are part of `make test`.
+
+{table(["what", "how many", "failures", "seconds", "again"], rows)}"""
+
+
+def faults(found: dict[str, Any] | None) -> str:
+    """What happened to long runs."""
+    text = "## Faults\n\nRuns of `promptpress render` that are killed, that meet a full disk or files that change.\n\n"
+    if found is None:
+        return text + f"They were {NOT_RUN}.\n"
+    rows = [[name, f"{count:,}"] for name, count in found["tried"].items()]
+    rows.append(["tests that failed: a row lost, or a byte that differs", f"{found['failed tests']:,}"])
+    return text + table(["fault", "tried"], rows)
+
+
+def memory(found: dict[str, dict[str, int]]) -> str:
+    """What a process takes."""
+    rows = []
+    for verb in VERBS:
+        after = found.get(verb)
+        if after is None:
+            rows.append([f"`{verb}`", NOT_RUN, "-", "-", "-"])
+            continue
+        first, second, last = (after[count] / MEGABYTE for count in after)
+        rows.append([f"`{verb}`", f"{int([*after][-1]):,}", f"{first:.1f}", f"{second:.1f}", f"{last:.1f}"])
+    return f"""## Memory
+
+Resident memory of a process, in MiB, after calls with two rows each. Again: `python -m soak.growth VERB 1 1000 1000000`
+in `tests/`.
+
+{table(["verb", "calls", "after 1", "after 1,000", "at the end"], rows)}"""
+
+
+def agreement(found: dict[str, Any]) -> str:
+    """What threads did at once."""
+    return f"""## Threads
+
+{found["threads"]} threads rendered {found["renders"]:,} times by {found["renderers"]} renderers of random
+configurations, each on a table of its own: {found["rows"]:,} requests, compared with what one thread renders alone.
+{len(found["different"]):,} differ.
+
+After a fork, and with forks while other threads render, `tests/test_processes.py` has children render the same bytes.
+Python without its lock (free-threaded) isn't tried: wheels are for the stable ABI, which such builds don't take.
+"""
+
+
+def unsafe(runs: list[dict[str, Any]]) -> str:
+    """What looks at unsafe code."""
+    core = sum(run["count"] for run in runs if run["kind"].startswith("core"))
+    looked = f"{core:,} inputs of this run" if core else "0 inputs of this run"
+    return f"""## Unsafe code
+
+One file of the core has any: `src/render/memory/string_arrays.rs`, which shows rendered bytes as Arrow's strings
+without reading them once more. The core's fuzz targets check each array that comes out, to the last character, and
+ran under the address sanitizer for {looked}. `make fuzz-valgrind` runs the same file below Python, with Arrow's
+C interface. Miri isn't used: it needs a nightly compiler's own component.
+"""
+
+
+def advisories(found: dict[str, Any]) -> str:
+    """What is known of the crates."""
+    return f"""## What it is built of
+
+{found["crates"]} crates, held against a kept copy of RustSec's advisories of {found["date"]}
+({found["advisories"]} about these crates, most of other versions), their licences, and versions that come twice:
+{len(found["faults"])} faults. Again: `make advisories`.
+"""
