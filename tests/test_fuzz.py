@@ -8,14 +8,13 @@ from typing import Any
 import plain_model
 import pyarrow as pa
 import pytest
+from fuzz import arrays, broken, cells, configs, oracle, prompts, runner, shrink
 from fuzz.__main__ import main
 from fuzz.configurations import Case
 from fuzz.draw import Draw
 from fuzz.one import described
 from fuzz.values import UNPRINTABLE, rows_of
 from marks import UNWARNED
-
-from fuzz import arrays, broken, cells, configs, oracle, prompts, runner, shrink
 
 BAD = """
 import os, signal, time

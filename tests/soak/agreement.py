@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 import promptpress as pp
 import pyarrow as pa
-from fuzz.draw import Draw
-
 from fuzz import configurations
+from fuzz.draw import Draw
 
 ROWS = 60
 
