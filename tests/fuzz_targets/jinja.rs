@@ -108,7 +108,9 @@ pub fn run(data: &[u8]) {
     let others = vec!["?".to_owned(); evaluated.bailed().len()];
     if let Ok(texts) = rendering.texts(evaluated, &others, config.layout) {
         assert_eq!(texts.iter().map(|array| array.len()).sum::<usize>(), rows.num_rows());
-        texts.iter().for_each(|array| sound(array));
+        for array in &texts {
+            sound(array);
+        }
     }
 }
 
