@@ -127,6 +127,12 @@ def test_a_rendered_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1+1=?" in shown(capsys, "data.parquet", "--prompt-column", "question")
 
 
+def test_a_request_that_isnt_there_is_no_empty_text(capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"prompt": ["a", None, ""]}), "r.parquet")
+    assert shown(capsys, "r.parquet", "--row", "1").splitlines() == ["── row 1 · no prompt"]
+    assert "0 bytes" in shown(capsys, "r.parquet", "--row", "2")
+
+
 def test_a_configuration_needs_samples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--data FILE names them" in shown(capsys, "text.json", code=2)
     assert "--template: a configuration needs samples" in shown(capsys, "--template", "Q: {question}", code=2)
