@@ -131,6 +131,13 @@ def test_a_request_that_isnt_there_is_no_empty_text(capsys: pytest.CaptureFixtur
     pq.write_table(pa.table({"prompt": ["a", None, ""]}), "r.parquet")
     assert shown(capsys, "r.parquet", "--row", "1").splitlines() == ["── row 1 · no prompt"]
     assert "0 bytes" in shown(capsys, "r.parquet", "--row", "2")
+    arguments = ["--limits", "prompt_bytes=20", "--errors", "column", "--out", "e.jsonl", "--quiet"]
+    assert main(["render", "text.json", "--data", "data.parquet", *arguments]) == 7
+    capsys.readouterr()
+    wrong = [row for row, line in enumerate(Path("e.jsonl").read_text().splitlines()) if json.loads(line)["error"]]
+    said = shown(capsys, "e.jsonl", "--row", str(wrong[0]))
+    assert said.startswith(f"── row {wrong[0]} · no prompt: ")
+    assert "prompt_bytes" in said
 
 
 def test_a_configuration_needs_samples(capsys: pytest.CaptureFixture[str]) -> None:
