@@ -123,3 +123,13 @@ def test_nothing_is_looked_for_where_answers_belong():
     )  # fmt: skip
     talk = pa.table({"question": [["one", "two"]], "answer": [["a long answer", "another answer"]]})
     assert not {code for code in found(turns, talk) if code.startswith("answer")}
+
+
+@pytest.mark.parametrize("wrap", [lambda text: text, lambda text: [text]])
+def test_a_question_that_is_its_own_answer_is_no_option(wrap):
+    questions = [wrap(f"Say the words of number {n}, please") for n in range(8)]
+    answers = [f"the words of letter {letter}" for letter in "abcdefgh"]
+    questions[5] = wrap(answers[5])
+    findings = found(pp.Renderer("{q}", reader=READER), table(questions, answers))
+    assert rows(findings, "answer_in_value") == [5]
+    assert "answer_by_design" not in findings

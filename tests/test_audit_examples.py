@@ -102,3 +102,16 @@ def test_the_five_shot_of_scieval():
     assert rows(found(pp.Renderer.from_config(dataset, examples=split), split), "own_example_row") == [0, 1, 2, 3, 4], (
         SCIEVAL
     )
+
+
+def test_rows_of_another_table_in_the_same_place_are_only_equal():
+    """A split that shares rows with another isn't that other."""
+    train = pa.concat_tables([SAMPLES.slice(0, 1), table(["x"]), SAMPLES.slice(6, 1), table(["y", "z"])])
+    findings = found(shots(FIXED, train), SAMPLES)
+    assert "own_example_row" not in findings
+    assert rows(findings, "own_example_equal") == [0, 6]
+    assert "of row 0 it is row 0 of the examples" in findings["own_example_equal"]["message"]
+    for size in (1, 2, 8):
+        assert rows(found(shots(FIXED, train), SAMPLES.to_batches(size)), "own_example_equal") == [0, 6]
+    # The beginning of a table is the table's own, as is what is longer by new rows.
+    assert rows(found(shots(FIXED, SAMPLES), SAMPLES.slice(0, 3)), "own_example_row") == [0, 2]

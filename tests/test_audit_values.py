@@ -64,6 +64,18 @@ def test_a_name_that_templates_have_is_told_where_it_is_no_column():
     assert rows(findings, "unfilled_value") == [0]
 
 
+@pytest.mark.parametrize("layout", [pa.string(), pa.large_string(), pa.string_view()])
+def test_names_of_latex_are_no_placeholders(layout):
+    texts = [
+        r"\begin{document} x \end{document}", r"W_{query} x^{input} + \frac{1}{output}", r"\text{question}",
+        r"\includegraphics[width=2]{context}", r"\text{if} {question}", r"a_{text} {context}{question}",
+        r"Q:\n{question}",
+    ]  # fmt: skip
+    samples = pa.table({"q": pa.array(texts, layout), "a": list("abcdefg")})
+    findings = found(pp.Renderer("Q: {q}"), samples)
+    assert rows(findings, "unfilled_value") == [4, 5, 6]
+
+
 def test_the_templates_own_tokens_in_values():
     findings = found(
         shots({"type": "FixKRetriever", "fix_id_list": [0]}, table(["x"])), table(["a", "b </E> c", "</e>"])

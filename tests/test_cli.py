@@ -106,6 +106,22 @@ def test_a_chat_needs_no_template(folder: Folder) -> None:
     assert folder.rows("out.jsonl") == [{"turn": 0, "prompt": "a"}, {"turn": 1, "prompt": "a\n\nb"}]
 
 
+@pytest.mark.parametrize(("name", "options"), [("hash", ["--hashes"]), ("error", ["--errors", "column"])])
+@pytest.mark.parametrize("keep", ["own", "all"])
+def test_a_kept_column_of_the_name_of_one_behind_the_prompts(
+    folder: Folder, capsys: pytest.CaptureFixture[str], name: str, options: list[str], keep: str
+) -> None:
+    folder.data("data.parquet", pa.table({"question": ["a"], "id": [1], name: ["x"]}))
+    own = ["--out", folder["out.jsonl"], "--keep", name if keep == "own" else keep, *options]
+    assert folder.render(*own) == 3
+    assert f"config.json can give that another, by names: {{{name}: ...}}" in capsys.readouterr().err
+    data = ["--data", folder["data.parquet"]]
+    assert main(["render", "--template", "{question}", *data, *own]) == 3
+    err = capsys.readouterr().err
+    assert f"rename it, or write the template into a file, with names: {{{name}: ...}}" in err
+    assert folder.render(*own[:4]) == 0
+
+
 @pytest.mark.parametrize("kind_in", [".parquet", ".arrow", ".feather", ".ipc", ".arrows", ".jsonl"])
 @pytest.mark.parametrize("kind_out", [".parquet", ".arrow", ".jsonl"])
 @pytest.mark.parametrize("arguments", [{}, {"output": "messages", "meta_template": CHAT}])

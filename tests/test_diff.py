@@ -402,3 +402,20 @@ def test_where_only_ascii_can_be_written() -> None:
     assert done.stdout.isascii()
     assert not CONTROLS.search(done.stdout.decode())
     assert re.search(rb"-- row 2\n", done.stdout)
+
+
+@pytest.mark.parametrize("other", ["", "text", [{"role": "user", "prompt": "x"}]])
+def test_a_request_that_isnt_there_is_told_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], other: Any
+) -> None:
+    sides = [str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet")]
+    kind = pa.array([other]).type
+    pq.write_table(pa.table({"prompt": pa.array([other, None], kind)}), sides[0])
+    pq.write_table(pa.table({"prompt": pa.array([None, None], kind)}), sides[1])
+    found = pp.diff(*(pq.read_table(side) for side in sides))
+    assert found.rows["change"].to_pylist() == ["null"]
+    assert main(["diff", *sides]) == 1
+    out = capsys.readouterr().out
+    assert "no prompt on one side" in out
+    assert "+ (no prompt)" in out
+    assert "equal)" not in out

@@ -127,6 +127,19 @@ def test_a_rendered_file_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1+1=?" in shown(capsys, "data.parquet", "--prompt-column", "question")
 
 
+def test_a_request_that_isnt_there_is_no_empty_text(capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"prompt": ["a", None, ""]}), "r.parquet")
+    assert shown(capsys, "r.parquet", "--row", "1").splitlines() == ["── row 1 · no prompt"]
+    assert "0 bytes" in shown(capsys, "r.parquet", "--row", "2")
+    arguments = ["--limits", "prompt_bytes=20", "--errors", "column", "--out", "e.jsonl", "--quiet"]
+    assert main(["render", "text.json", "--data", "data.parquet", *arguments]) == 7
+    capsys.readouterr()
+    wrong = [row for row, line in enumerate(Path("e.jsonl").read_text().splitlines()) if json.loads(line)["error"]]
+    said = shown(capsys, "e.jsonl", "--row", str(wrong[0]))
+    assert said.startswith(f"── row {wrong[0]} · no prompt: ")
+    assert "prompt_bytes" in said
+
+
 def test_a_configuration_needs_samples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--data FILE names them" in shown(capsys, "text.json", code=2)
     assert "--template: a configuration needs samples" in shown(capsys, "--template", "Q: {question}", code=2)

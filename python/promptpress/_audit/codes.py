@@ -140,7 +140,7 @@ CODES: dict[str, Code] = {
     ),
     "mixed_line_ends": Code(
         "info",
-        "a value has both kinds of line ends, of Unix and of Windows",
+        "a value has line ends of more than one kind, such as those of Unix and of Windows",
         "make them one kind",
     ),
     "invisible_character": Code(
@@ -236,7 +236,7 @@ NOTES: dict[str, str] = {
     "missing_input_column": "the samples lack an input column",
     "missing_output_column": "the samples lack the output column",
     "no_column": "the template shows no column",
-    "no_retriever": "examples are given, and nothing chooses any",
+    "no_retriever": "examples and a template for them are given, and nothing chooses any",
     "nobody_generates": "no role generates, and the turn of the answer is in every prompt, empty",
     "placeholder_format": "a placeholder is written as another language does",
     "roles_left_out": "no meta template says what roles are called, so all turns are one message",

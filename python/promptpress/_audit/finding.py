@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from promptpress._audit.codes import CODES, SEVERITIES, Severity
 
-__all__ = ["SCHEMA", "Finding", "Rows", "finding_of", "table_of"]
+__all__ = ["MAX_FIRST_ROWS", "SCHEMA", "Finding", "Rows", "finding_of", "table_of"]
 
 MAX_FIRST_ROWS = 10
 """Of how many rows a finding says the numbers."""

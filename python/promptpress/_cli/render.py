@@ -36,7 +36,8 @@ from .jinja_sources import template_of
 from .notes import held_back, tell_notes, tell_template_notes
 from .progress import Progress
 from .resume import Job, finish_parts, finished_parts, remember_clock
-from .stamp import Stamp, hash_column
+from .stamp import Stamp
+from .template_option import TEMPLATE
 
 _SKIPPED_GROUPS = "promptpress.skipped_row_groups"
 _SKIPPED_ROWS = "promptpress.skipped_rows"
@@ -133,7 +134,8 @@ def render_samples(
 
     """
     keep = keep_columns(arguments.keep, samples.schema)
-    refuse_clash(renderer, samples.schema, keep, arguments.config, hashes=bool(arguments.hashes))
+    own = [*(["hash"] if arguments.hashes else []), *(["error"] if arguments.errors == "column" else [])]
+    refuse_clash(renderer, samples.schema, keep, arguments.config, own)
     unnumbered = Stamp(
         renderer, renderer.output_schema(samples.schema, keep=keep), out.format, hashes=bool(arguments.hashes)
     )
@@ -333,7 +335,7 @@ def keep_columns(names: list[str] | None, schema: pa.Schema) -> list[str]:
     return names or []
 
 
-def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: str, *, hashes: bool = False) -> None:
+def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: str, behind: Sequence[str] = ()) -> None:
     """Refuse two columns of one name; what the renderer says of it is an argument's name in Python.
 
     Args:
@@ -341,19 +343,24 @@ def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: st
         schema: of the samples.
         keep: the columns to keep.
         config: the configuration's file.
-        hashes: whether the prompts' hashes are a column, too.
+        behind: what the columns behind the prompts are called where nobody gives them another name.
 
     Raises:
         ConfigError: naming the column.
 
     """
-    output_names = [*renderer.output_schema(schema).names, *([hash_column(renderer)] if hashes else [])]
     own = renderer._configuration.settings["names"] if isinstance(renderer, promptpress.Renderer) else None
+    output_names = [*renderer.output_schema(schema).names, *((own or {}).get(name, name) for name in behind)]
     usual_names = {name: usual for usual, name in (own or {}).items()}
     for name in keep:
         if name in output_names:
             if not isinstance(renderer, promptpress.Renderer):
                 raise ConfigError(f"--keep: the column {name!r} has the name of the output column; rename it")
+            if config == TEMPLATE:
+                raise ConfigError(
+                    f"--keep: the column {name!r} has the name of an output column; rename it, or write the template"
+                    f" into a file, with names: {{{usual_names.get(name, name)}: ...}} beside it"
+                )
             raise ConfigError(
                 f"--keep: the column {name!r} has the name of an output column; {config} can give that another, by"
                 f" names: {{{usual_names.get(name, name)}: ...}} beside its prompt_template"

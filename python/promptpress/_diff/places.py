@@ -10,9 +10,9 @@ from promptpress._view.prompt import Piece, Prompt
 
 __all__ = ["Change", "Place", "common_prefix", "common_suffix", "first_difference"]
 
-Change: TypeAlias = Literal["text", "role", "fields", "parts", "messages", "form", "only_a", "only_b"]
+Change: TypeAlias = Literal["text", "role", "fields", "parts", "messages", "form", "null", "only_a", "only_b"]
 """What differs first: a text; a role; what a message holds beside; how many parts or messages there are; a text on one
-side and messages on the other; or the whole request, which one side lacks."""
+side and messages on the other; a null on one side; or the whole request, which one side lacks."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,10 @@ def first_difference(a: Prompt, b: Prompt) -> Place | None:  # noqa: PLR0911 - a
     (2, 1)
 
     """
+    if (a.request is None) != (b.request is None):
+        return Place("null")
     if a.messages is None or b.messages is None:
-        if (a.messages is None) != (b.messages is None) or (a.request is None) != (b.request is None):
+        if (a.messages is None) != (b.messages is None):
             return Place("form")
         return _texts(a.pieces, b.pieces, None, None)
     for number, (mine, yours) in enumerate(zip_longest(a.messages, b.messages)):

@@ -71,8 +71,8 @@ class Diff:
         """The first requests that differ, `limit` at most, in the order of the samples.
 
         `sample` (its row), `label` and `turn` where there are any, `change` (`"text"`, `"role"`, `"fields"`, `"parts"`,
-        `"messages"`, `"form"`, `"only_a"`, `"only_b"`), the number of the first `message` and `part` that differ,
-        `start` (the byte from which on texts differ, the same in both), and what stands there on each side, as
+        `"messages"`, `"form"`, `"null"`, `"only_a"`, `"only_b"`), the number of the first `message` and `part` that
+        differ, `start` (the byte from which on texts differ, the same in both), and what stands there on each side, as
         `Renderer.explain` says it: `a_source`, `a_column`, `b_source`, `b_column`; null at the end of a text, and where
         origins aren't known.
         """

@@ -32,6 +32,7 @@ _WHAT = {
     "parts": "another number of parts",
     "messages": "another number of messages",
     "form": "a text on one side, messages on the other",
+    "null": "no prompt on one side",
     "only_a": "only in A",
     "only_b": "only in B",
 }
@@ -144,7 +145,7 @@ class DiffLayout:
         yield from self.layout.said(place_text(found.place, found.a), "role")
         if found.a is None or found.b is None:
             return
-        if (found.a.messages is None) != (found.b.messages is None):
+        if found.place.change in ("form", "null"):
             yield from self._whole(found.a, found.b)
             return
         if self.is_wide:
@@ -152,9 +153,12 @@ class DiffLayout:
         yield from self._messages(found.a, found.b)
 
     def _whole(self, a: Prompt, b: Prompt) -> Iterator[Line]:
-        """Two prompts that have nothing in common: one is a text, the other is messages."""
+        """Two prompts that have nothing in common: one is a text, the other is messages or null."""
         own = replace(self.layout, width=self._width)
-        mine, yours = (list(own.prompt(prompt))[1:_MAX_LINES] for prompt in (a, b))
+        nothing = [[Fragment("(no prompt)", "head")]]
+        mine, yours = (
+            nothing if prompt.request is None else list(own.prompt(prompt))[1:_MAX_LINES] for prompt in (a, b)
+        )
         yield from self._sides(mine, yours)
 
     def _messages(self, a: Prompt, b: Prompt) -> Iterator[Line]:

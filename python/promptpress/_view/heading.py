@@ -27,6 +27,8 @@ def heading(prompt: Prompt, *, tokens: int | None = None, between: str = " · ")
         said.append(f"label {prompt.label}")
     if prompt.turn is not None:
         said.append(f"turn {prompt.turn}")
+    if prompt.request is None:
+        return between.join([*said, "no prompt" if prompt.error is None else f"no prompt: {prompt.error}"])
     if prompt.messages is not None:
         said.append(_many(len(prompt.messages), "message"))
     said += [_many(prompt.bytes, "byte"), _many(prompt.characters, "character")]

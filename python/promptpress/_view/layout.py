@@ -55,6 +55,8 @@ class Layout:
 
         """
         yield from self.said(f"{self.glyphs.line * 2} {heading(prompt, tokens=tokens, between=self._between)}", "head")
+        if prompt.request is None:
+            return
         for number, part, pieces in prompt.texts():
             own = [mark for message, at, mark in marks if (message, at) == (number, part)]
             if number is not None:

@@ -109,6 +109,7 @@ class Prompt:
         messages: The messages; None for a text.
         label: The label (ppl), as the label column has it.
         turn: The turn of a conversation.
+        error: Why there is no request, where that is known.
 
     >>> prompt = Prompt(0, "Q: é", (Piece("Q: ", "prompt_template"), Piece("é", "field", "q")))
     >>> prompt.text, prompt.characters, prompt.bytes
@@ -122,6 +123,7 @@ class Prompt:
     messages: tuple[PromptMessage, ...] | None = None
     label: Any = None
     turn: int | None = None
+    error: str | None = None
 
     @property
     def text(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from promptpress._view.sample_rows import SampleRows
 __all__ = ["ColumnNames", "RenderedSource"]
 
 _BATCH = 65536
+_ERROR = "error"
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class RenderedSource:
         out = []
         for number in self._requests_of(row):
             (batch,) = self.rows.row(number).to_batches()
-            out += [prompt for prompt, _ in self._prompts(self._batch(batch, number))]
+            out += [self._explained(prompt, batch) for prompt, _ in self._prompts(self._batch(batch, number))]
         labels = [prompt.label for prompt in out]
         if label is not None:
             out = [prompt for prompt in out if str(prompt.label) == str(label)]
@@ -181,6 +182,13 @@ class RenderedSource:
             if not out:
                 raise render_error("turn_out_of_range", f"turn: there is no turn {turn}", row=row)
         return out
+
+    @staticmethod
+    def _explained(prompt: Prompt, batch: pa.RecordBatch) -> Prompt:
+        """Say of a request that isn't there what `errors="column"` has said."""
+        at = batch.schema.get_field_index(_ERROR)
+        said = batch.column(at)[0].as_py() if prompt.request is None and at >= 0 else None
+        return replace(prompt, error=said) if isinstance(said, str) else prompt
 
     def _prompts(self, batch: RequestBatch) -> Iterator[tuple[Prompt, int]]:
         none = [None] * len(batch)

@@ -171,16 +171,19 @@ class Answers:
         classes = self._counted >= _FEW_CLASSES * max(len(self._distinct), 1) and self._counted > _FEW_CLASSES**2
         for name, rows in self._within.items():
             if rows:
-                share = f"{rows.count:,} of {self._counted:,} rows that have one of some length"
+                share = f"{rows.count:,} of {self._counted:,} rows whose answer is long enough to tell"
                 message = f"the text of the answer stands in a value of column {name!r}, in {share}"
                 why = "answers are names of classes" if classes else ""
                 why = why or ("it is to be found there" if rows.count >= _MOST * self._counted else "")
                 code = "answer_by_design" if why else "answer_in_value"
                 yield finding_of(code, f"{message}; {why}" if why else message, rows, name)
+        # A question that is its own answer is no option: of options most rows have the answer as one.
+        has_options = classes or sum(rows.count for rows in self._options.values()) >= _MOST * self._counted
         for name, rows in self._options.items():
             if rows:
-                message = f"the answer is a whole value of column {name!r}, one of the options"
-                yield finding_of("answer_by_design", message, rows, name)
+                message = f"the answer is a whole value of column {name!r}"
+                code = "answer_by_design" if has_options else "answer_in_value"
+                yield finding_of(code, f"{message}, one of the options" if has_options else message, rows, name)
         if self._in_template:
             yield finding_of("answer_by_design", "the text of the answer stands in the template", self._in_template)
         if self._in_examples:

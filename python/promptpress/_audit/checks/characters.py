@@ -16,7 +16,7 @@ __all__ = ["KINDS", "OddCharacters"]
 KINDS = (
     ("control_character", "a control character"),
     ("bidi_character", "a character that changes the direction of text"),
-    ("mixed_line_ends", "both kinds of line ends"),
+    ("mixed_line_ends", "line ends of more than one kind"),
     ("invisible_character", "an invisible character"),
     ("replacement_character", "U+FFFD, the sign of a wrong decoding,"),
     ("byte_order_mark", "a byte order mark"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._audit.batch import Batch
-from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
 
 __all__ = ["OwnExamples"]
@@ -20,6 +20,9 @@ _SAID = {
     "own_example_equal": "an example has the sample's values in {columns}",
     "own_example_alike": "an example has the sample's values in {columns}, but for case, spaces and punctuation",
 }
+_COMPARED = 1000
+"""Samples that are looked at to tell whether they are the examples' own table."""
+
 _WORD = re.compile(r"(?<![^\W_])[A-Za-z]{4,}(?![^\W_])")
 
 
@@ -42,6 +45,7 @@ class OwnExamples:
         self._rows = {code: Rows() for code in _SAID}
         self._which: dict[str, int] = {}
         self._seen = 0
+        self._is_same_table = True
 
     @classmethod
     def of(cls, subject: Subject) -> OwnExamples | None:
@@ -72,6 +76,7 @@ class OwnExamples:
     def add(self, batch: Batch) -> None:
         """Compare more samples with their examples."""
         samples = pa.Table.from_batches([batch.samples.select(self._columns)])
+        self._compare_tables(samples.slice(0, max(0, _COMPARED - self._seen)))
         self._seen += len(samples)
         if self._fixed is not None:
             self._compare_fixed(batch.first, samples, self._fixed)
@@ -81,6 +86,12 @@ class OwnExamples:
             self._kept.append(hashes)
         elif self._subject.core.index_column is not None:
             self._compare(batch.first, hashes, batch.column(self._subject.core.index_column))
+
+    def _compare_tables(self, samples: pa.Table) -> None:
+        """See whether samples are the examples from their beginning on: one row may be equal by chance."""
+        if self._is_same_table and len(samples):
+            own, theirs = self._hashed(samples, normalised=False), self._examples[0].slice(self._seen, len(samples))
+            self._is_same_table = bool(own.equals(theirs))
 
     def _compare_fixed(self, first: int, samples: pa.Table, chosen: pa.Array) -> None:
         """Compare samples with examples that all of them have: few are like any."""
@@ -130,11 +141,21 @@ class OwnExamples:
             first += len(hashes[0])
         self._kept = []
 
+    def _take_for_equal(self) -> None:
+        """Tables differ, so that what stands in the same place of both is no more than equal."""
+        found = {code: self._rows.pop(code) for code in ("own_example_row", "own_example_equal")}
+        begins = {rows.first[0]: self._which[code] for code, rows in found.items() if rows}
+        first = sorted(number for rows in found.values() for number in rows.first)[:MAX_FIRST_ROWS]
+        self._rows = {"own_example_equal": Rows(sum(rows.count for rows in found.values()), first), **self._rows}
+        self._which["own_example_equal"] = begins[first[0]]
+
     def findings(self) -> Iterator[Finding]:
         """Say which samples have themselves as an example."""
         if self._kept:
             self._compare_kept()
         columns = ", ".join(map(repr, self._columns))
+        if not self._is_same_table and self._rows["own_example_row"]:
+            self._take_for_equal()
         for code, rows in self._rows.items():
             if rows:
                 which = f"; of row {rows.first[0]} it is row {self._which[code]} of the examples"

@@ -20,7 +20,10 @@ _NAMES = (
     *("choices", "options", "target", "instruction", "query", "response", "reference", "title", "subject", "sentence"),
     *("premise", "hypothesis"),
 )
-"""Names that templates have in braces, and LaTeX and sets of mathematics haven't."""
+"""Names that templates have in braces, and LaTeX and sets of mathematics mostly haven't."""
+
+_LATEX = r"(\\[A-Za-z]{2,}\*?(\[[^\[\]]*\])?|[_^])(\{[^{}]*\})+"
+"""A command with what it is of, or an index: \\begin{document}, W_{output}. A single letter is an escaped line end."""
 
 
 class Placeholders:
@@ -56,6 +59,7 @@ class Placeholders:
                 own = pc.unique(hits.column(0).filter(is_column))
                 others = pc.unique(hits.column(0).filter(pc.invert(is_column)))
                 others = others.filter(pc.invert(pc.is_in(others, value_set=own)))
+                others = self._without_latex(texts.array, others)
                 rows = texts.rows(own)
                 here = rows.filter(pc.is_in(rows, value_set=changed))
                 named[name] = pa.concat_arrays([named[name], here]) if name in named else here
@@ -63,6 +67,13 @@ class Placeholders:
                 self._add(self._unfilled[name], batch, texts.rows(others), changed)
         if len(changed):
             self._add_changed(batch, changed, columns, named)
+
+    def _without_latex(self, texts: pa.Array, places: pa.Array) -> pa.Array:
+        """Leave out the texts that have such names in LaTeX alone."""
+        if not len(places):
+            return places
+        rest = pc.replace_substring_regex(texts.take(places).cast(pa.large_string()), _LATEX, " ")
+        return places.take(pc.unique(self._finder.find(rest).column(0)))
 
     def _add_changed(
         self, batch: Batch, changed: pa.Array, columns: pa.Array | None, named: dict[str, pa.Array]
