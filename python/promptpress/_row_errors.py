@@ -15,6 +15,7 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress._configuration import Configuration
 from promptpress._core import Position, RenderError
+from promptpress._ipc_bytes import bytes_table, table_bytes
 from promptpress._tables import for_core
 
 __all__ = ["Part", "RowErrors"]
@@ -79,6 +80,7 @@ class RowErrors:
         self._chosen: Configuration | None = None
         self._choices: Any = None
         self._column = _CHOICE
+        self._apart = False
         self._label_column: Any = None
 
     def parts(self, table: pa.Table, first: int) -> list[Part]:
@@ -101,7 +103,7 @@ class RowErrors:
             try:
                 return self._rendered(self._configuration, table, position, first, before)
             except RenderError as error:
-                _refuse_all(error)
+                self._refuse_all(error)
             if by_position:
                 # The draws of these samples have been made, and can't be made again.
                 self._chosen = self._with_choices(table.column_names)
@@ -130,6 +132,13 @@ class RowErrors:
             )
         return parts
 
+    def _refuse_all(self, error: RenderError) -> None:
+        """Raise what is wrong with more than a row."""
+        if _is_bad_text(error):
+            self._apart = True
+        elif error.row is None or error.code in _ABOUT_ALL:
+            raise error
+
     def _by_slices(self, table: pa.Table, first: int) -> Iterator[Part]:
         known: dict[int, RenderError] = {}
         at, size = 0, table.num_rows
@@ -142,7 +151,7 @@ class RowErrors:
             try:
                 yield from self._slice(table, first, at, size)
             except RenderError as error:
-                _refuse_all(error)
+                self._refuse_all(error)
                 if size == 1:
                     known[at] = error
                     continue
@@ -158,6 +167,9 @@ class RowErrors:
 
     def _slice(self, table: pa.Table, first: int, at: int, size: int) -> list[Part]:
         part = table.slice(at, size)
+        if self._apart:
+            # A slice of lists has the items of all rows, and those of other rows are looked at, too.
+            part = bytes_table(table_bytes(part))
         if self._chosen is None:
             return self._rendered(self._configuration, part, Position(), first + at, first + at)
         part = part.append_column(self._column, self._choice(first + at, size))
@@ -232,14 +244,15 @@ class RowErrors:
             yield _one_part(waiting)
 
 
-def _refuse_all(error: RenderError) -> None:
-    """Raise what is wrong with more than a row."""
-    if error.row is None or error.code in _ABOUT_ALL:
-        raise error
+def _is_bad_text(error: RenderError) -> bool:
+    """Whether values aren't UTF-8, of columns that the core checks as a whole: those of chats. No row is named then."""
+    return error.row is None and error.code == "malformed_array" and "utf-8" in error.message
 
 
 def _told(error: RenderError, choice: str) -> str:
     column = f'column "{error.column}": ' if error.column not in (None, choice) else ""
+    if _is_bad_text(error):
+        return f"invalid_utf8: {column}a text isn't UTF-8"
     return f"{error.code}: {column}{error.message}"
 
 

@@ -79,7 +79,9 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if types.is_dictionary(kind):
         # Chunks may have dictionaries of their own.
-        chunks = [part for chunk in column.chunks for part in take_rows(chunk.dictionary, chunk.indices.cast(pa.int64()))]
+        chunks = [
+            part for chunk in column.chunks for part in take_rows(chunk.dictionary, chunk.indices.cast(pa.int64()))
+        ]
         return _plain(pa.chunked_array(chunks, kind.value_type))
     if types.is_run_end_encoded(kind):
         chunks = [part for chunk in column.chunks for part in _without_runs(chunk)]
