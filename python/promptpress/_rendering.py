@@ -233,7 +233,7 @@ def position_after(configuration: Configuration, rows: int) -> Position:
     settings |= {"dialect": "opencompass", "substitution": "harness", "strings": own["strings"]}
     examples = None
     if configuration.core.by_position and configuration.examples is not None:
-        template = {"type": "PromptTemplate", "template": _EXAMPLES, "ice_token": _EXAMPLES}
+        template: dict[str, Any] = {"type": "PromptTemplate", "template": _EXAMPLES, "ice_token": _EXAMPLES}
         if own["dialect"] == "openicl":
             template["column_token_map"] = {}  # which its templates have to have
         settings |= {"prompt_template": template, "ice_template": template, "retriever": own["retriever"]}

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress._core import CompiledRenderer
+from promptpress._core import CompiledRenderer, repeated_rows
 from promptpress._fingerprint.written import written
 from promptpress._ipc_bytes import table_bytes
 from promptpress._take_rows import take_rows
@@ -99,7 +99,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _without_runs(chunk: pa.Array) -> list[pa.Array]:
     """Decode runs of any type: pyarrow decodes those of numbers, and these say which value stands where."""
-    numbers = pa.array(range(len(chunk.values)), pa.int64())
+    numbers = repeated_rows(0, len(chunk.values), 1)
     rows = pa.Array.from_buffers(
         pa.run_end_encoded(chunk.type.run_end_type, pa.int64()),
         len(chunk),
