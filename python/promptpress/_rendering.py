@@ -230,11 +230,14 @@ def position_after(configuration: Configuration, rows: int) -> Position:
         return position
     own = configuration.settings
     settings = {**dict.fromkeys(own), "prompt_template": " "}
-    settings |= {name: own[name] for name in ("dialect", "substitution", "strings")}
+    settings |= {"dialect": "opencompass", "substitution": "harness", "strings": own["strings"]}
     examples = None
     if configuration.core.by_position and configuration.examples is not None:
-        template = {"type": "PromptTemplate", "template": _EXAMPLES, "ice_token": _EXAMPLES}
+        template: dict[str, Any] = {"type": "PromptTemplate", "template": _EXAMPLES, "ice_token": _EXAMPLES}
+        if own["dialect"] == "openicl":
+            template["column_token_map"] = {}  # which its templates have to have
         settings |= {"prompt_template": template, "ice_template": template, "retriever": own["retriever"]}
+        settings["dialect"] = own["dialect"]
         settings["reader"] = {"input_columns": [_NOTHING], "output_column": _NOTHING}
         examples = pa.table({_NOTHING: pa.nulls(configuration.examples.num_rows)})
     bare = Configuration(settings, examples, None)

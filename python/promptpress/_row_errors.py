@@ -15,6 +15,7 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress._configuration import Configuration
 from promptpress._core import Position, RenderError
+from promptpress._ipc_bytes import bytes_table, table_bytes
 from promptpress._tables import for_core
 
 __all__ = ["Part", "RowErrors"]
@@ -24,6 +25,8 @@ _CHOICE = "promptpress.choice"
 
 _MOST_BYTES = 1 << 30
 """Slices are joined to arrays of so many bytes, far from where 32-bit offsets end."""
+
+_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 _ABOUT_ALL = frozenset({"internal_error", "missing_column", "wrong_column_type", "unsupported_column_type"})
 """Codes of errors that are no row's own, whatever row they were met at."""
@@ -76,6 +79,8 @@ class RowErrors:
         self._position = position
         self._chosen: Configuration | None = None
         self._choices: Any = None
+        self._column = _CHOICE
+        self._apart = False
         self._label_column: Any = None
 
     def parts(self, table: pa.Table, first: int) -> list[Part]:
@@ -98,10 +103,10 @@ class RowErrors:
             try:
                 return self._rendered(self._configuration, table, position, first, before)
             except RenderError as error:
-                _refuse_all(error)
+                self._refuse_all(error)
             if by_position:
                 # The draws of these samples have been made, and can't be made again.
-                self._chosen = self._with_choices()
+                self._chosen = self._with_choices(table.column_names)
         return list(self._joined(self._by_slices(table, first)))
 
     def _rendered(
@@ -127,6 +132,13 @@ class RowErrors:
             )
         return parts
 
+    def _refuse_all(self, error: RenderError) -> None:
+        """Raise what is wrong with more than a row."""
+        if _is_bad_text(error):
+            self._apart = True
+        elif error.row is None or error.code in _ABOUT_ALL:
+            raise error
+
     def _by_slices(self, table: pa.Table, first: int) -> Iterator[Part]:
         known: dict[int, RenderError] = {}
         at, size = 0, table.num_rows
@@ -139,7 +151,7 @@ class RowErrors:
             try:
                 yield from self._slice(table, first, at, size)
             except RenderError as error:
-                _refuse_all(error)
+                self._refuse_all(error)
                 if size == 1:
                     known[at] = error
                     continue
@@ -155,9 +167,12 @@ class RowErrors:
 
     def _slice(self, table: pa.Table, first: int, at: int, size: int) -> list[Part]:
         part = table.slice(at, size)
+        if self._apart:
+            # A slice of lists has the items of all rows, and those of other rows are looked at, too.
+            part = bytes_table(table_bytes(part))
         if self._chosen is None:
             return self._rendered(self._configuration, part, Position(), first + at, first + at)
-        part = part.append_column(_CHOICE, self._choice(first + at, size))
+        part = part.append_column(self._column, self._choice(first + at, size))
         return self._rendered(self._chosen, part, Position(), first + at, first + at)
 
     def _error_of(self, table: pa.Table, first: int, row: int) -> RenderError | None:
@@ -167,12 +182,14 @@ class RowErrors:
             return error
         return None
 
-    def _with_choices(self) -> Configuration:
-        """The same configuration, but for examples that are said by a column."""
+    def _with_choices(self, taken: list[str]) -> Configuration:
+        """The same configuration, but for examples that are said by a column, of a name that isn't taken."""
+        while self._column in taken:
+            self._column += "'"
         own = self._configuration
         given = own.settings["retriever"]
-        kept = {key: given[key] for key in ("ice_separator", "ice_eos_token") if key in given}
-        settings = {**own.settings, "retriever": {"type": "IndexColumn", "column": _CHOICE, **kept}}
+        kept = {key: given[key] for key in ("ice_separator", "ice_eos_token", "prompt_eos_token") if key in given}
+        settings = {**own.settings, "retriever": {"type": "IndexColumn", "column": self._column, **kept}}
         return Configuration(settings, own.examples, own.tokens, own.chat)
 
     def _choice(self, first: int, rows: int) -> pa.Array:
@@ -185,21 +202,28 @@ class RowErrors:
         """The requests of a row that can't be rendered: of each label one, of a conversation's turns none."""
         core = self._configuration.core
         core_schema = for_core(schema.empty_table())[0].schema
-        *_, prompts = self._configuration.output_fields(core_schema)
+        fields = self._configuration.output_fields(core_schema)
+        prompts = fields[-1]
         spans = self._configuration.spans_type(core_schema, self._span_detail)
         spans = None if spans is None else pa.nulls(self._times, spans)
         turns = pa.nulls(1, pa.int64()) if core.has_turns else None
         samples = pa.array([row], pa.int64()) if core.has_turns else None
-        errors = pa.repeat(pa.scalar(_told(error), pa.string()), self._times)
-        return Part(row, 1, self._label_array(), turns, samples, spans, pa.nulls(self._times, prompts.type), errors)
+        errors = pa.repeat(pa.scalar(_told(error, self._column), pa.string()), self._times)
+        labels = None if self._labels is None else self._label_array(fields[0].type)
+        return Part(row, 1, labels, turns, samples, spans, pa.nulls(self._times, prompts.type), errors)
 
-    def _label_array(self) -> Any:
-        """One row's labels, as the core writes them; a renderer of nothing else says how."""
-        if self._labels is not None and self._label_column is None:
+    def _label_array(self, kind: pa.DataType) -> Any:
+        """One row's labels, as the core writes them; how their texts look a renderer of nothing else says."""
+        if self._label_column is not None:
+            return self._label_column
+        if kind not in _TEXTS:
+            self._label_column = pa.array(self._labels, kind)
+        else:
             own = self._configuration.settings
             settings = {**dict.fromkeys(own), "prompt_template": " ", "mode": "ppl"}
             settings["labels"] = [str(n) for n in range(self._times)]
-            settings |= {name: own[name] for name in ("dialect", "substitution", "strings")}
+            settings["limits"] = {"labels": self._times}
+            settings |= {"dialect": "opencompass", "substitution": "harness", "strings": own["strings"]}
             core = Configuration(settings, None, None).core
             table, lower = for_core(pa.table({"": pa.nulls(1)}))
             self._label_column = core.render(table, self._labels, Position(), False, lower)[0].labels
@@ -220,14 +244,15 @@ class RowErrors:
             yield _one_part(waiting)
 
 
-def _refuse_all(error: RenderError) -> None:
-    """Raise what is wrong with more than a row."""
-    if error.row is None or error.code in _ABOUT_ALL:
-        raise error
+def _is_bad_text(error: RenderError) -> bool:
+    """Whether values aren't UTF-8, of columns that the core checks as a whole: those of chats. No row is named then."""
+    return error.row is None and error.code == "malformed_array" and "utf-8" in error.message
 
 
-def _told(error: RenderError) -> str:
-    column = f'column "{error.column}": ' if error.column not in (None, _CHOICE) else ""
+def _told(error: RenderError, choice: str) -> str:
+    column = f'column "{error.column}": ' if error.column not in (None, choice) else ""
+    if _is_bad_text(error):
+        return f"invalid_utf8: {column}a text isn't UTF-8"
     return f"{error.code}: {column}{error.message}"
 
 

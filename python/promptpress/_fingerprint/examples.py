@@ -12,14 +12,22 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
-from promptpress._core import CompiledRenderer
+from promptpress._core import CompiledRenderer, repeated_rows
 from promptpress._fingerprint.written import written
 from promptpress._ipc_bytes import table_bytes
+from promptpress._take_rows import take_rows
 
 __all__ = ["content"]
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _BRACES = ("{", "}")
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 
 
 def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: bool) -> Any:
@@ -45,7 +53,8 @@ def content(examples: pa.Table | None, core: CompiledRenderer, *, single_pass: b
         rows = [] if chosen is None else chosen[0].as_py()
         if not rows:
             return None
-        examples = examples.take([row % examples.num_rows for row in rows])
+        # Not by `take`, which pyarrow doesn't have for views and runs.
+        examples = pa.concat_tables([examples.slice(row % examples.num_rows, 1) for row in rows])
     columns = [(name, _plain(column)) for name, column in zip(examples.column_names, examples.columns, strict=True)]
     in_order = single_pass or not (
         any(_has_other_braces(text) for text in core.literals) or any(_may_hold_braces(column) for _, column in columns)
@@ -70,10 +79,12 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     if types.is_dictionary(kind):
         # Chunks may have dictionaries of their own.
-        chunks = [chunk.dictionary_decode() for chunk in column.chunks]
+        chunks = [
+            part for chunk in column.chunks for part in take_rows(chunk.dictionary, chunk.indices.cast(pa.int64()))
+        ]
         return _plain(pa.chunked_array(chunks, kind.value_type))
     if types.is_run_end_encoded(kind):
-        chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        chunks = [part for chunk in column.chunks for part in _without_runs(chunk)]
         return _plain(pa.chunked_array(chunks, kind.value_type))
     if column.null_count == len(column):
         return pa.chunked_array([pa.nulls(len(column))])
@@ -84,6 +95,19 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(wide)
     except pa.ArrowException:  # a number above those of 64 bits with a sign
         return column
+
+
+def _without_runs(chunk: pa.Array) -> list[pa.Array]:
+    """Decode runs of any type: pyarrow decodes those of numbers, and these say which value stands where."""
+    numbers = repeated_rows(0, len(chunk.values), 1)
+    rows = pa.Array.from_buffers(
+        pa.run_end_encoded(chunk.type.run_end_type, pa.int64()),
+        len(chunk),
+        [None],
+        offset=chunk.offset,
+        children=[chunk.run_ends, numbers],
+    )
+    return take_rows(chunk.values, pc.run_end_decode(rows))
 
 
 def _wide(kind: pa.DataType) -> pa.DataType | None:
@@ -125,7 +149,24 @@ def _digest(column: pa.ChunkedArray) -> list[Any]:
         values = written(column.to_pylist())
     except Exception:  # values that Python can't have, whatever their type raises for it
         return [str(kind), hashlib.sha256(table_bytes(pa.table({"": column.combine_chunks()}))).digest()]
-    return ["values", hashlib.sha256(values).digest()]
+    return [_kind(kind), hashlib.sha256(values).digest()]
+
+
+def _kind(kind: pa.DataType) -> str:
+    """What Python's texts of nested values depend on beside the values: a map's pair looks like a list, and isn't."""
+    types = pa.types
+    if types.is_dictionary(kind) or types.is_run_end_encoded(kind):
+        return _kind(kind.value_type)
+    if types.is_map(kind):
+        return f"map<{_kind(kind.key_type)},{_kind(kind.item_type)}>"
+    if types.is_struct(kind):
+        return f"struct<{','.join(_kind(kind.field(n).type) for n in range(kind.num_fields))}>"
+    if any(is_list(kind) for is_list in _LISTS):
+        return f"list<{_kind(kind.value_type)}>"
+    if types.is_decimal(kind):
+        return "decimal"
+    wide = _wide(kind)
+    return str(kind if wide is None else wide)
 
 
 def _as_words(kind: pa.DataType) -> tuple[str, Callable[[pa.Array], pa.Array]] | None:

@@ -1,0 +1,145 @@
+"""`errors="column"` where a bad row has labels of any type, drawn examples, or is a chat; and streams gone on with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from marks import UNWARNED
+from promptpress._render_options import RenderOptions
+
+pytestmark = UNWARNED
+
+EXAMPLES = pa.table({"q": list("abcdefgh"), "a": list("ABCDEFGH")})
+BAD = b"\xff"
+
+
+def texts(*values: str | bytes) -> pa.Array:
+    raw = [value if isinstance(value, bytes) else value.encode() for value in values]
+    return pa.array(raw, pa.binary()).view(pa.string())
+
+
+def check(renderer: pp.Renderer, bad: pa.Table, good: pa.Table, rows: set[int]) -> pa.Table:
+    """All rows but these are what they are in a table without bad ones, and streams say the same."""
+    found = renderer.render(bad, index="row", hashes=True, spans=True, errors="column")
+    meant = renderer.render(good, index="row", hashes=True, spans=True).to_pylist()
+    own = [row for row in found.to_pylist() if row.pop("error") is None]
+    assert own == [row for row in meant if row["row"] not in rows]
+    assert {row["row"] for row in found.to_pylist() if row["error"] is not None} == rows
+    return found
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[0, 1], [None, 1], [True, False], [1.5, float("inf")], [2**63, 1], ["a", "b"], [None, "b"], [0, "b"]],
+    ids=str,
+)
+@pytest.mark.parametrize("strings", ["string", "string_view"])
+def test_labels_of_bad_rows_are_those_of_good_ones(labels: list[Any], strings: Any) -> None:
+    renderer = pp.Renderer("{q}", mode="ppl", labels=labels, strings=strings)
+    good = pa.table({"q": ["x", "y", "z"]})
+    found = check(renderer, pa.table({"q": texts("x", BAD, "z")}), good, {1})
+    assert found["label"].to_pylist() == renderer.render(good)["label"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pa.array([3, 1, 2], pa.int8()),
+        pa.array([2**63, 1, 2], pa.uint64()),
+        pa.array([True, False, True]),
+        pa.array([0.5, 1, 2]),
+        pa.array([3, None, 2]),
+        pa.array(["x", "y", "x"]).dictionary_encode(),
+    ],
+    ids=lambda answers: str(answers.type),
+)
+def test_labels_that_are_a_column_s_values(answers: pa.Array) -> None:
+    renderer = pp.Renderer("{q}", mode="ppl", reader={"input_columns": ["q"], "output_column": "a"})
+    good = pa.table({"q": ["x", "y", "z"], "a": answers})
+    found = check(renderer, good.set_column(0, "q", texts(BAD, "y", "z")), good, {0})
+    assert found["label"].to_pylist() == renderer.render(good)["label"].to_pylist()
+
+
+def test_as_many_labels_as_the_limit_allows() -> None:
+    labels = [str(n) for n in range(100_001)]
+    renderer = pp.Renderer("{q}", mode="ppl", labels=labels, limits={"labels": len(labels)})
+    found = renderer.render(pa.table({"q": texts(BAD)}), errors="column")
+    assert found["label"].to_pylist() == labels
+
+
+@pytest.mark.parametrize(
+    "retriever", [{"type": "RandomRetriever", "ice_num": 2}, {"type": "SlidingWindowRetriever", "k": 2}]
+)
+def test_a_column_of_any_name_may_stand_among_the_samples(retriever: dict[str, Any]) -> None:
+    template = {"type": "PromptTemplate", "template": "</E>{q}{promptpress.choice}", "ice_token": "</E>"}
+    renderer = pp.Renderer(template, "{q} {a}", retriever, EXAMPLES, {"input_columns": ["q"], "output_column": "a"})
+    good = pa.table({"q": ["x", "y", "z"], "a": list("123"), "promptpress.choice": ["own"] * 3})
+    check(renderer, good.set_column(0, "q", texts("x", BAD, "z")), good, {1})
+
+
+def open_icl(retriever: dict[str, Any], **more: Any) -> pp.Renderer:
+    template = {"type": "PromptTemplate", "ice_token": "</E>"}
+    return pp.Renderer(
+        {**template, "template": "</E></Q>", "column_token_map": {"q": "</Q>"}},
+        {**template, "template": "</E></Q> </A>", "column_token_map": {"q": "</Q>", "a": "</A>"}},
+        retriever,
+        EXAMPLES,
+        {"input_columns": ["q"], "output_column": "a"},
+        dialect="openicl",
+        **more,
+    )
+
+
+OPENICL = (
+    {"type": "RandomRetriever", "ice_num": 2, "seed": 1, "prompt_eos_token": "!"},
+    {"type": "SlidingWindowRetriever", "k": 2, "prompt_eos_token": "!"},
+    {"type": "FixKRetriever", "fix_id_list": [3]},
+    {"type": "ZeroRetriever"},
+)
+
+
+@pytest.mark.parametrize("retriever", OPENICL, ids=lambda retriever: retriever["type"])
+@pytest.mark.parametrize("labels", [None, ["a", "b"], [0, 1]], ids=str)
+def test_openicl_s_bad_rows(retriever: dict[str, Any], labels: list[Any] | None) -> None:
+    more = {} if labels is None else {"mode": "ppl", "labels": labels}
+    good = pa.table({"q": ["x", "y", "z"], "a": list("123")})
+    check(open_icl(retriever, **more), good.set_column(0, "q", texts(BAD, "y", "z")), good, {0})
+
+
+@pytest.mark.parametrize("retriever", OPENICL, ids=lambda retriever: retriever["type"])
+def test_openicl_s_streams_go_on_where_they_were(retriever: dict[str, Any]) -> None:
+    renderer = open_icl(retriever)
+    samples = pa.table({"q": [str(n) for n in range(9)], "a": ["1"] * 9})
+    rest = renderer._stream_from(samples.slice(4).to_reader(), RenderOptions(), None, 4).read_all()
+    assert rest["prompt"].to_pylist() == renderer.render(samples)["prompt"].to_pylist()[4:]
+
+
+def messages(*contents: str | bytes) -> pa.Array:
+    """Chats of two messages each."""
+    roles = pa.array(["user", "assistant"] * (len(contents) // 2))
+    talk = pa.StructArray.from_arrays([roles, texts(*contents)], ["role", "content"])
+    return pa.ListArray.from_arrays(list(range(0, len(contents) + 1, 2)), talk)
+
+
+@pytest.mark.parametrize("mode", ["last", "every_with_gt"])
+@pytest.mark.parametrize("shape", ["texts", "lists", "messages"])
+def test_a_chat_that_is_no_text_is_one_row_s(mode: str, shape: str) -> None:
+    if shape == "messages":
+        reader: dict[str, Any] = {"input_columns": ["q"], "output_column": None}
+        good, bad = (pa.table({"q": messages("x", "y", word, "b", "e", "f")}) for word in ("a", BAD))
+    else:
+        reader = {"input_columns": ["q"], "output_column": "a"}
+        columns = [texts("x", "y", "z"), texts("x", BAD, "z")]
+        answers: Any = ["1", "2", "3"]
+        if shape == "lists":
+            columns = [pa.ListArray.from_arrays([0, 1, 2, 3], column) for column in columns]
+            answers = [[answer] for answer in answers]
+        good, bad = (pa.table({"q": column, "a": answers}) for column in columns)
+    renderer = pp.Renderer(inferencer={"type": "ChatInferencer", "infer_mode": mode}, reader=reader)
+    found = check(renderer, bad, good, {1})
+    assert [error for error in found["error"].to_pylist() if error] == ['invalid_utf8: column "q": a text isn\'t UTF-8']
+    stream = renderer.stream(bad.to_batches(max_chunksize=2), index="row", hashes=True, spans=True, errors="column")
+    assert stream.read_all().to_pylist() == found.to_pylist()
