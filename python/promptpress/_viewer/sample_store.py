@@ -158,7 +158,9 @@ class SampleStore:
                         self._ends.append((self.ready, file.tell()))
                         self._grown.notify_all()
         except BaseException as error:
-            self.error = str(samples.error or error) if not isinstance(error, OSError) else self._full(error)
+            # pyarrow's errors of damaged files are an OSError, too: what the samples say of themselves comes first.
+            own = samples.error is None and isinstance(error, OSError)
+            self.error = self._full(error) if own else str(samples.error or error)
         finally:
             samples.close()
             with self._grown:
