@@ -86,7 +86,7 @@ def test_examples_that_there_are_not_are_no_end_of_a_run(
 ) -> None:
     (folder / f"{name}.json").write_text(json.dumps({**CONFIGS["window"], "retriever": retriever}))
     given = [f"{name}.json", "--data", "data.parquet", *EXAMPLES, "--batch-size", "64", "--errors", "column"]
-    given += ["--index", "n", "--hashes", "--keep", "id"]
+    given += ["--index", "n", "--hashes", "--keep", "id", "--limit", "600"]
     assert render(*given, "--out", f"{name}-whole.jsonl") == ExitCode.INCOMPLETE
     go_on = stopped_after(monkeypatch, ended)
     with pytest.raises(End):

@@ -67,7 +67,11 @@ class RowErrors:
     """
 
     def __init__(
-        self, configuration: Configuration, labels: list[Any] | None, position: Position | None, span_detail: bool | None
+        self,
+        configuration: Configuration,
+        labels: list[Any] | None,
+        position: Position | None,
+        span_detail: bool | None,
     ) -> None:
         self._span_detail = span_detail
         self._configuration = configuration
