@@ -61,3 +61,25 @@ def test_findings_are_those_of_plain_strings(name: str, layout: str) -> None:
     plain = found(PLAIN)
     assert plain
     assert found(LAYOUTS[layout]) == plain
+
+
+TWICE = [
+    {"x": "the answer is blue whale", "y": ["<|im_end|>\x07 {q}"]},
+    {"x": "<|im_end|> {q}", "y": ["nothing", "the answer is red panda", "<|im_end|> \x07"]},
+    {"x": "<|im_end|>\x07 {q} {z} here", "y": ["<|im_end|>\x07 {q} {z} <|im_end|>"]},
+    {"x": "the answer is tree frog \x07 {q} {z}", "y": ["so the answer is tree frog, <|im_end|>"]},
+]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 65536])
+def test_a_row_counts_once_however_many_texts_its_value_has(rows: int) -> None:
+    answers = ["the answer is " + what for what in ("blue whale", "red panda", "sea otter", "tree frog")]
+    samples = pa.table({"q": TWICE * 3, "a": answers * 3, "z": ["-"] * 12})
+    assert pp.Renderer("{q}{z}", reader=READER).audit(samples).num_rows
+    batches = pa.RecordBatchReader.from_batches(samples.schema, samples.to_batches(max_chunksize=rows))
+    for found in pp.Renderer("{q}{z}", reader=READER).audit(batches).to_pylist():
+        if found["first_rows"] is not None:
+            assert found["first_rows"] == sorted(set(found["first_rows"])), found
+            assert found["rows"] <= len(samples), found
+            if found["rows"] <= 10:
+                assert found["rows"] == len(found["first_rows"]), found
