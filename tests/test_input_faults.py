@@ -66,6 +66,26 @@ def test_a_damaged_row_group_is_named(group: int, size: str, capsys: pytest.Capt
     TRIED["damaged row groups named"] += 1
 
 
+def test_only_what_can_leave_it_out_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    damaged("d.parquet", 3)
+    for command in (["stats"], ["audit"], ["show", "--row", "350"]):
+        assert main([*command, "--template", "{q}", "--data", "d.parquet"]) == ExitCode.DATA
+        assert "--skip-corrupt" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("group", "rows"), [(0, []), (0, ["--rows", "5"]), (3, ["--rows", "2,350"])])
+def test_a_page_of_rows_that_cannot_be_read_is_an_error(
+    group: int, rows: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged("d.parquet", group)
+    view = ["view", "--template", "{q}", "--data", "d.parquet", "--html", "out.html"]
+    assert main([*view, *rows]) == ExitCode.DATA
+    said = capsys.readouterr().err
+    assert f"d.parquet: row group {group} (rows {group * GROUP} to " in said
+    assert "TMPDIR" not in said
+    assert os.listdir() == ["d.parquet"]
+
+
 @pytest.mark.parametrize("groups", [{0}, {3, 4, 8}, {9}, set(range(10))], ids=str)
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "jsonl", "csv.gz"])
 def test_damaged_row_groups_are_left_out_if_asked(

@@ -53,6 +53,7 @@ def missing(path: str, error: OSError) -> str:
     try:
         with os.scandir(folder or ".") as entries:
             names = [entry.name for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False)]
+        names = [other for other in names if other != name]  # a link to nothing has the name itself
     except OSError:
         return why
     close = difflib.get_close_matches(name, names, 1, 0.75)

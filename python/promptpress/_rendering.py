@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._configuration import Configuration
-from promptpress._core import Outcome, Position
+from promptpress._core import Outcome, Position, RenderError
 from promptpress._errors import render_error
 from promptpress._kept_columns import repeated
 from promptpress._label_values import labels_of
@@ -118,8 +118,15 @@ def rendered_batches(
     """
     if labels is None:
         labels = configuration.core.labels
-    position = position_after(configuration, first)
-    errors = RowErrors(configuration, labels, position, options.span_detail) if options.errors else None
+    known: Position | None = None
+    try:
+        known = position_after(configuration, first)
+    except RenderError:
+        # A sample before these was to show examples that there aren't, and has its error.
+        if not options.errors:
+            raise
+    errors = RowErrors(configuration, labels, known, options.span_detail) if options.errors else None
+    position = known or Position()
     batches = iter(reader)
     while (batch := next(batches, None)) is not None:
         rendered = _rendered(

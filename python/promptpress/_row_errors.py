@@ -64,20 +64,24 @@ class RowErrors:
     Args:
         configuration: What says how.
         labels: The labels of ppl, None in gen mode.
-        position: How far the stream has come already.
+        position: How far the stream has come already; None where the retriever's own draws can't go on.
         span_detail: Which spans the core is asked for.
 
     """
 
     def __init__(
-        self, configuration: Configuration, labels: list[Any] | None, position: Position, span_detail: bool | None
+        self,
+        configuration: Configuration,
+        labels: list[Any] | None,
+        position: Position | None,
+        span_detail: bool | None,
     ) -> None:
         self._span_detail = span_detail
         self._configuration = configuration
         self._labels = labels
         self._times = 1 if labels is None else len(labels)
-        self._position = position
-        self._chosen: Configuration | None = None
+        self._position = position or Position()
+        self._chosen = self._with_choices() if position is None else None
         self._choices: Any = None
         self._column = _CHOICE
         self._apart = False

@@ -41,6 +41,7 @@ class Places:
 
         """
         out = pa.array([], pa.int64())
+        place: tuple[int | None, int | None] = (None, None)
         for texts in batch.texts(name) if self._needles else ():
             hits = self._finder.find(texts.array)
             if not len(hits):
@@ -48,9 +49,10 @@ class Places:
             for value in pc.value_counts(hits.column(1)).to_pylist():
                 self.found[self._needles[value["values"]]] += value["counts"]
             rows = texts.rows(hits.column(0))
-            place = (hits.column(2)[0].as_py(), hits.column(3)[0].as_py()) if batch.is_flat(name) else (None, None)
-            self.rows.add(batch.numbers(rows), *place)
+            if batch.is_flat(name):
+                place = (hits.column(2)[0].as_py(), hits.column(3)[0].as_py())
             out = pa.concat_arrays([out, rows.cast(pa.int64())])
+        self.rows.add(batch.numbers(out), *place)
         return pc.unique(out)
 
     def named(self, most: int = 5) -> str:

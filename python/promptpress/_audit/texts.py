@@ -63,7 +63,9 @@ def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[T
         yield Texts(array.cast(pa.large_string()) if kind == pa.string_view() else array, parents)
     elif types.is_dictionary(kind):
         if is_text(kind.value_type):
-            yield Texts(array.dictionary_decode(), parents)
+            values = array.dictionary
+            values = values.cast(pa.large_string()) if values.type == pa.string_view() else values
+            yield Texts(pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode(), parents)
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         if _may_hold_text(kind):
             own = pc.list_parent_indices(array).cast(pa.int64())

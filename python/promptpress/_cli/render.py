@@ -370,8 +370,11 @@ def refuse_clash(renderer: Maker, schema: pa.Schema, keep: list[str], config: st
 
 def _refuse_index(name: str | None, schema: pa.Schema) -> None:
     """Refuse an index that would be another column's namesake."""
-    if name is not None and (not name or "\0" in name or name in schema.names):
-        if name not in schema.names:
+    if name is None:
+        return
+    is_name = bool(name) and "\0" not in name and name == name.encode("utf-8", "replace").decode()
+    if not is_name or name in schema.names:
+        if not is_name:
             raise UsageError(f"--index: {name!r} is no name for a column; give another, such as --index sample")
         taken = ", ".join(map(repr, schema.names))
         raise UsageError(f"--index {name}: is the name of a column of the output, which has {taken}; give another")

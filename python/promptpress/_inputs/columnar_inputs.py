@@ -43,12 +43,13 @@ class ParquetInput:
         batch_size: rows a batch, at most.
         stack: closes it.
         skip_corrupt: whether row groups that can't be read are left out. All are read beforehand then, so that what is
-            left out is known.
+            left out is known. None: whoever reads has no such option.
 
     """
 
-    def __init__(self, source: Source, batch_size: int, stack: ExitStack, *, skip_corrupt: bool = False) -> None:
+    def __init__(self, source: Source, batch_size: int, stack: ExitStack, *, skip_corrupt: bool | None = None) -> None:
         self._path = source.path
+        self._hint = "--skip-corrupt leaves it out" if skip_corrupt is not None else ""
         self._file = stack.enter_context(pq.ParquetFile(source.open_anywhere(), page_checksum_verification=True))
         self._batch_size = batch_size
         self.schema: pa.Schema = self._file.schema_arrow
@@ -97,7 +98,7 @@ class ParquetInput:
         except (pa.ArrowException, OSError) as error:
             for n, end in zip(self._groups, starts[1:], strict=True):
                 if end > at and (found := self._damage(n)) is not None:
-                    raise DataError(str(found), for_command="--skip-corrupt leaves it out") from error
+                    raise DataError(str(found), for_command=self._hint) from error
             raise
 
     def _damage(self, number: int) -> RowGroup | None:

@@ -37,6 +37,7 @@ class Samples:
         limit: rows altogether, at most.
         otherwise: the format of files whose suffix doesn't say it.
         skip_corrupt: whether row groups of Parquet that can't be read are left out; `skipped` lists them.
+            None: there is no option that says so.
 
     Raises:
         DataError: when a file can't be read, its suffix says nothing, or the files' columns differ.
@@ -51,7 +52,7 @@ class Samples:
         limit: int | None = None,
         *,
         otherwise: str | None = None,
-        skip_corrupt: bool = False,
+        skip_corrupt: bool | None = None,
     ) -> None:
         self.error: BaseException | None = None
         self.skipped: list[RowGroup] = []

@@ -80,7 +80,10 @@ class Source:
             self._copy.seek(0)
             return self._stack.enter_context(pa.PythonFile(self._copy, mode="r"))
         if not is_remote(self.path):
-            return self.path
+            if self.path.isascii():
+                return self.path
+            # pyarrow takes the bytes of a name, which needn't be UTF-8.
+            return self._stack.enter_context(pa.OSFile(os.fsencode(self.path), "rb"))
         there = self._stack.enter_context(open_remote(self.path) or self._copied())
         there.seek(0)
         return self._stack.enter_context(pa.PythonFile(there, mode="r"))

@@ -71,7 +71,7 @@ def refuse_other_run(path: str) -> str | None:
     """
     folder = parts_folder(path)
     try:
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     except OSError:
         return None
     try:
@@ -191,7 +191,7 @@ class Parts:
         for part in self._parts:
             path = os.path.join(self.folder, part.name)
             try:
-                with pa.OSFile(path, "rb") as file, pa.ipc.open_stream(file) as reader:
+                with pa.OSFile(os.fsencode(path), "rb") as file, pa.ipc.open_stream(file) as reader:
                     yield from reader
             except (pa.ArrowException, OSError) as error:
                 raise OutputError(f"{path}: {reason(error)}; run again with --resume, which makes it anew") from error
@@ -334,7 +334,7 @@ def _read(path: str) -> dict[str, Any] | None:
     try:
         with open(path, "rb") as file:
             found = json.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from promptpress._file_errors import DataError
 from promptpress._outputs.output_file import output_file
 from promptpress._view.html import STYLESHEET, legend_html
 from promptpress._view.prompt import Prompt
@@ -36,12 +37,15 @@ def write_html(path: str, rows: Sequence[int] | None, store: SampleStore, source
 
     Raises:
         OutputError: when the file can't be written.
+        DataError: when the samples can't be read so far.
         RenderError: when there is no such row, or it can't be rendered.
 
     """
     source = sources.of(choice)
+    wanted = 10 if rows is None else max(rows, default=-1) + 1
+    if not store.wait(wanted) and store.error is not None:
+        raise DataError(store.error)
     if rows is None:
-        store.wait(10)
         rows = range(min(10, source.num_samples))
     prompts = [source.prompts(row) for row in rows]
     with output_file(path) as file:

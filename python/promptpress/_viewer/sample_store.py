@@ -158,7 +158,9 @@ class SampleStore:
                         self._ends.append((self.ready, file.tell()))
                         self._grown.notify_all()
         except BaseException as error:
-            self.error = str(samples.error or error) if not isinstance(error, OSError) else self._full(error)
+            # pyarrow's errors of damaged files are an OSError, too: what the samples say of themselves comes first.
+            is_own = samples.error is None and isinstance(error, OSError)
+            self.error = self._full(error) if is_own else str(samples.error or error)
         finally:
             samples.close()
             with self._grown:
@@ -169,7 +171,7 @@ class SampleStore:
             if os.name == "posix":  # what is mapped stays, and nothing is left however the process ends
                 shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _full(self, error: OSError) -> str:
+    def _full(self, error: BaseException) -> str:
         return f"{self._folder}: {reason(error)}; the samples are copied there, and TMPDIR names another place"
 
     def _map(self) -> pa.Table:

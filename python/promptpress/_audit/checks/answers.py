@@ -120,6 +120,8 @@ class Answers:
     def _add_text(self, batch: Batch, answers: pa.Array) -> None:
         found: list[pa.Array] = []
         for name, within in self._within.items():
+            wholes, parts = [pa.array([], pa.int64())], [pa.array([], pa.int64())]
+            place: tuple[int, int] | tuple[()] = ()
             for texts in batch.texts(name):
                 own = answers if texts.parents is None else answers.take(texts.parents)
                 starts = _core.find_own(texts.array, own, True)
@@ -129,13 +131,15 @@ class Answers:
                 whole = pc.equal(pc.binary_length(texts.array.take(places)), pc.binary_length(own.take(places)))
                 options = texts.rows(places.filter(whole))
                 inside = places.filter(pc.invert(whole))
-                self._options[name].add(batch.numbers(options))
                 rows = texts.rows(inside)
-                if len(rows):
-                    start = starts[inside[0].as_py()].as_py() if batch.is_flat(name) else None
-                    size = len(own[inside[0].as_py()].as_py().encode())
-                    within.add(batch.numbers(rows), start, None if start is None else start + size)
-                found += [options.cast(pa.int64()), rows.cast(pa.int64())]
+                if len(rows) and batch.is_flat(name):
+                    start = starts[inside[0].as_py()].as_py()
+                    place = (start, start + len(own[inside[0].as_py()].as_py().encode()))
+                wholes.append(options.cast(pa.int64()))
+                parts.append(rows.cast(pa.int64()))
+            self._options[name].add(batch.numbers(pa.concat_arrays(wholes)))
+            within.add(batch.numbers(pa.concat_arrays(parts)), *place)
+            found += [*wholes[1:], *parts[1:]]
         left = answers
         if found:
             hit = pc.is_in(_core.repeated_rows(0, len(answers), 1), value_set=pa.concat_arrays(found))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow as pa
+
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._audit.batch import Batch, Columns
@@ -58,9 +60,15 @@ class OddCharacters:
 
 
 def _look(batch: Columns, name: str, found: dict[tuple[str, int], Rows]) -> None:
+    rows: dict[int, list[pa.Array]] = {}
+    places: dict[int, tuple[int, int]] = {}
     for texts in batch.texts(name):
         odd = _core.odd_characters(texts.array)
         for kind in pc.unique(odd.column(1)).to_pylist():
             own = odd.filter(pc.equal(odd.column(1), kind))
-            place = (own.column(2)[0].as_py(), own.column(3)[0].as_py()) if batch.is_flat(name) else ()
-            found[name, kind].add(batch.numbers(texts.rows(own.column(0))), *place)
+            if batch.is_flat(name):
+                places[kind] = (own.column(2)[0].as_py(), own.column(3)[0].as_py())
+            rows.setdefault(kind, []).append(texts.rows(own.column(0)).cast(pa.int64()))
+    # A struct has several texts a row, and is one value.
+    for kind, arrays in rows.items():
+        found[name, kind].add(batch.numbers(pa.concat_arrays(arrays)), *places.get(kind, ()))

@@ -12,6 +12,7 @@ from promptpress import _core
 from promptpress._audit.batch import Batch
 from promptpress._audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
+from promptpress._audit.taken import taken, taken_of_table
 
 __all__ = ["OwnExamples"]
 
@@ -98,14 +99,14 @@ class OwnExamples:
         rows = _core.repeated_rows(0, len(samples), 1)
         if self._words is not None:
             rows = self._words.rows(samples[self._columns[0]])
-            samples = samples.take(rows)
+            samples = taken_of_table(samples, rows)
         if not len(rows):
             return
         alike = self._hashed(samples, normalised=True)
         near = pc.indices_nonzero(pc.is_in(alike, value_set=self._examples[1].take(chosen)))
         if len(near):
             lists = pa.array([chosen.to_pylist()] * len(near), pa.list_(pa.int64()))
-            hashes = (self._hashed(samples.take(near), normalised=False), alike.take(near))
+            hashes = (self._hashed(taken_of_table(samples, near), normalised=False), alike.take(near))
             self._compare(first, hashes, lists, rows.take(near))
 
     def _compare(
@@ -176,7 +177,7 @@ class _Words:
     def of(cls, examples: pa.Table, name: str, chosen: pa.Array) -> _Words | None:
         """Take the words; None where an example has none that would do."""
         words = set()
-        for text in examples[name].take(chosen).to_pylist():
+        for text in taken(examples[name], chosen.take(pc.sort_indices(chosen))).to_pylist():
             found = _WORD.findall(text) if isinstance(text, str) else []
             if not found:
                 return None

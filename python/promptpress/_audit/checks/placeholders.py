@@ -51,6 +51,7 @@ class Placeholders:
         changed, columns = self._changed(batch)
         named: dict[str, pa.Array] = {}
         for name in self._subject.shown_columns:
+            idle, unfilled = [pa.array([], pa.int64())], [pa.array([], pa.int64())]
             for texts in batch.texts(name):
                 hits = self._finder.find(texts.array)
                 if not len(hits):
@@ -63,8 +64,10 @@ class Placeholders:
                 rows = texts.rows(own)
                 here = rows.filter(pc.is_in(rows, value_set=changed))
                 named[name] = pa.concat_arrays([named[name], here]) if name in named else here
-                self._add(self._idle[name], batch, rows, changed)
-                self._add(self._unfilled[name], batch, texts.rows(others), changed)
+                idle.append(rows.cast(pa.int64()))
+                unfilled.append(texts.rows(others).cast(pa.int64()))
+            self._add(self._idle[name], batch, pa.concat_arrays(idle), changed)
+            self._add(self._unfilled[name], batch, pa.concat_arrays(unfilled), changed)
         if len(changed):
             self._add_changed(batch, changed, columns, named)
 

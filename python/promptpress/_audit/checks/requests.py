@@ -11,6 +11,7 @@ from promptpress import _core
 from promptpress._audit.batch import Batch, Requests
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
+from promptpress._audit.taken import taken
 
 __all__ = ["EmptyPrompts", "EqualLabels", "EqualPrompts"]
 
@@ -142,8 +143,8 @@ class EqualPrompts:
         for requests in batch.requests:
             here = rows.filter(pc.and_(pc.greater_equal(rows, requests.start), pc.less(rows, requests.stop)))
             firsts = pc.multiply(pc.subtract(here, requests.start), times)
-            hashes = _core.request_hashes(requests.prompts.take(firsts), self._subject.is_json) if len(here) else None
-            out += [] if hashes is None else [hashes.cast(pa.binary())]
+            for prompts in taken(requests.prompts, firsts).chunks if len(here) else ():
+                out.append(_core.request_hashes(prompts, self._subject.is_json).cast(pa.binary()))
         return pa.concat_arrays(out) if out else pa.array([], pa.binary())
 
     def findings(self) -> Iterator[Finding]:
