@@ -81,7 +81,8 @@ class RowErrors:
         self._labels = labels
         self._times = 1 if labels is None else len(labels)
         self._position = position or Position()
-        self._chosen = self._with_choices() if position is None else None
+        self._draws_are_gone = position is None
+        self._chosen: Configuration | None = None
         self._choices: Any = None
         self._column = _CHOICE
         self._apart = False
@@ -101,6 +102,8 @@ class RowErrors:
             RenderError: If something is wrong with all of them.
 
         """
+        if self._chosen is None and self._draws_are_gone:
+            self._chosen = self._with_choices(table.column_names)
         if self._chosen is None:
             by_position = self._configuration.core.by_position
             position, before = (self._position, 0) if by_position else (Position(), first)

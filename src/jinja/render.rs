@@ -23,6 +23,8 @@ use crate::threads;
 const CHUNK_ROWS: usize = 1024;
 /// Such chunks that each thread has to itself before it waits for others.
 const CHUNKS_AT_ONCE: usize = 4;
+/// Rows that are copied before others are measured: where their texts lie is near still.
+const FLAT_SLICE_ROWS: usize = 1 << 16;
 /// Rows that are evaluated before any of them is written.
 const SLICE_ROWS: usize = 1 << 17;
 /// Rows whose values are computed into the same memory, as long as they don't take more of it than that.
@@ -106,7 +108,7 @@ impl<'a> Rendering<'a> {
     /// How many rows are best evaluated before they are written: what their texts are made of is kept so long.
     pub fn rows_at_once(&self) -> usize {
         match &self.work {
-            Work::Flat(_) => self.rows.max(1),
+            Work::Flat(_) => FLAT_SLICE_ROWS,
             Work::Any(..) => SLICE_ROWS,
         }
     }

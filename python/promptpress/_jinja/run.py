@@ -240,10 +240,14 @@ class Runner:
 
     def _check(self, table: pa.Table, arrays: list[pa.Array], rows: list[int], first_row: int) -> None:
         texts = pa.chunked_array(arrays)
-        for row in rows:
+        try:
+            all_meant: list[str] | None = self._texts(table, rows, first_row)
+        except _core.RenderError:
+            all_meant = None  # which row is to blame is found one by one
+        for number, row in enumerate(rows):
             found = texts[row].as_py()
             try:
-                (meant,) = self._texts(table, [row], first_row)
+                meant = self._texts(table, [row], first_row)[0] if all_meant is None else all_meant[number]
             except _core.RenderError as error:
                 if error.column is not None:
                     raise  # Jinja2 can't be given the row
@@ -267,16 +271,20 @@ def _first_rows(which: pa.Array | None, number: int, rows: int, count: int) -> l
 
 def _values(column: pa.ChunkedArray, name: str, rows: list[int], first_row: int) -> list[Any]:
     """Values of some rows, as Python has them."""
+    starts = [at for at in range(len(rows)) if not at or rows[at] != rows[at - 1] + 1]
+    runs = [(rows[at], end - at) for at, end in zip(starts, [*starts[1:], len(rows)], strict=True)]
+    if len(runs) > 1:
+        chunks = [chunk for first, count in runs for chunk in column.slice(first, count).chunks]
+        try:
+            return _text.values(pa.chunked_array(chunks, column.type), name, 0)
+        except _core.RenderError:
+            pass  # it is said below where it is
     out: list[Any] = []
-    start = 0
-    for at in range(1, len(rows) + 1):
-        if at == len(rows) or rows[at] != rows[at - 1] + 1:
-            first = rows[start]
-            try:
-                out += _text.values(column.slice(first, at - start), name, first_row + first)
-            except _core.RenderError as error:
-                raise error if error.row is not None else of_row(error, first_row + first) from error
-            start = at
+    for first, count in runs:
+        try:
+            out += _text.values(column.slice(first, count), name, first_row + first)
+        except _core.RenderError as error:
+            raise error if error.row is not None else of_row(error, first_row + first) from error
     return out
 
 
