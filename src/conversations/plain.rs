@@ -15,6 +15,8 @@ use crate::pytext::{Offsets, TextColumn};
 
 /// So many rows of other shapes are kept to compare with.
 const COMPARED: usize = 8;
+/// So many rows are compared with the last one at a look.
+const BLOCK_ROWS: usize = 256;
 
 /// The messages of a column of such conversations.
 pub struct Plain {
@@ -70,6 +72,27 @@ impl Plain {
     /// Read conversations by the messages that each has; a row without any isn't there.
     pub fn read(&self, rows: impl Iterator<Item = Option<Range<usize>>>, reading: &mut Reading) {
         let mut known: Vec<(Range<usize>, u32)> = Vec::with_capacity(COMPARED);
+        let mut rows = rows;
+        let mut block: Vec<Option<Range<usize>>> = Vec::with_capacity(BLOCK_ROWS);
+        loop {
+            block.clear();
+            block.extend(rows.by_ref().take(BLOCK_ROWS));
+            if block.is_empty() {
+                return;
+            }
+            match known.first() {
+                Some((last, id)) if self.all_same(last, &block) => block.iter().for_each(|_| reading.push(*id)),
+                _ => self.read_block(block.drain(..), &mut known, reading),
+            }
+        }
+    }
+
+    fn read_block(
+        &self,
+        rows: impl Iterator<Item = Option<Range<usize>>>,
+        known: &mut Vec<(Range<usize>, u32)>,
+        reading: &mut Reading,
+    ) {
         for messages in rows {
             let Some(messages) = messages else {
                 reading.push(NO_SHAPE);
@@ -89,6 +112,26 @@ impl Plain {
                 known.truncate(COMPARED - 1);
                 known.insert(0, (messages, id));
             }
+        }
+    }
+
+    /// Whether rows that lie one behind the other all have the shape of `one`: as most tables' have, whose conversations
+    /// differ in what is said alone.
+    fn all_same(&self, one: &Range<usize>, rows: &[Option<Range<usize>>]) -> bool {
+        let Some(Some(first)) = rows.first() else { return false };
+        let mut at = first.start;
+        let follow = rows.iter().all(|row| {
+            let starts = row.as_ref().is_some_and(|row| row.start == at && row.len() == one.len());
+            at += one.len();
+            starts
+        });
+        if !follow || !self.same(one, first) {
+            return false;
+        }
+        match self.roles.plain() {
+            Some((Offsets::Narrow(offsets), data)) => repeats(&offsets[first.start..=at], data, one.len()),
+            Some((Offsets::Wide(offsets), data)) => repeats(&offsets[first.start..=at], data, one.len()),
+            None => false,
         }
     }
 
@@ -133,4 +176,67 @@ fn same_texts<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], one: &Range<usize>
     let bytes = |ends: &[O]| &data[ends[0].as_usize()..ends[ends.len() - 1].as_usize()];
     let mut both = ends.iter().zip(others);
     both.all(|(end, other)| *end - ends[0] == *other - others[0]) && bytes(ends) == bytes(others)
+}
+
+/// Whether texts that lie one behind the other, with these ends, come again after each `count` of them.
+fn repeats<O: OffsetSizeTrait>(ends: &[O], data: &[u8], count: usize) -> bool {
+    let (begin, end) = (ends[0].as_usize(), ends[ends.len() - 1].as_usize());
+    let bytes = ends[count].as_usize() - begin;
+    // As they lie, which the compiler turns into vector code.
+    let apart = ends[count].sub(ends[0]);
+    ends[count..].iter().zip(ends).fold(true, |same, (later, end)| same & (later.sub(*end) == apart))
+        && data[begin + bytes..end] == data[begin..end - bytes]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{LargeStringArray, StringArray};
+
+    use super::*;
+    use crate::conversations::shapes::Shapes;
+
+    fn plain(roles: ArrayRef) -> Plain {
+        let contents: ArrayRef = Arc::new(StringArray::from(vec!["said"; roles.len()]));
+        let field =
+            |name: &str, array: &ArrayRef| Arc::new(arrow_schema::Field::new(name, array.data_type().clone(), true));
+        let fields = vec![field("role", &roles), field("content", &contents)];
+        Plain::new(&StructArray::new(fields.into(), vec![roles, contents], None)).unwrap().unwrap()
+    }
+
+    #[test]
+    fn rows_that_are_compared_together_have_the_shapes_that_they_have_alone() {
+        // Rows of two messages, but for what is changed in some row: a role, where a role ends, how many there are.
+        let changes: [&[&str]; 6] =
+            [&["user", "assistant"], &["usera", "ssistant"], &["user", "assistanT"], &["user"], &["", "x", "y"], &[]];
+        for (n, change) in changes.iter().enumerate() {
+            for at in [0, 1, 255, 256, 257, 600, 1023] {
+                let rows: Vec<&[&str]> = (0..1024).map(|row| if row == at { change } else { changes[0] }).collect();
+                let roles: Vec<&str> = rows.concat();
+                let mut end = 0;
+                let ranges: Vec<Range<usize>> = rows
+                    .iter()
+                    .map(|row| {
+                        end += row.len();
+                        end - row.len()..end
+                    })
+                    .collect();
+                for array in
+                    [Arc::new(StringArray::from(roles.clone())) as ArrayRef, Arc::new(LargeStringArray::from(roles))]
+                {
+                    let (plain, shapes) = (plain(array), Shapes::new(100, 1 << 20));
+                    let mut reading = Reading::new(&shapes);
+                    // A shape has a number from the second time on.
+                    plain.read(ranges.iter().cloned().map(Some), &mut Reading::new(&shapes));
+                    plain.read(ranges.iter().cloned().map(Some), &mut reading);
+                    assert_eq!(reading.ids.len(), 1024);
+                    let usual = reading.ids[if at == 0 { 1 } else { 0 }];
+                    for (row, id) in reading.ids.iter().enumerate() {
+                        assert_eq!(*id == usual, row != at || n == 0, "{change:?} in row {at}: row {row}");
+                    }
+                }
+            }
+        }
+    }
 }
