@@ -231,7 +231,7 @@ mod tests {
                     plain.read(ranges.iter().cloned().map(Some), &mut Reading::new(&shapes));
                     plain.read(ranges.iter().cloned().map(Some), &mut reading);
                     assert_eq!(reading.ids.len(), 1024);
-                    let usual = reading.ids[if at == 0 { 1 } else { 0 }];
+                    let usual = reading.ids[usize::from(at == 0)];
                     for (row, id) in reading.ids.iter().enumerate() {
                         assert_eq!(*id == usual, row != at || n == 0, "{change:?} in row {at}: row {row}");
                     }
