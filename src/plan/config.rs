@@ -79,6 +79,34 @@ pub struct Settings {
     pub limits: Value,
 }
 
+impl Settings {
+    /// Take each argument by its name.
+    ///
+    /// # Errors
+    ///
+    /// What `get` returns.
+    pub fn of<E>(get: impl Fn(&str) -> Result<Value, E>) -> Result<Self, E> {
+        Ok(Self {
+            prompt_template: get("prompt_template")?,
+            ice_template: get("ice_template")?,
+            retriever: get("retriever")?,
+            reader: get("reader")?,
+            inferencer: get("inferencer")?,
+            meta_template: get("meta_template")?,
+            mode: get("mode")?,
+            output: get("output")?,
+            labels: get("labels")?,
+            dialect: get("dialect")?,
+            substitution: get("substitution")?,
+            strings: get("strings")?,
+            names: get("names")?,
+            refuse: get("refuse")?,
+            roles: get("roles")?,
+            limits: get("limits")?,
+        })
+    }
+}
+
 /// A checked configuration.
 #[derive(Clone, Debug)]
 pub struct Config {

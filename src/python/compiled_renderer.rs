@@ -50,27 +50,9 @@ impl Position {
 }
 
 pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
-    let get = |key: &str| match dict.get_item(key)? {
+    Settings::of(|key| match dict.get_item(key)? {
         Some(found) => value::from_python(&found),
         None => Ok(Value::None),
-    };
-    Ok(Settings {
-        prompt_template: get("prompt_template")?,
-        ice_template: get("ice_template")?,
-        retriever: get("retriever")?,
-        reader: get("reader")?,
-        inferencer: get("inferencer")?,
-        meta_template: get("meta_template")?,
-        mode: get("mode")?,
-        output: get("output")?,
-        labels: get("labels")?,
-        dialect: get("dialect")?,
-        substitution: get("substitution")?,
-        strings: get("strings")?,
-        names: get("names")?,
-        refuse: get("refuse")?,
-        roles: get("roles")?,
-        limits: get("limits")?,
     })
 }
 

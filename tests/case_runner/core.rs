@@ -1,6 +1,7 @@
 //! All that the runner calls of the core.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use arrow_array::builder::{LargeListBuilder, LargeStringBuilder};
@@ -40,24 +41,7 @@ impl From<Error> for Failed {
 /// A case rendered in batches of `size` rows.
 pub fn render(case: &Case, size: usize) -> Result<Rendered, Failed> {
     let get = |key: &str| case.settings.get(key).cloned().unwrap_or_default();
-    let settings = Settings {
-        prompt_template: get("prompt_template"),
-        ice_template: get("ice_template"),
-        retriever: get("retriever"),
-        reader: get("reader"),
-        inferencer: get("inferencer"),
-        meta_template: get("meta_template"),
-        mode: get("mode"),
-        output: get("output"),
-        labels: get("labels"),
-        dialect: get("dialect"),
-        substitution: get("substitution"),
-        strings: get("strings"),
-        names: get("names"),
-        refuse: get("refuse"),
-        roles: get("roles"),
-        limits: get("limits"),
-    };
+    let Ok(settings) = Settings::of(|key| Ok::<_, Infallible>(get(key)));
     let tokens = get("tokens");
     let text_of = |id: i64| {
         let Value::Dict(texts) = &tokens else { return Ok(None) };

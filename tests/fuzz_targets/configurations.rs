@@ -1,5 +1,7 @@
 //! Configurations as JSON, read and compiled; and rendered, with their tables.
 
+use std::convert::Infallible;
+
 use promptpress::error::Result;
 use promptpress::notes::{TableFacts, notes};
 use promptpress::plan::{Config, Limits, Settings};
@@ -29,24 +31,7 @@ pub fn render(data: &[u8]) {
 fn settings(json: &Json) -> Option<(Settings, Value)> {
     let entries = json.as_object()?;
     let get = |key: &str| entries.get(key).map(value).unwrap_or_default();
-    let settings = Settings {
-        prompt_template: get("prompt_template"),
-        ice_template: get("ice_template"),
-        retriever: get("retriever"),
-        reader: get("reader"),
-        inferencer: get("inferencer"),
-        meta_template: get("meta_template"),
-        mode: get("mode"),
-        output: get("output"),
-        labels: get("labels"),
-        dialect: get("dialect"),
-        substitution: get("substitution"),
-        strings: get("strings"),
-        names: get("names"),
-        refuse: get("refuse"),
-        roles: get("roles"),
-        limits: get("limits"),
-    };
+    let Ok(settings) = Settings::of(|key| Ok::<_, Infallible>(get(key)));
     Some((settings, get("tokens")))
 }
 
