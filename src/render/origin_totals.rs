@@ -14,21 +14,22 @@ use arrow_schema::Schema;
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
 use super::conversation_requests::conversations;
-use super::fragment_traces::{AllTraces, FragmentTraces, OriginNumbers, placed};
+use super::fragment_traces::{AllTraces, FragmentTraces, placed};
 use super::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use super::input::{Batch, Host};
 use super::media::MediaParts;
 use super::row_plans::RowPlans;
 use super::rows::BoundProgram;
+use super::span_steps::{Numbers, Step, text_steps};
 use super::substitution::InvolvedColumns;
 use super::traced_request::traced_pieces;
 use super::values::{SaidColumn, said_length, said_under};
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Draws, Plan, Plans, Seg, Unit};
+use crate::plan::{Columns, Draws, Plan, Plans};
 use crate::pytext::TextColumn;
 use crate::render::copying::TextSources;
-use crate::role::{Element, Join, Message, Piece, Request, Slot};
-use crate::template::{Atom, FragmentRef, FragmentSet, Origin, Source, Template};
+use crate::role::{Element, Message, Piece, Request, Slot};
+use crate::template::{FragmentRef, FragmentSet, Origin, Source, Template};
 use crate::threads;
 use crate::value::Value;
 
@@ -168,24 +169,6 @@ struct OpenLine<'a> {
     fragments: Vec<FragmentRef>,
 }
 
-/// A place of fragments: which set and slot, and who speaks there.
-type Place = (FragmentSet, u32, Option<Arc<str>>);
-
-#[derive(Default)]
-struct Numbers {
-    origins: OriginNumbers,
-    places: Vec<Place>,
-}
-
-impl Numbers {
-    fn place(&mut self, place: Place) -> usize {
-        self.places.iter().position(|known| *known == place).unwrap_or_else(|| {
-            self.places.push(place);
-            self.places.len() - 1
-        })
-    }
-}
-
 /// What a chunk of requests adds up to.
 #[derive(Default)]
 struct Counted {
@@ -266,37 +249,28 @@ impl Requests<'_> {
             said: Vec::new(),
             media: self.media_of(&plan.request),
         };
-        for unit in plan.programs.iter().flat_map(|program| &program.units) {
-            let mut line = OpenLine::default();
-            let mut is_certain = false;
-            out.find_speakers(unit);
-            let speaker = unit.text.speaker();
-            for seg in &unit.segs {
-                match seg {
-                    Seg::Lit(text, origin) => {
-                        is_certain |= !text.is_empty();
-                        let role = origin.role.clone().or_else(|| speaker.cloned());
-                        out.literal(numbers.origins.of(Origin { role, ..origin.clone() }), text.len());
+        let (lookup, columns) = (|column: usize| self.values.texts(column), self.values.columns);
+        let mut steps = Vec::new();
+        for program in &plan.programs {
+            text_steps(program, columns, &lookup, &mut steps, &mut out.speakers, numbers)?;
+        }
+        for (n, step) in steps.iter().enumerate() {
+            match step {
+                Step::Text(_) => {}
+                Step::Literal(bytes, origin) => out.literal(*origin as usize, *bytes),
+                Step::Field(texts, origin) => out.fields.push((*texts, *origin as usize)),
+                Step::Fragment(place, number) => out.fragments.push((*place, *number)),
+                Step::Line(open, _) => {
+                    let mut line = OpenLine::default();
+                    for step in &steps[n + 1..=n + open] {
+                        match step {
+                            Step::Field(texts, _) => line.fields.push(*texts),
+                            Step::Fragment(place, _) => line.fragments.push(*place),
+                            _ => {}
+                        }
                     }
-                    Seg::Field(column) => {
-                        let texts = self.values.texts(*column)?;
-                        let name = self.values.columns.names[*column].clone();
-                        let role = speaker.cloned();
-                        let origin = Origin { source: Source::Field, column: Some(name), example: None, role };
-                        out.fields.push((texts, numbers.origins.of(origin)));
-                        line.fields.push(texts);
-                    }
-                    Seg::Fragment(place) => {
-                        let number = numbers.place((place.set, place.slot, speaker.cloned()));
-                        out.fragments.push((*place, number));
-                        line.fragments.push(*place);
-                    }
+                    out.lines.push(line);
                 }
-            }
-            match unit.join {
-                Join::Line if is_certain => out.literal(out.newline, 1),
-                Join::Line => out.lines.push(line),
-                Join::None => {}
             }
         }
         for (origin, bytes) in constants(&plan.request) {
@@ -412,20 +386,6 @@ impl PlanTally<'_> {
         match self.literals.iter_mut().find(|(known, _)| *known == origin) {
             Some((_, so_far)) => *so_far += bytes as u64,
             None => self.literals.push((origin, bytes as u64)),
-        }
-    }
-
-    /// Note the fragments before the first literal that says who speaks.
-    fn find_speakers(&mut self, unit: &Unit) {
-        if unit.segs.len() < 2 {
-            return;
-        }
-        for atom in unit.text.atoms.iter() {
-            match atom {
-                Atom::Lit(_, origin) if origin.role.is_some() => return,
-                Atom::Fragment(place) => self.speakers.push(*place),
-                _ => {}
-            }
         }
     }
 }

@@ -204,7 +204,7 @@ fn holds_parts(message: &Message) -> bool {
 }
 
 /// Add the steps of one text.
-fn text_steps<'a>(
+pub(super) fn text_steps<'a>(
     program: &'a Program,
     columns: &Columns,
     lookup: &dyn Fn(usize) -> Result<&'a TextColumn>,
