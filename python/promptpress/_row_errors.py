@@ -253,13 +253,13 @@ class RowErrors:
 
 def _is_bad_text(error: RenderError) -> bool:
     """Whether values aren't UTF-8, of columns that the core checks as a whole: those of chats. No row is named then."""
-    return error.row is None and error.code == "malformed_array" and "utf-8" in error.message
+    return error.row is None and error.code == "invalid_utf8"
 
 
 def _told(error: RenderError, choice: str) -> str:
     column = f'column "{error.column}": ' if error.column not in (None, choice) else ""
     if _is_bad_text(error):
-        return f"invalid_utf8: {column}a text isn't UTF-8"
+        return f"{error.code}: {column}a text isn't UTF-8"
     return f"{error.code}: {column}{error.message}"
 
 

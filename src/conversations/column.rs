@@ -100,7 +100,7 @@ fn in_parts<'s>(
 }
 
 fn ids(parts: &[Reading]) -> UInt32Array {
-    parts.iter().flat_map(|part| part.ids.iter().copied()).collect::<Vec<_>>().into()
+    parts.iter().map(|part| &part.ids[..]).collect::<Vec<_>>().concat().into()
 }
 
 fn counted(parts: &[Reading]) -> BTreeMap<u32, usize> {

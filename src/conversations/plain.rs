@@ -81,7 +81,7 @@ impl Plain {
                 return;
             }
             match known.first() {
-                Some((last, id)) if self.all_same(last, &block) => block.iter().for_each(|_| reading.push(*id)),
+                Some((last, id)) if self.all_same(last, &block) => reading.repeat(*id, block.len()),
                 _ => self.read_block(block.drain(..), &mut known, reading),
             }
         }

@@ -55,6 +55,12 @@ impl<'s> Reading<'s> {
         self.rows.push(self.ends.len());
     }
 
+    /// Add as many rows like it.
+    pub fn repeat(&mut self, id: u32, rows: usize) {
+        self.ids.resize(self.ids.len() + rows, id);
+        self.rows.resize(self.rows.len() + rows, self.ends.len());
+    }
+
     fn number(&mut self) -> u32 {
         if self.last.1 == NO_SHAPE || self.last.0 != self.skeleton {
             let id = self.shapes.number(&self.skeleton);

@@ -8,6 +8,7 @@ use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 
 use crate::error::{Code, Error, Result};
+use crate::pytext::lead_inside;
 
 /// Where the items of each row's list begin and end, in each of Arrow's layouts.
 pub(super) enum Ends {
@@ -47,6 +48,14 @@ impl Ends {
                 (Self::Fixed(usize::try_from(own.value_length()).unwrap_or(0)), own.values())
             }
         };
+        let fine = match &ends {
+            Self::Narrow(offsets) => lead_inside(offsets, items.len()),
+            Self::Wide(offsets) => lead_inside(offsets, items.len()),
+            _ => false,
+        };
+        if fine {
+            return Ok((ends, items));
+        }
         let valid = |row: &usize| array.nulls().is_none_or(|nulls| nulls.is_valid(*row));
         match (0..array.len()).find(|row| ends.leads_out(*row, items.len()) && valid(row)) {
             None => Ok((ends, items)),

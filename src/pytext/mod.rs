@@ -9,6 +9,7 @@
 //! | `native` | whether an Arrow type's texts are printed here, or Python has to be asked |
 //! | `column` | a column's texts, one slice a row |
 //! | `slices` | where Arrow keeps a row's bytes, and whether a foreign producer's buffers can be trusted |
+//! | `offsets` | whether offsets lead where they may |
 //! | `picks` | which value a row shows, where values stand behind keys or runs |
 //! | `printer` | what prints the values of an Arrow type |
 //! | `nested` | printers of lists, structs, maps, and of values behind keys or runs |
@@ -30,6 +31,7 @@ mod native;
 mod nested;
 mod none;
 mod number;
+mod offsets;
 mod picks;
 mod printer;
 mod quote;
@@ -42,5 +44,6 @@ pub use literal::list_of_strings;
 pub use native::is_native;
 pub use none::NONE;
 pub use number::{float_text, write_float};
+pub use offsets::lead_inside;
 pub(crate) use picks::{dictionary_picks, no_such_value, run_picks};
 pub use quote::{PRINTABLE_WORDS, set_printable, string as write_repr};

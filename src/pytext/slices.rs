@@ -13,6 +13,7 @@ use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
+use super::offsets::lead_inside;
 use crate::error::{Code, Error, Result, excerpt};
 use crate::threads;
 
@@ -201,13 +202,9 @@ impl Slices {
 
     /// Whether offsets are in order and lead into the bytes; views aren't looked at.
     pub(super) fn in_order(&self) -> bool {
-        fn fine<O: OffsetSizeTrait>(offsets: &[O], data: &[u8]) -> bool {
-            let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return true };
-            *first >= O::zero() && offsets.is_sorted() && last.as_usize() <= data.len()
-        }
         match self {
-            Self::Narrow { offsets, data } => fine(offsets, data),
-            Self::Wide { offsets, data } => fine(offsets, data),
+            Self::Narrow { offsets, data } => lead_inside(offsets, data.len()),
+            Self::Wide { offsets, data } => lead_inside(offsets, data.len()),
             Self::Views { .. } | Self::Fixed { .. } => false,
         }
     }
@@ -269,7 +266,7 @@ pub(super) type Look<'a> = &'a (dyn Fn(&[u8]) -> bool + Sync);
 /// If all rows between `offsets` are UTF-8, nulls included: whether `look` is pleased with all of their bytes.
 fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], look: Option<Look>) -> Option<bool> {
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else { return Some(true) };
-    if *first < O::zero() || !offsets.is_sorted() {
+    if !lead_inside(offsets, data.len()) {
         return None;
     }
     let (first, last) = (first.as_usize(), last.as_usize());
