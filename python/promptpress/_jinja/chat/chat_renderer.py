@@ -12,7 +12,12 @@ from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._core import RenderError
 from promptpress._errors import render_error
-from promptpress._jinja.chat.conversation_rows import ConversationRows, conversation_rows, with_shared_texts
+from promptpress._jinja.chat.conversation_rows import (
+    ConversationRows,
+    conversation_of,
+    conversation_rows,
+    with_shared_texts,
+)
 from promptpress._jinja.chat.messages import cut, normalised, tagged
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_compiler import HOLES
@@ -24,6 +29,9 @@ __all__ = ["ChatRenderer"]
 
 SLICE_ROWS = 65_536
 """Rows that are read before any of them is rendered."""
+_BLOCK = 1024
+"""Rows that are Python's values at a time."""
+
 Bails = list[tuple[int, int, int]]
 """The program, the reason's number, and how many rows left the one for the other."""
 
@@ -110,16 +118,34 @@ class ChatRenderer:
             why = next(iter(program.reasons if program.program is None else ()), "a value of the row decides")
             message = f'no program renders it ({why}), and fallback="refuse" leaves nothing to Jinja2'
             raise render_error("not_compiled", message, part.row(numbers[0]), part.rows.column)
-        return [self._text_of_row(part, number) for number in numbers]
+        texts = []
+        for start in range(0, len(numbers), _BLOCK):
+            texts += self._texts_of_rows(part, numbers[start : start + _BLOCK])
+        return texts
 
-    def _text_of_row(self, part: _Part, number: int) -> str:
-        """The text of a row by Jinja2; what it raises is the row's."""
+    def _texts_of_rows(self, part: _Part, numbers: list[int]) -> list[str]:
+        """Texts of rows by Jinja2; what it raises is the row's."""
+        try:
+            values = part.rows.values([part.start + number for number in numbers])
+        except Exception:  # which row is to blame is found one by one
+            return [self._text_of_row(part, number, self._value(part, number)) for number in numbers]
+        return [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
+
+    def _value(self, part: _Part, number: int) -> Any:
         row, column = part.row(number), part.rows.column
         try:
-            conversation = part.rows.conversation(part.start + number)
+            (value,) = part.rows.values([part.start + number])
         except RenderError as error:
             raise render_error(error.code, error.message, row, column) from None
         except Exception as error:
+            raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
+        return value
+
+    def _text_of_row(self, part: _Part, number: int, value: Any) -> str:
+        row, column = part.row(number), part.rows.column
+        try:
+            conversation = conversation_of(value)
+        except ValueError as error:
             raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
         try:
             text = self.text(conversation)
@@ -140,8 +166,8 @@ class ChatRenderer:
         numbers.update(range(-part.row(0) % CHECKED_ONE_IN, len(part.ids), CHECKED_ONE_IN))
         compiled = sorted(number for number in numbers if part.program(number).program is not None)
         texts = pa.chunked_array(arrays, arrays[0].type)
-        for number in compiled:
-            expected, found = self._text_of_row(part, number), texts[number].as_py()
+        for number, expected in zip(compiled, self._texts_of_rows(part, compiled), strict=True):
+            found = texts[number].as_py()
             if expected != found:
                 at = next((n for n, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), -1)
                 at = min(len(expected), len(found)) if at < 0 else at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -65,21 +66,27 @@ class ConversationRows:
         except RenderError as error:
             raise render_error(error.code, error.message, error.row, self.column) from None
 
-    def conversation(self, number: int) -> list[Any]:
-        """The messages of a row, as they are.
+    def values(self, numbers: list[int]) -> list[Any]:
+        """What some rows hold, as Python has it: see `conversation_of`.
 
         Args:
-            number: The row.
+            numbers: The rows, in ascending order.
 
         Raises:
-            ValueError: If it holds none.
+            RenderError: If a value can't be had.
 
         """
-        if not self.is_foreign and _is_plain(self.chunk.type):
-            (value,) = self.chunk.slice(number, 1).to_pylist()
-        else:
-            (value,) = self.lower(self.column, pa.array([self.offset + number], pa.int64()), True)
-        return conversation_of(value)
+        if not numbers:
+            return []
+        if self._is_plain:
+            rows: list[Any] = pa.concat_arrays([self.chunk.slice(number, 1) for number in numbers]).to_pylist()
+            return rows
+        values: list[Any] = self.lower(self.column, pa.array([self.offset + n for n in numbers], pa.int64()), True)
+        return values
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return not self.is_foreign and _is_plain(self.chunk.type)
 
 
 def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[ConversationRows]:
