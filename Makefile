@@ -114,6 +114,7 @@ lint: $(VENV)/.built ## rustfmt, clippy, ruff, mypy, the stub against the binary
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
 	cargo clippy --locked --all-targets --features python -- -D warnings
+	cargo metadata --locked --format-version 1 --manifest-path libfuzzer/Cargo.toml >/dev/null
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
