@@ -203,3 +203,19 @@ def test_of_both_zeros_the_first_is_the_label(values: list[float]) -> None:
     samples = pa.table({"q": ["x"] * len(values), "a": values})
     labels = pp.Renderer("{q}", mode="ppl", reader=READER).render(samples)["label"].to_pylist()
     assert [str(label) for label in labels[: len(set(values))]] == [str(value) for value in sorted(set(values))]
+
+
+@pytest.mark.parametrize("labels", [pa.array([[1], [2]]), pa.array([{"a": 1}, {"a": 2}])])
+def test_examples_labels_that_are_no_keys_are_refused_where_an_example_is_used(labels: pa.Array) -> None:
+    rows = pa.table({"q": ["1", "2"], "a": labels})
+    config: dict[str, Any] = {
+        "prompt_template": {"template": "</E>{q}", "ice_token": "</E>"},
+        "ice_template": {"type": "PromptTemplate", "template": {"A": "{q} is A", "B": "{q} is B"}},
+        "reader": READER,
+        "examples": rows,
+    }
+    none = pp.Renderer(**config, retriever={"type": "RandomRetriever", "ice_num": 0})
+    assert none.render(rows)["prompt"].to_pylist() == ["\n1", "\n2"]
+    with pytest.raises(pp.RenderError, match=r'row 1, column "examples\.a": its values choose among') as raised:
+        pp.Renderer(**config, retriever={"type": "FixKRetriever", "fix_id_list": [1]})
+    assert raised.value.code == "wrong_column_type"

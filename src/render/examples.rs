@@ -74,28 +74,29 @@ impl Examples {
                 readable(table.schema_ref().field(at), table.column(at)).map_err(in_examples)?;
             }
         }
-        let labels = match output_column.and_then(|name| schema.index_of(name).ok()) {
-            Some(at) if ice.by_label() => Some(keys_of(schema.field(at), table.column(at), host).map_err(in_examples)?),
-            Some(_) => Some(vec![Value::None; table.num_rows()]),
-            None => None,
+        let count = table.num_rows();
+        let missing = || {
+            let is_named = output_column.is_some_and(|name| !name.is_empty());
+            let message = match output_column {
+                Some(name) => format!("the examples have no column {name:?}; they have {}", listed(&columns)),
+                None => "examples need an output column, and none is named".to_owned(),
+            };
+            let code = if is_named { Code::MissingColumn } else { Code::MissingOutputColumn };
+            Error::template(code, "reader.output_column", message)
         };
-        let kinds = (0..table.num_rows())
-            .map(|row| match &labels {
-                Some(labels) => ice.kind(&labels[row]),
-                None => Err(Error::template(
-                    if output_column.is_none_or(str::is_empty) {
-                        Code::MissingOutputColumn
-                    } else {
-                        Code::MissingColumn
-                    },
-                    "reader.output_column",
-                    match output_column {
-                        Some(name) => format!("the examples have no column {name:?}; they have {}", listed(&columns)),
-                        None => "examples need an output column, and none is named".to_owned(),
-                    },
-                )),
-            })
-            .collect();
+        // What is wrong with an example's label is said when the example is used.
+        let kinds = match output_column.and_then(|name| schema.index_of(name).ok()) {
+            None => vec![Err(missing()); count],
+            Some(_) if !ice.by_label() => vec![ice.kind(&Value::None); count],
+            Some(at) => match keys_of(schema.field(at), table.column(at), host) {
+                Ok(labels) => labels.iter().map(|label| ice.kind(label)).collect(),
+                Err(error) if error.code() == Code::WrongColumnType => {
+                    let id = |row: usize| ids.as_ref().map_or(row, |ids| ids[row]);
+                    (0..count).map(|row| Err(in_examples(error.clone().at_row(id(row))))).collect()
+                }
+                Err(error) => return Err(in_examples(error)),
+            },
+        };
         Ok(Self { table, columns, kinds, total, ids })
     }
 

@@ -118,7 +118,6 @@ def requests_of(case: Case, table: pa.Table) -> list[Any]:
 NO_LABELS = (
     "values of this type can't be read as labels or messages",
     "its values would be the labels, which can't be of type",
-    "its values choose among labels, which a",
 )
 """Refusals of a column's Arrow type, where its values would decide between templates."""
 
