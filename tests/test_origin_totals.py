@@ -14,6 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from marks import UNWARNED
 from media_strategies import cases as media_cases
+from odd_few_shots import each_retriever, each_template, odd_few_shots
 from promptpress import _core
 from promptpress._label_values import labels_of
 from promptpress._tables import for_core
@@ -135,36 +136,13 @@ PARTS = [
         ],
     }
 ]
-TURNS = [{"role": "HUMAN", "prompt": "{q}?"}, {"role": "BOT", "prompt": "{a}"}]
 
 
-@pytest.mark.parametrize("retriever", ["FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "IndexColumn"])
+@each_retriever
 @pytest.mark.parametrize("output", ["text", "messages", "prompt_list"])
-@pytest.mark.parametrize("template", [{"round": ["</E>", *TURNS]}, "</E>\n{q}", {"round": ["{q}"]}])
+@each_template
 def test_examples_are_counted_by_their_own_columns(retriever: str, output: Any, template: Any) -> None:
-    """With values that bring in placeholders, half of one, and a whole one of the samples' own."""
-    words = ["plain", "see {a}", "{", "q}", "{q}", "", "é😀", "{a}{a}"]
-    table = pa.table(
-        {
-            "q": [words[n % 8] for n in range(200)],
-            "a": [words[n * 3 % 7] for n in range(200)],
-            "ids": [[n % 5, (n * 7) % 100] if n % 3 else [] for n in range(200)],
-        }
-    )
-    chosen = {
-        "FixKRetriever": {"fix_id_list": [1, 0]},
-        "RandomRetriever": {"ice_num": 3, "seed": 7},
-        "SlidingWindowRetriever": {"k": 2},
-        "IndexColumn": {"column": "ids"},
-    }[retriever]
-    renderer = pp.Renderer(
-        {"type": "PromptTemplate", "template": template, "ice_token": "</E>"},
-        {"type": "PromptTemplate", "template": {"round": TURNS} if isinstance(template, dict) else "{q}={a}"},
-        {"type": retriever, **chosen},
-        table,
-        {"input_columns": ["q"], "output_column": "a"},
-        output=output,
-    )
+    renderer, table = odd_few_shots(retriever, template, 200, output=output)
     check(renderer, table)
     assert totals(renderer, table, (7, 0, 64)) == totals(renderer, table)
 

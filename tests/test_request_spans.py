@@ -11,10 +11,11 @@ from case_files import Case
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from marks import UNWARNED
+from odd_few_shots import each_retriever, each_template, odd_few_shots
 from strategies import Case as Drawn
 from strategies import cases
 from test_against_model import QUICK, rendered_by
-from test_origin_totals import CASES, MEDIA, ODD, TURNS
+from test_origin_totals import CASES, MEDIA, ODD
 
 pytestmark = UNWARNED
 
@@ -86,34 +87,11 @@ def test_spans_are_the_same_however_a_stream_is_cut(case: Drawn, sizes: list[int
 
 
 @pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])
-@pytest.mark.parametrize("retriever", ["FixKRetriever", "RandomRetriever", "SlidingWindowRetriever", "IndexColumn"])
+@each_retriever
 @pytest.mark.parametrize("output", ["text", "messages", "prompt_list", "openai", "messages_json"])
-@pytest.mark.parametrize("template", [{"round": ["</E>", *TURNS]}, "</E>\n{q}", {"round": ["{q}"]}])
+@each_template
 def test_examples_have_spans_of_their_own(retriever: str, output: Any, template: Any, strings: Any) -> None:
-    """With values that bring in placeholders, half of one, and a whole one of the samples' own."""
-    words = ["plain", "see {a}", "{", "q}", "{q}", "", "é😀", "{a}{a}"]
-    table = pa.table(
-        {
-            "q": [words[n % 8] for n in range(100)],
-            "a": [words[n * 3 % 7] for n in range(100)],
-            "ids": [[n % 5, (n * 7) % 100] if n % 3 else [] for n in range(100)],
-        }
-    )
-    chosen = {
-        "FixKRetriever": {"fix_id_list": [1, 0]},
-        "RandomRetriever": {"ice_num": 3, "seed": 7},
-        "SlidingWindowRetriever": {"k": 2},
-        "IndexColumn": {"column": "ids"},
-    }[retriever]
-    renderer = pp.Renderer(
-        {"type": "PromptTemplate", "template": template, "ice_token": "</E>"},
-        {"type": "PromptTemplate", "template": {"round": TURNS} if isinstance(template, dict) else "{q}={a}"},
-        {"type": retriever, **chosen},
-        table,
-        {"input_columns": ["q"], "output_column": "a"},
-        output=output,
-        strings=strings,
-    )
+    renderer, table = odd_few_shots(retriever, template, 100, output=output, strings=strings)
     check(renderer, table)
 
 
@@ -133,6 +111,8 @@ def test_spans_are_kept_beside_other_columns_and_may_be_renamed() -> None:
     assert out.column_names == ["n", "spans", "prompt", "where", "hash"]
     with pytest.raises(pp.RenderError, match="rename"):
         pp.Renderer("{q}").render(samples, keep=["spans"], spans=True)
+    with pytest.raises(TypeError, match="hashes: expected True or False, found 'yes'"):
+        renderer.render(samples, hashes="yes")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="spans: expected True, False or 'detailed', found 'all'"):
         renderer.render(samples, spans="all")  # type: ignore[arg-type]
 

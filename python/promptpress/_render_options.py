@@ -70,9 +70,12 @@ class RenderOptions:
             errors: `"raise"` or `"column"`.
 
         Raises:
-            TypeError: If `keep` holds something else than names, or `spans` or `errors` is something else.
+            TypeError: If `keep` holds something else than names, or `hashes`, `spans` or `errors` is something else.
 
         """
+        if not isinstance(hashes, bool):
+            message = f"hashes: expected True or False, found {hashes!r}"
+            raise TypeError(message)
         if not isinstance(spans, bool) and spans != _DETAILED:
             message = f"spans: expected True, False or {_DETAILED!r}, found {spans!r}"
             raise TypeError(message)
