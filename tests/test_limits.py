@@ -131,6 +131,15 @@ def test_the_configuration_s_texts_are_counted(part: str) -> None:
     assert caught.value.path == part
 
 
+def test_nesting_is_bounded_at_the_part_that_is_nested() -> None:
+    template = {"template": {"round": [{"role": "HUMAN", "prompt": "{q}"}]}}
+    arguments = {"meta_template": {"round": [{"role": "HUMAN", "begin": ""}]}}
+    assert pp.Renderer(template, **arguments, limits={"nesting": 4}).render(SAMPLES).num_rows == 2
+    with refused("nesting") as caught:
+        pp.Renderer(template, **arguments, limits={"nesting": 3})
+    assert (caught.value.code, caught.value.path) == ("limit_exceeded", "prompt_template")
+
+
 def test_many_turns_under_a_long_role_are_refused_before_they_are_written() -> None:
     template = {"round": [{"role": "HUMAN", "prompt": ""}] * 10_000}
     meta = {"round": [{"role": "HUMAN", "begin": "x" * 1_000_000}]}
@@ -158,6 +167,7 @@ def test_examples_of_a_batch_are_bounded(retriever: dict[str, Any]) -> None:
     [
         ({"promt_bytes": 1}, "unknown_key", "limits.promt_bytes"),
         ({"prompt_bytes": 0}, "invalid_number", "limits.prompt_bytes"),
+        ({"nesting": 101}, "invalid_number", "limits.nesting"),
         ({"prompt_bytes": "1"}, "wrong_type", "limits.prompt_bytes"),
         ({"prompt_bytes": True}, "wrong_type", "limits.prompt_bytes"),
         (7, "wrong_type", "limits"),

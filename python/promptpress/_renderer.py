@@ -93,9 +93,9 @@ class Renderer:
             the assistant is to speak, unless the template continues the last message. The meta template is that class's
             where none is given.
         limits: How much may be asked for, other than usual: `template_bytes` of the configuration's texts (64 MiB),
-            `labels` of a sample (100,000), `prompt_bytes` of a request's text (4 GiB), `batch_bytes` of the texts that
-            are made at a time, those of at most 65,536 requests (64 GiB). What would pass one is an error
-            (`limit_exceeded`) before memory is asked for.
+            `nesting` of its dicts and lists (100, and no more), `labels` of a sample (100,000), `prompt_bytes` of a
+            request's text (4 GiB), `batch_bytes` of the texts that are made at a time, those of at most 65,536 requests
+            (64 GiB). What would pass one is an error (`limit_exceeded`) before memory is asked for.
 
     Raises:
         TemplateError: If the configuration is wrong; the message names the path, what was found and what would do.

@@ -10,6 +10,8 @@ use crate::value::Value;
 pub struct Limits {
     /// Bytes of all texts of the configuration.
     pub template_bytes: usize,
+    /// How many dicts and lists of the configuration stand within each other; at most 100.
+    pub nesting: usize,
     /// Labels of a sample.
     pub labels: usize,
     /// Bytes of the text of one request.
@@ -20,7 +22,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { template_bytes: 64 << 20, labels: 100_000, prompt_bytes: 4 << 30, batch_bytes: 64 << 30 }
+        Self {
+            template_bytes: 64 << 20,
+            nesting: MAX_NESTING,
+            labels: 100_000,
+            prompt_bytes: 4 << 30,
+            batch_bytes: 64 << 30,
+        }
     }
 }
 
@@ -30,7 +38,9 @@ const PATH: &str = "limits";
 const CERTAIN_BYTES: usize = 1 << 20;
 /// From so many bytes on it is tried whether there is memory.
 const PROBED_BYTES: usize = 1 << 24;
-const KEYS: [&str; 4] = ["template_bytes", "labels", "prompt_bytes", "batch_bytes"];
+/// Whatever reads a configuration follows it by recursion.
+const MAX_NESTING: usize = 100;
+const KEYS: [&str; 5] = ["template_bytes", "nesting", "labels", "prompt_bytes", "batch_bytes"];
 
 impl Limits {
     /// Read the constructor's argument; None is the defaults, and so is a key that isn't given.
@@ -52,6 +62,7 @@ impl Limits {
             let name = key.as_str().unwrap_or_default();
             let field = match name {
                 "template_bytes" => &mut limits.template_bytes,
+                "nesting" => &mut limits.nesting,
                 "labels" => &mut limits.labels,
                 "prompt_bytes" => &mut limits.prompt_bytes,
                 "batch_bytes" => &mut limits.batch_bytes,
@@ -66,19 +77,32 @@ impl Limits {
                 let message = format!("expected an int, found {}", given.type_name());
                 return Err(Error::template(Code::WrongType, path, message));
             };
-            *field = usize::try_from(*number).ok().filter(|number| *number > 0).ok_or_else(|| {
-                Error::template(Code::InvalidNumber, path, format!("expected a number from 1 on, found {number}"))
+            let most = if name == "nesting" { MAX_NESTING } else { usize::MAX };
+            *field = usize::try_from(*number).ok().filter(|number| (1..=most).contains(number)).ok_or_else(|| {
+                let end = if most == usize::MAX { "on".to_owned() } else { format!("to {most}") };
+                Error::template(Code::InvalidNumber, path, format!("expected a number from 1 {end}, found {number}"))
             })?;
         }
         Ok(limits)
     }
 
-    /// Refuse a configuration whose texts are more than it may have. `parts` are its arguments by name.
+    /// Refuse a configuration whose texts are more than it may have, or that is nested deeper. `parts` are its arguments
+    /// by name.
     ///
     /// # Errors
     ///
-    /// `TemplateError`, at the largest.
+    /// `TemplateError`, at the largest or the deepest.
     pub fn check_template(&self, parts: &[(&str, &Value)]) -> Result<()> {
+        if let Some((path, depth)) =
+            parts.iter().map(|(path, value)| (path, depth(value))).max_by_key(|(_, depth)| *depth)
+            && depth > self.nesting
+        {
+            let message = format!(
+                "dicts and lists are nested {depth} deep; limits={{\"nesting\": {}}} allows no more",
+                self.nesting
+            );
+            return Err(Error::template(Code::LimitExceeded, *path, message));
+        }
         let sizes = parts.iter().map(|(path, value)| (*path, text_bytes(value)));
         let total: usize = sizes.clone().map(|(_, bytes)| bytes).sum();
         if total <= self.template_bytes {
@@ -158,6 +182,15 @@ impl Limits {
             Some(bytes) if bytes <= self.batch_bytes => Ok(()),
             bytes => Err(self.batch_too_large(bytes.unwrap_or(usize::MAX))),
         }
+    }
+}
+
+/// How many dicts and lists stand within each other.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Dict(items) => 1 + items.iter().map(|(_, value)| depth(value)).max().unwrap_or(0),
+        _ => 0,
     }
 }
 

@@ -81,5 +81,5 @@ fn rendered(compiled: &CompiledConfig, samples: &arrow_array::RecordBatch) -> Re
 
 /// Less than anyone is given: a case that asks for much is refused and costs no time.
 fn small() -> Limits {
-    Limits { template_bytes: 1 << 16, labels: 100, prompt_bytes: 1 << 16, batch_bytes: 1 << 22 }
+    Limits { template_bytes: 1 << 16, nesting: 20, labels: 100, prompt_bytes: 1 << 16, batch_bytes: 1 << 22 }
 }

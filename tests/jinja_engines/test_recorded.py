@@ -6,6 +6,7 @@ They are no part of the project: see tests/test_recorded_cases.py.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 import warnings
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import promptpress as pp
+import pyarrow as pa
 import pytest
 from promptpress._jinja.reference import Reference
 
@@ -92,6 +94,54 @@ def test_chat_templates(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("file", ["attack", "cases"])
 def test_all_chat_templates(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_chats(monkeypatch, file, 1)
+
+
+def shape_of(chat: list[dict[str, Any]]) -> str:
+    """All of a conversation but what is said."""
+    return json.dumps([{**message, "content": "?"} if "content" in message else message for message in chat])
+
+
+def share_compiled(cases: Any, path: Path, sample: int) -> tuple[int, int]:
+    """Of the templates with the shapes that they are rendered with: how many programs render, and all."""
+    compiled = total = 0
+    for number, (template, _, talk, kwargs, expect, _) in enumerate(cases.blocks(str(path))):
+        if number % sample:
+            continue
+        options = dict(kwargs)
+        options["now"] = datetime.fromisoformat(options.pop("$clock", cases.CLOCK))
+        shapes: dict[str, list[Any]] = {}
+        for chat, want in zip(talk, expect, strict=True):
+            if not isinstance(want, dict):
+                shapes.setdefault(shape_of(chat), chat)
+        try:
+            renderer = pp.ChatTemplate(template["template"], **options)
+        except pp.TemplateError:
+            total += len(shapes)
+            continue
+        for chat in shapes.values():
+            rows = pa.table({"messages": [json.dumps(chat)] * 3})
+            renderer.render(rows)
+            renderer.render(rows)
+            total += 1
+            compiled += renderer.last_run.jinja2 == 0
+    return compiled, total
+
+
+def check_share_compiled(monkeypatch: pytest.MonkeyPatch, sample: int) -> None:
+    (path, _) = shared("chat_templates/cases.jsonl.gz", "tools/chat_cases.py")
+    compiled, total = share_compiled(runner("chat_cases", monkeypatch), path, sample)
+    print(f"{compiled} of {total} template x shape cells are compiled: {compiled / total:.1%}")
+    assert total
+    assert compiled >= 0.95 * total
+
+
+def test_cells_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_share_compiled(monkeypatch, 20 * ONE_IN)
+
+
+@pytest.mark.full
+def test_every_sixth_cell_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_share_compiled(monkeypatch, 6)
 
 
 def check_lm_eval(monkeypatch: pytest.MonkeyPatch, sample: int) -> None:
