@@ -281,6 +281,9 @@ def find_texts(texts: pa.Array, needles: Sequence[str]) -> pa.RecordBatch:
     strings of any layout; of other values they are what `str()` prints.
     """
 
+def begin_with(texts: pa.Array, first: bytes) -> pa.Int64Array:
+    """Return the rows whose text begins with one of some bytes, ascending. A text needn't be UTF-8."""
+
 def find_own(texts: pa.Array, needles: pa.Array, whole_words: bool) -> pa.Int64Array:
     """Return the byte at which each row's own needle first stands in that row's text.
 

@@ -3,6 +3,8 @@
 //! Most texts have none. A first look at all bytes says so of plain ASCII, a second one, at three bytes at a time, of any
 //! other text. Only where neither does are characters told apart.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use memchr::{memchr, memchr2_iter};
 
 use super::texts::Texts;
@@ -60,13 +62,19 @@ pub struct OddCharacter {
     pub kind: OddKind,
 }
 
-/// The first character of each kind in each row's text: row by row, in a row by place.
-pub fn odd_characters(texts: &Texts) -> Vec<OddCharacter> {
-    texts.look(|rows| {
+/// The first character of each kind in each row's text: row by row, in a row by place. None if texts that were opened
+/// [for their bytes](Texts::bytes_of) turn out to be none.
+pub fn odd_characters(texts: &Texts) -> Option<Vec<OddCharacter>> {
+    let sound = AtomicBool::new(true);
+    let found = texts.look(|rows| {
         let mut out = Vec::new();
         for rows in threads::chunks(rows, ROWS_TOGETHER) {
             if texts.stretch(rows.clone()).is_some_and(is_plain) {
                 continue;
+            }
+            if !texts.are_sound(rows.clone()) {
+                sound.store(false, Ordering::Relaxed);
+                break;
             }
             for row in rows {
                 if let Some(text) = texts.get(row)
@@ -78,7 +86,8 @@ pub fn odd_characters(texts: &Texts) -> Vec<OddCharacter> {
             }
         }
         out
-    })
+    });
+    sound.into_inner().then_some(found)
 }
 
 /// Short texts that are looked at as one first.
@@ -263,7 +272,7 @@ mod tests {
     fn found(texts: Vec<Option<String>>) -> Vec<(i64, OddKind, i64, i64)> {
         let array: ArrayRef = Arc::new(StringArray::from(texts));
         let texts = Texts::new(&Field::new("", array.data_type().clone(), true), &array).unwrap();
-        odd_characters(&texts).into_iter().map(|odd| (odd.row, odd.kind, odd.start, odd.end)).collect()
+        odd_characters(&texts).unwrap().into_iter().map(|odd| (odd.row, odd.kind, odd.start, odd.end)).collect()
     }
 
     fn of(text: &str) -> Vec<(OddKind, i64, i64)> {

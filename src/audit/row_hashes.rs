@@ -1,7 +1,8 @@
 //! Which rows have one content, whatever holds it: string layouts, dictionaries, widths of integers, batches.
 //!
-//! A row is written down as a message is that is hashed (`statistics`): its columns in the order of their names, without
-//! those that are null, each value by its kind. So no two rows are written alike, and the order of columns is nothing.
+//! A row's hash goes from column to column, in the order of their names and without those that are null: each time over
+//! the column's name, the kind of its value and the value, a text as it lies and others written down as those of a
+//! message are that is hashed (`statistics`). So the order of columns is nothing, and neither is what holds a value.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -15,7 +16,7 @@ use super::texts::readable_here;
 use crate::error::{Code, Error, Result};
 use crate::pytext::{TextColumn, is_native};
 use crate::render::{SaidColumn, sound};
-use crate::statistics::{HASH_BYTES, RequestHash, WrittenText, as_it_is, count, text, write};
+use crate::statistics::{HASH_BYTES, RequestHash, as_it_is, write};
 use crate::threads;
 
 /// Rows that one thread takes at a time.
@@ -60,11 +61,39 @@ impl Column {
         }
     }
 
-    fn write(&self, row: usize, of_text: WrittenText, out: &mut Vec<u8>) {
-        match self {
-            Self::Printed(tag, texts, _) => text(*tag, texts.bytes(row), as_it_is, out),
-            Self::Said(column) => write(column, row, of_text, out),
+    /// The kind of a row's value and what says it: `written`, or the text itself.
+    fn said<'a>(&'a self, row: usize, normalise: bool, written: &'a mut Vec<u8>) -> (u8, &'a [u8]) {
+        let (tag, texts) = match self {
+            Self::Printed(tag, texts, _) => return (*tag, texts.bytes(row)),
+            Self::Said(SaidColumn::Text(texts, _)) => (b's', texts),
+            Self::Said(column) => {
+                written.clear();
+                write(column, row, if normalise { normalised } else { as_it_is }, written);
+                return (b'w', written);
+            }
+        };
+        if !normalise {
+            return (tag, texts.bytes(row));
         }
+        written.clear();
+        normalised(texts.bytes(row), written);
+        (tag, written)
+    }
+}
+
+/// How each half of a hash goes on.
+type Halves = [FixedState; 2];
+
+/// Go on from a hash by a value of a column: `name` is what stands for the column's name.
+#[inline]
+fn go_on(halves: &Halves, from: &mut [u64; 2], name: u64, tag: u8, value: &[u8]) {
+    for (half, state) in from.iter_mut().zip(halves) {
+        let mut hasher = state.build_hasher();
+        hasher.write_u64(*half);
+        hasher.write_u64(name);
+        hasher.write_u64(value.len() as u64 | u64::from(tag) << 56);
+        hasher.write(value);
+        *half = hasher.finish();
     }
 }
 
@@ -76,28 +105,26 @@ impl Column {
 /// `RenderError` for an array whose offsets or bytes are wrong, and for values of a type that only Python reads.
 pub fn row_hashes(batch: &RecordBatch, normalise: bool) -> Result<Vec<RequestHash>> {
     let schema = batch.schema();
+    let halves: Halves = SEEDS[usize::from(normalise)].map(FixedState::with_seed);
     let mut columns = Vec::with_capacity(batch.num_columns());
     for (field, array) in schema.fields().iter().zip(batch.columns()) {
-        columns.push((field.name(), Column::new(field, array).map_err(|error| error.in_column(field.name()))?));
+        let mut name = [0; 2];
+        go_on(&halves, &mut name, 0, 0, field.name().as_bytes());
+        let column = Column::new(field, array).map_err(|error| error.in_column(field.name()))?;
+        columns.push((field.name(), name[0], column));
     }
-    columns.sort_by_key(|(name, _)| *name);
-    let of_text = if normalise { normalised } else { as_it_is };
-    let halves = SEEDS[usize::from(normalise)].map(FixedState::with_seed);
+    columns.sort_by_key(|(name, _, _)| *name);
     let chunk = |rows: std::ops::Range<usize>| -> Vec<RequestHash> {
         let mut written = Vec::new();
         let hash = |row: usize| {
-            written.clear();
-            let shown = || columns.iter().filter(|(_, column)| !column.is_null(row));
-            count(b'd', shown().count(), &mut written);
-            for (name, column) in shown() {
-                text(b's', name.as_bytes(), as_it_is, &mut written);
-                column.write(row, of_text, &mut written);
+            let mut hash = [0; 2];
+            for (_, name, column) in columns.iter().filter(|(_, _, column)| !column.is_null(row)) {
+                let (tag, value) = column.said(row, normalise, &mut written);
+                go_on(&halves, &mut hash, *name, tag, value);
             }
             let mut out = [0; HASH_BYTES];
-            for (half, state) in out.chunks_exact_mut(HASH_BYTES / 2).zip(&halves) {
-                let mut hasher = state.build_hasher();
-                hasher.write(&written);
-                half.copy_from_slice(&hasher.finish().to_le_bytes());
+            for (half, own) in out.chunks_exact_mut(HASH_BYTES / 2).zip(hash) {
+                half.copy_from_slice(&own.to_le_bytes());
             }
             out
         };

@@ -18,6 +18,8 @@ const CHUNK_ROWS: usize = 1024;
 pub struct Texts {
     column: TextColumn,
     nulls: Option<NullBuffer>,
+    /// Whether the texts are yet to be checked.
+    unread: bool,
 }
 
 impl Texts {
@@ -36,7 +38,26 @@ impl Texts {
             sound(array)?;
             array.logical_nulls()
         };
-        Ok(Self { column: TextColumn::new(array)?, nulls: nulls.filter(|nulls| nulls.null_count() > 0) })
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        Ok(Self { column: TextColumn::new(array)?, nulls, unread: false })
+    }
+
+    /// Open a column for its bytes alone, as who looks for bytes needs it: strings needn't be UTF-8 then.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn bytes_of(field: &Field, array: &ArrayRef) -> Result<Self> {
+        readable_here(field)?;
+        match TextColumn::unread(array) {
+            Some(column) => Ok(Self { column, nulls: None, unread: true }),
+            None => Self::new(field, array),
+        }
+    }
+
+    /// Whether the bytes of some rows are texts.
+    pub(super) fn are_sound(&self, rows: Range<usize>) -> bool {
+        !self.unread || self.column.checked(rows).is_some()
     }
 
     /// How many rows there are.

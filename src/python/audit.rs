@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, Field};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
@@ -17,6 +17,12 @@ use crate::statistics::HASH_BYTES;
 
 fn internal(error: &ArrowError) -> Error {
     Error::render(Code::InternalError, error.to_string())
+}
+
+/// What is wrong with texts that turned out to be none.
+fn not_text(field: &Field, array: &ArrayRef) -> Error {
+    let unknown = || Error::render(Code::InternalError, "texts that were looked through are none");
+    Texts::new(field, array).err().unwrap_or_else(unknown)
 }
 
 /// A record batch for pyarrow.
@@ -48,7 +54,7 @@ impl TextFinder {
     /// The first place of each needle in each row's text, as a record batch.
     fn find<'py>(&self, py: Python<'py>, texts: Imported<PyArray>) -> PyResult<Bound<'py, PyAny>> {
         let (array, field) = texts.0.into_inner();
-        let work = || Texts::new(&field, &array).map(|texts| audit::find_texts(&texts, &self.needles));
+        let work = || Texts::bytes_of(&field, &array).map(|texts| audit::find_texts(&texts, &self.needles));
         let found: Vec<FoundText> = plain(py, detached_rows(py, None, array.len(), work)?)?;
         let needles = found.iter().map(|one| Some(one.needle)).collect::<Int32Array>();
         exported(
@@ -89,11 +95,23 @@ pub(super) fn find_own<'py>(
     export(py, Arc::new(found))
 }
 
+/// The rows whose text begins with one of some bytes.
+#[pyfunction]
+pub(super) fn begin_with<'py>(py: Python<'py>, texts: Imported<PyArray>, first: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let ((array, field), first) = (texts.0.into_inner(), first.to_vec());
+    let work = || Texts::bytes_of(&field, &array).map(|texts| Int64Array::from(audit::begin_with(&texts, &first)));
+    let found = plain(py, detached_rows(py, None, array.len(), work)?)?;
+    export(py, Arc::new(found))
+}
+
 /// The first odd character of each kind in each row's text, as a record batch.
 #[pyfunction]
 pub(super) fn odd_characters<'py>(py: Python<'py>, texts: Imported<PyArray>) -> PyResult<Bound<'py, PyAny>> {
     let (array, field) = texts.0.into_inner();
-    let work = || Texts::new(&field, &array).map(|texts| audit::odd_characters(&texts));
+    let work = || match audit::odd_characters(&Texts::bytes_of(&field, &array)?) {
+        Some(found) => Ok(found),
+        None => Err(not_text(&field, &array)),
+    };
     let found: Vec<OddCharacter> = plain(py, detached_rows(py, None, array.len(), work)?)?;
     let kinds = found.iter().map(|one| Some(one.kind as i8)).collect::<Int8Array>();
     exported(

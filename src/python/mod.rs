@@ -90,6 +90,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::origin_totals, module)?)?;
     module.add_function(wrap_pyfunction!(audit::find_texts, module)?)?;
+    module.add_function(wrap_pyfunction!(audit::begin_with, module)?)?;
     module.add_function(wrap_pyfunction!(audit::find_own, module)?)?;
     module.add_function(wrap_pyfunction!(audit::odd_characters, module)?)?;
     module.add_function(wrap_pyfunction!(audit::content_hashes, module)?)?;

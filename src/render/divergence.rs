@@ -15,7 +15,7 @@ use super::conversations::empty_replies;
 use super::input::{Batch, Host};
 use super::messages::SliceCache;
 use super::outcomes::{Outcome, OutcomeSink, Wanted};
-use super::rows::any_needs_substitution;
+use super::rows::{any_may_need_substitution, any_needs_substitution};
 use super::substitution::InvolvedColumns;
 use super::values::value_at;
 use crate::error::{Kind, Result};
@@ -27,6 +27,8 @@ use crate::value::Value;
 /// Rows that are rendered both ways at once: enough for all threads, and few enough that many slices of data with a few
 /// odd rows hold none.
 const SLICE_ROWS: usize = 8192;
+/// Rows that are asked at once whether any of them could differ.
+const BLOCK_ROWS: usize = 1 << 16;
 
 /// A row in which the two ways of substituting differ.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,19 +81,32 @@ pub fn divergence(
         let schema = batch.schema();
         let mut mine = Way { bound: BoundConfig::new(compiled, &schema)?, draws: draws.0.take() };
         let mut theirs = Way { bound: BoundConfig::new(&other, &schema)?, draws: draws.1.take() };
-        let plain = mine.plans().zip(theirs.plans()).is_some_and(|(one, two)| same(&one, &two));
+        // Draws go on from sample to sample, so that none is left out.
+        let in_order = compiled.config.retriever.choice.by_position();
+        let plain = !in_order && mine.plans().zip(theirs.plans()).is_some_and(|(one, two)| same(&one, &two));
+        // What a slice's own rows can say is asked of many first: their columns are gone through side by side.
+        let theirs_may = theirs.plans().is_none_or(|plans| any_may_need_substitution(&plans));
+        let none_forms = |mine: &Way, theirs: &Way, rows: &RecordBatch, at: usize| -> Result<bool> {
+            let may_form = |way: &Way| way.may_form(rows, host).map_err(|e| e.shifted(first + at));
+            Ok(plain && !may_form(mine)? && !(theirs_may && may_form(theirs)?))
+        };
         let step = (SLICE_ROWS / labels.len().max(1)).max(1);
-        for at in (0..batch.num_rows()).step_by(step) {
+        for block in threads::chunks(0..batch.num_rows(), BLOCK_ROWS.max(step)) {
             host.check()?;
-            let slice = batch.slice(at, step.min(batch.num_rows() - at));
-            let chosen = compiled.choose_examples(first + at, slice.num_rows(), &mut picks)?;
-            let may_form = |way: &Way| way.may_form(&slice, host).map_err(|e| e.shifted(first + at));
-            if plain && !may_form(&mine)? && !may_form(&theirs)? {
+            if none_forms(&mine, &theirs, &batch.slice(block.start, block.len()), block.start)? {
                 continue;
             }
-            let requests = differing(&mut mine, &mut theirs, &slice, first + at, &query)?;
-            let harness = if is_harness { &mine } else { &theirs };
-            out.extend(harness.traced(&slice, &requests, first + at, chosen.as_deref(), &query)?);
+            for rows in threads::chunks(block, step) {
+                host.check()?;
+                let (at, slice) = (rows.start, batch.slice(rows.start, rows.len()));
+                if none_forms(&mine, &theirs, &slice, at)? {
+                    continue;
+                }
+                let chosen = compiled.choose_examples(first + at, slice.num_rows(), &mut picks)?;
+                let requests = differing(&mut mine, &mut theirs, &slice, first + at, &query)?;
+                let harness = if is_harness { &mine } else { &theirs };
+                out.extend(harness.traced(&slice, &requests, first + at, chosen.as_deref(), &query)?);
+            }
         }
         draws = (mine.draws, theirs.draws);
         first += batch.num_rows();

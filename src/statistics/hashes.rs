@@ -131,13 +131,13 @@ fn write_value(value: &Value, of_text: WrittenText, out: &mut Vec<u8>) {
 }
 
 /// Write how many items or bytes follow.
-pub(crate) fn count(tag: u8, items: usize, out: &mut Vec<u8>) {
+fn count(tag: u8, items: usize, out: &mut Vec<u8>) {
     out.push(tag);
     out.extend((items as u64).to_le_bytes());
 }
 
 /// Write a text with its length.
-pub(crate) fn text(tag: u8, text: &[u8], of_text: WrittenText, out: &mut Vec<u8>) {
+fn text(tag: u8, text: &[u8], of_text: WrittenText, out: &mut Vec<u8>) {
     count(tag, text.len(), out);
     let start = out.len();
     of_text(text, out);

@@ -11,7 +11,7 @@ mod sizes;
 
 pub use duplicates::{DuplicateGroup, DuplicateSummary, Duplicates};
 pub use hashes::{HASH_BYTES, RequestHash, hashes};
-pub(crate) use hashes::{WrittenText, as_it_is, count, text, write};
+pub(crate) use hashes::{as_it_is, write};
 pub use lengths::{Bin, LengthSummary, Lengths};
 pub use request_column::RequestColumn;
 pub use sizes::{Sizes, sizes};

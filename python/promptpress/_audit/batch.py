@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from promptpress._audit.subject import Subject
 from promptpress._audit.texts import Texts, is_text, request_texts, texts_within
 from promptpress._core import Outcome, RenderError
 from promptpress._sample_numbers import sample_numbers
+from promptpress._shared_property import shared_property
 
 __all__ = ["Batch", "Columns", "Requests"]
 
@@ -42,17 +42,17 @@ class Requests:
         """The sample after the last."""
         return self.part.start + self.part.rows
 
-    @cached_property
+    @shared_property
     def prompts(self) -> pa.Array:
         """The requests, as they come out."""
         return self._subject.renderer._configuration.prompts(self.part, self._times)
 
-    @cached_property
+    @shared_property
     def samples(self) -> pa.Array:
         """The sample of each request, by its number among all."""
         return sample_numbers(self.part, self._times)
 
-    @cached_property
+    @shared_property
     def texts(self) -> list[Texts]:
         """The texts of the requests, with the numbers of their requests among these."""
         return request_texts(self.prompts, is_json=self._subject.is_json)
@@ -62,7 +62,7 @@ class Requests:
         """The requests before a chat template makes texts of them."""
         return self.part.prompts
 
-    @cached_property
+    @shared_property
     def message_texts(self) -> list[Texts]:
         """Their texts, likewise."""
         if self._subject.renderer._configuration.chat is None:
@@ -134,18 +134,18 @@ class Batch(Columns):
         """The number of the sample after the last."""
         return self.first + len(self.core_table)
 
-    @cached_property
+    @shared_property
     def divergence(self) -> tuple[pa.Array, pa.Array]:
         """The samples whose prompt depends on braces in values, by numbers in this batch, and the columns of each."""
         found = self.subject.core.divergence(self.core_table, self.subject.labels, self.lower)
         return found.column(0), found.column(1)
 
-    @cached_property
+    @shared_property
     def content(self) -> pa.Array:
         """A hash of what each sample's prompts are made of."""
         return _core.content_hashes(pa.table(self._columns(self.subject.shown_columns)), False).cast(pa.binary())
 
-    @cached_property
+    @shared_property
     def answers(self) -> pa.Array:
         """A hash of each sample's answer; null where there is no column of answers."""
         name = self.subject.output_column

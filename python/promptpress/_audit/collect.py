@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 _BATCH_ROWS = 65_536
+_MAX_THREADS = 4
+"""More don't find enough to do beside the core's own."""
 _LIMITS = ("bytes", "tokens")
 
 
@@ -54,9 +57,11 @@ def audit(renderer: Renderer, samples: Any, tokenizer: Any, limits: Mapping[str,
     labels = core.labels if table is None else labels_of(core, table, for_core(table)[0])
     subject = Subject(renderer, reader.schema, labels, limits, counter)
     checks = [check for kind in CHECKS if (check := kind.of(subject)) is not None]
-    for batch in _batches(subject, reader):
-        for check in checks:
-            check.add(batch)
+    # Each check keeps what it has found to itself, and leaves Python for most of its time.
+    with ThreadPoolExecutor(min(_core.threads(), _MAX_THREADS), "promptpress-audit") as threads:
+        for batch in _ahead(_batches(subject, reader), threads):
+            for done in [threads.submit(check.add, batch) for check in checks]:
+                done.result()
     found = [finding for check in checks for finding in check.findings()]
     if any(finding.code == "answer_in_prompt" for finding in found):
         allowed |= {"unmasked_output_column"}  # which says the same of the template
@@ -75,6 +80,14 @@ def _batches(subject: Subject, reader: Iterable[pa.RecordBatch]) -> Iterator[Bat
             parts = subject.core.render(core_table, subject.labels, position, False, lower)
             yield Batch(subject, samples, first, parts, (core_table, lower))
             first += samples.num_rows
+
+
+def _ahead(batches: Iterator[Batch], threads: ThreadPoolExecutor) -> Iterator[Batch]:
+    """Render a batch while the one before is looked at."""
+    following = threads.submit(next, batches, None)
+    while (batch := following.result()) is not None:
+        following = threads.submit(next, batches, None)
+        yield batch
 
 
 def _checked(limits: Mapping[str, int] | None, *, has_tokenizer: bool) -> dict[str, int]:

@@ -28,6 +28,7 @@ use crate::threads;
 ///
 /// `RenderError` for a value without text.
 pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool> {
+    prepare(batch, plans);
     let none = FragmentStore::default();
     let fragments = FragmentStores { renderer: &none, batch: &none };
     let (tables, runs) = (LengthTables::new(fragments, 0), Runs::default());
@@ -43,6 +44,23 @@ pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool
     };
     Ok(!programs.iter().all(BoundProgram::never_needs_substitution)
         && !threads::all(threads::chunks(0..batch.rows, CHUNK_REQUESTS), easy))
+}
+
+/// Whether the values of some row, without examples, could be such that it has to be filled column by column.
+pub fn any_may_need_substitution(plans: &[Arc<Plan>]) -> bool {
+    let mut programs = plans.iter().flat_map(|plan| &plan.programs);
+    programs.any(|p| p.always_substituted || !p.scanned.is_empty() || !p.guards.is_empty())
+}
+
+/// Check the columns that plans show, and look through them, side by side; what is wrong with one is said when it is
+/// bound.
+fn prepare(batch: &Batch, plans: &[Arc<Plan>]) {
+    let programs = || plans.iter().flat_map(|plan| &plan.programs);
+    let mut columns: Vec<usize> = programs().flat_map(|p| p.fields.clone()).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let scanned = |column: &usize| programs().any(|p| p.scanned.contains(column));
+    threads::map(columns, |column| batch.prepare(column, scanned(&column)));
 }
 
 /// What one chunk of requests measures.
@@ -75,12 +93,7 @@ pub fn texts(
         Attempt::TooLong => return Ok(None),
         Attempt::No => {}
     }
-    // Columns are checked and looked through side by side; what is wrong with one is said when it is bound.
-    let mut columns: Vec<usize> = plans.all.iter().flat_map(|p| &p.programs).flat_map(|p| p.fields.clone()).collect();
-    columns.sort_unstable();
-    columns.dedup();
-    let scanned = |column: &usize| plans.all.iter().flat_map(|p| &p.programs).any(|p| p.scanned.contains(column));
-    threads::map(columns, |column| batch.prepare(column, scanned(&column)));
+    prepare(batch, &plans.all);
     let labels = plans.labels;
     let tables = LengthTables::new(fragments, rows.len() * labels);
     let programs = plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program);

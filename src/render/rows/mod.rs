@@ -12,5 +12,5 @@ mod plain;
 mod sizes;
 
 pub use bound_program::BoundProgram;
-pub use engine::{any_needs_substitution, texts};
+pub use engine::{any_may_need_substitution, any_needs_substitution, texts};
 pub use fragments::{fragments_of_forms, fragments_of_programs, fragments_of_rows};

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
+from promptpress import _core
 from promptpress._audit.batch import Batch
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.special import bos_tokens
@@ -23,7 +24,7 @@ class DoubleBos:
         self._added = None if subject.counter is None else _added_first(subject.counter._tokenizer)
         tokens = bos_tokens(subject)
         self._tokens = tokens if self._added is None or self._added in tokens else [*tokens, self._added]
-        self._firsts = sorted({token[:1] for token in self._tokens})
+        self._firsts = bytes({token.encode()[0] for token in self._tokens if token})
         self._twice = {token: Rows() for token in self._tokens}
         self._beside = Rows()
 
@@ -39,14 +40,11 @@ class DoubleBos:
             if texts is None or texts.parents is not None:
                 continue
             # Few texts begin with what a token begins with, and looking at a byte of each is all but free.
-            near: pa.Array | None = None
-            for first in self._firsts:
-                own = pc.starts_with(texts.array, first)
-                near = own if near is None else pc.or_(near, own)
-            if near is not None and pc.all(near).as_py():
+            near = _core.begin_with(texts.array, self._firsts)
+            if len(near) == len(texts.array):
                 self._look(texts.array, requests.samples)
-            elif near is not None and pc.any(near).as_py():
-                self._look(texts.array.filter(near), requests.samples.filter(near))
+            elif len(near):
+                self._look(texts.array.take(near), requests.samples.take(near))
 
     def _look(self, texts: pa.Array, samples: pa.Array) -> None:
         for token in self._tokens:

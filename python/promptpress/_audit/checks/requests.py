@@ -164,7 +164,9 @@ class EqualPrompts:
             own = table.filter(pc.is_in(table["prompt"], value_set=prompts.combine_chunks()))
             rows = Rows()
             rows.add(own["row"].combine_chunks())
-            others = own.filter(pc.equal(own["prompt"], own["prompt"][0]))["row"].to_pylist()
+            others = (
+                own["row"].take(pc.indices_nonzero(pc.equal(own["prompt"], own["prompt"][0])).slice(0, 2)).to_pylist()
+            )
             said = "and their answers differ" if code == "equal_prompts" else "and so are their answers"
             if self._answers is None:
                 said = "and no column of answers tells them apart"

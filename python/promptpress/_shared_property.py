@@ -1,0 +1,50 @@
+"""A property that is computed once, whichever threads ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any, Generic, TypeVar, overload
+
+__all__ = ["shared_property"]
+
+Value = TypeVar("Value")
+
+
+class shared_property(Generic[Value]):  # noqa: N801 - used like functools.cached_property
+    """As `functools.cached_property`, but that who asks meanwhile waits, for this object's property alone.
+
+    Args:
+        compute: The method.
+
+    >>> class Sample:
+    ...     @shared_property
+    ...     def text(self) -> str:
+    ...         return "made once"
+    >>> sample = Sample()
+    >>> sample.text is sample.text
+    True
+
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> shared_property[Value]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+    def __get__(self, instance: object | None, owner: type) -> shared_property[Value] | Value:
+        if instance is None:
+            return self
+        known = instance.__dict__
+        # An instance's own entry hides this descriptor, so that it is asked until the value is there.
+        with known.setdefault(f"_{self._name}_lock", Lock()):
+            if self._name not in known:
+                known[self._name] = self._compute(instance)
+        value: Value = known[self._name]
+        return value
