@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use arrow_array::ffi::FFI_ArrowArray;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::{FromPyArrow, Table, ToPyArrow};
 use arrow_schema::{Field, Schema, SchemaRef};
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::errors::to_python;
@@ -85,6 +87,20 @@ pub(super) fn one_batch(py: Python<'_>, table: Imported<Table>) -> PyResult<Reco
 /// An array for pyarrow.
 pub(super) fn export<'py>(py: Python<'py>, array: ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     array.to_data().to_pyarrow(py)
+}
+
+/// Whether each column of a record batch begins within its buffers, and those at multiples of 8: what pyarrow tells of one
+/// array after the other takes longer than ten rows do.
+#[pyfunction]
+pub(super) fn is_aligned(batch: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let mut exported = FFI_ArrowArray::empty();
+    batch.call_method1(intern!(batch.py(), "_export_to_c"), (&raw mut exported as usize,))?;
+    let aligned = |column: &FFI_ArrowArray| {
+        // An offset below 0 comes as one beyond all memory.
+        isize::try_from(column.offset()).is_ok()
+            && (0..column.num_buffers()).all(|n| column.buffer(n) as usize % 8 == 0)
+    };
+    Ok((0..exported.num_children()).all(|n| aligned(exported.child(n))))
 }
 
 /// Row numbers from `start` on, each `times` times: which row a request belongs to.
