@@ -85,6 +85,7 @@ pub(super) fn one_batch(py: Python<'_>, table: Imported<Table>) -> PyResult<Reco
 }
 
 /// An array for pyarrow.
+#[allow(clippy::needless_pass_by_value, reason = "most callers have just made it")]
 pub(super) fn export<'py>(py: Python<'py>, array: ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     array.to_data().to_pyarrow(py)
 }
@@ -98,7 +99,7 @@ pub(super) fn is_aligned(batch: &Bound<'_, PyAny>) -> PyResult<bool> {
     let aligned = |column: &FFI_ArrowArray| {
         // An offset below 0 comes as one beyond all memory.
         isize::try_from(column.offset()).is_ok()
-            && (0..column.num_buffers()).all(|n| column.buffer(n) as usize % 8 == 0)
+            && (0..column.num_buffers()).all(|n| (column.buffer(n) as usize).is_multiple_of(8))
     };
     Ok((0..exported.num_children()).all(|n| aligned(exported.child(n))))
 }

@@ -174,6 +174,7 @@ impl CompiledRenderer {
 
     /// The field of requests' spans for samples of a schema.
     #[pyo3(signature = (schema, detailed))]
+    #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
     fn spans_field<'py>(
         &self,
         py: Python<'py>,
