@@ -13,7 +13,8 @@ VIEW_ARGS ?= -m "full or not full"
 JINJA_ARGS ?= -m "full or not full"
 SCREENSHOTS ?=
 
-# Environments. The time of .requirements is when the lists were installed, that of .built when the package was.
+# Environments. The time of .requirements is when the lists were installed, that of .built when the package was. .venv has
+# the package before it has what tests and lints need besides, which takes longer to install than a demo wants to wait.
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
@@ -49,6 +50,9 @@ $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r
       || echo "can't be installed here, and what needs it will be reported as absent: $$one" >&2; done
 endef
 
+# In the profile whose crates are those that the package is built of: see Cargo.toml.
+CARGO_TEST := cargo test --locked --profile bench
+
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find src -name '*.rs')
 # Files of ours and no one's environment, which lies in the same folder.
 CHECKED := python tests benches examples startup tools
@@ -62,15 +66,15 @@ export PYO3_PYTHON = $(abspath $(BIN)/python)
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
 
-demo: $(VENV)/.built ## a million prompts into examples/out/, with the first one and the rate
+demo: $(VENV)/.package ## a million prompts into examples/out/, with the first one and the rate
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.built ## the core's tests, then those of the Python surface and of every example in the docs
-	cargo test --locked
+	$(CARGO_TEST)
 	$(BIN)/python -m pytest
 
 test-full: $(VENV)/.built test-engines test-exports test-harness test-jinja test-view test-wheel ## the same with the heavy ones, and the test-... targets
-	cargo test --locked
+	$(CARGO_TEST)
 	$(BIN)/python -m pytest -m "full or not full"
 
 test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
@@ -173,14 +177,21 @@ clean: ## all of that undone
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
-$(VENV)/.requirements: requirements/dev.txt
+$(VENV)/.tools: requirements/build.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "promptpress needs Python 3.10 or newer: make PYTHON=...")'
 	@cargo --version >/dev/null || { echo "promptpress needs a Rust toolchain: cargo, clippy, rustfmt" >&2; exit 1; }
+	$(call INSTALL_REQUIREMENTS,build)
+	@touch $@
+
+$(VENV)/.package: $(VENV)/.tools $(SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
+	@touch $@
+
+$(VENV)/.requirements: requirements/dev.txt $(VENV)/.tools
 	$(call INSTALL_REQUIREMENTS,dev)
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.requirements $(SOURCES)
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --locked
+$(VENV)/.built: $(VENV)/.requirements $(VENV)/.package
 	@touch $@
 
 # The engines, the consumers of exports and the tools of docs and wheels want other versions than the tests.

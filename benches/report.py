@@ -115,12 +115,13 @@ def equal(run: Run, names: dict[str, str]) -> str:
 
 
 def latencies(results: Results) -> Iterator[str]:
-    runs = [run for kind in ("small", "compile") for run in results.of(kind)]
+    runs = [run for kind in ("small", "bare", "compile") for run in results.of(kind)]
     if not runs:
         return
     yield from ["## Latency", ""]
     yield from [
-        "*small*: a table of ten rows through a ready renderer, pyarrow in and out. *compile*: the constructor."
+        "*small*: a table of ten rows through a ready renderer, pyarrow in and out. *bare*, in turns with it: the same "
+        "samples and prompts, from pyarrow to pyarrow by Arrow's C data interface. *compile*: the constructor."
     ]
     yield from [
         "",

@@ -192,9 +192,11 @@ def targets() -> Iterator[Target]:
         yield Target(
             f"{workload}: the former, rendering, to Polars' `write_ndjson` of finished prompts, rate", to_polars, 0.5
         )
-    for workload in ("zero", "five-text", "five-messages"):
-        small = microseconds("small", workload)
-        yield Target(f"small: ten rows of {workload}, median", small, 100, at_least=False, unit=" µs")
+    for workload, bound in (("zero", 30), ("five-text", 30), ("five-messages", 50)):
+        small, bare = (microseconds(kind, workload) for kind in ("small", "bare"))
+        yield Target(f"small: ten rows of {workload}, median", small, bound, at_least=False, unit=" µs")
+        to_bare = lambda results, small=small, bare=bare: quotient(small(results), bare(results))  # noqa: E731
+        yield Target("the same to a bare round trip of the same arrays", to_bare, 2.5, at_least=False, unit="x")
     compiled = microseconds("compile", "five-text")
-    yield Target("compile: five-text, median", compiled, 200, at_least=False, unit=" µs")
+    yield Target("compile: five-text, median", compiled, 120, at_least=False, unit=" µs")
     yield from jinja_targets()

@@ -82,7 +82,7 @@ def test_versions_of_python_are_said_alike(project: dict[str, Any], crate: dict[
 def test_both_lists_build_with_the_same_maturin() -> None:
     pins = [
         re.findall(r"^maturin==(.*)$", (PROJECT / "requirements" / name).read_text(encoding="utf-8"), re.MULTILINE)
-        for name in ("dev.txt", "wheel.txt")
+        for name in ("build.txt", "wheel.txt")
     ]
     workflow = (PROJECT / ".github" / "workflows" / "wheels.yml").read_text(encoding="utf-8")
     assert pins[0] == pins[1] == re.findall(r'^  MATURIN: "(.*)"$', workflow, re.MULTILINE)

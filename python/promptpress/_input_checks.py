@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyarrow import types
 
-from promptpress import _text
+from promptpress import _core, _text
 from promptpress._errors import render_error
 from promptpress._ipc_bytes import bytes_table, table_bytes
 
@@ -62,6 +62,8 @@ def checked(table: pa.Table) -> pa.Table:
     promptpress.RenderError: column "q": the Arrow array is malformed: In chunk 0: ...
 
     """
+    if _is_plain(table):
+        return table
     odd, nested, several = [], [], False
     for at, column in enumerate(table.itercolumns()):
         try:
@@ -86,6 +88,32 @@ def checked(table: pa.Table) -> pa.Table:
         table = pa.Table.from_batches(table.to_batches(), table.schema)
         check_buffers(table)
     return table
+
+
+_plain_schema: pa.Schema | None = None
+"""One whose columns are of validated types alone: batch after batch has the same."""
+
+
+def _is_plain(table: pa.Table) -> bool:
+    """Whether a table is sound and lies where the core reads it: what most are, told in a fraction of the time.
+
+    Its rows are one batch, as which it goes to the core. False says nothing.
+
+    Raises:
+        RenderError: If a column is malformed.
+
+    """
+    global _plain_schema  # noqa: PLW0603 - whoever reads it while it is set gets one or the other
+    schema = table.schema
+    if _plain_schema is None or not schema.equals(_plain_schema):
+        if any(data_type.id not in _VALIDATED_TYPES for data_type in schema.types):
+            return False
+        _plain_schema = schema
+    batches = table.to_batches()
+    if len(batches) != 1 or not batches[0].num_rows or not _core.is_aligned(batches[0]):
+        return False
+    check_buffers(table)
+    return True
 
 
 def check_buffers(table: pa.Table | pa.RecordBatch) -> None:

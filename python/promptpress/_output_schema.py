@@ -47,7 +47,11 @@ class OutputSchemas:
 
         """
         known = self._last
-        if known is None or known[1] != options or not known[0].equals(schema, check_metadata=True):
+        if (
+            known is None
+            or not (known[1] is options or known[1] == options)
+            or not known[0].equals(schema, check_metadata=True)
+        ):
             known = self._last = (schema, options, self._new(schema, options))
         return known[2]
 

@@ -82,6 +82,8 @@ class RenderOptions:
         if errors not in ERRORS:
             message = f"errors: expected {' or '.join(map(repr, ERRORS))}, found {errors!r}"
             raise TypeError(message)
+        if not (hashes or spans or index is not None) and keep == () and errors == "raise":
+            return _PROMPTS_ALONE
         return cls(tuple(names_of(keep)), index, hashes, spans, errors == "column")
 
     @property
@@ -126,3 +128,7 @@ class RenderOptions:
         if self.hashes:
             own.append(_core.request_hashes(prompts, is_json))
         return [*own, errors] if self.errors else own
+
+
+_PROMPTS_ALONE = RenderOptions()
+"""What most calls ask for: making it again takes as long as ten rows do."""

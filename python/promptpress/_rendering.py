@@ -48,8 +48,9 @@ def rendered_table(
         parts = RowErrors(configuration, labels, Position(), options.span_detail).parts(table, 0)
     else:
         core_table, lower = for_core(table)
-        labels = labels_of(configuration.core, table, core_table)
-        parts = configuration.core.render(core_table, labels, Position(), False, lower, options.span_detail)
+        core = configuration.core
+        labels = labels_of(core, table, core_table)
+        parts = core.render(core_table, labels, Position(), False, lower, options.span_detail)
     times = 1 if labels is None else len(labels)
     columns: list[Any] = []
     if options.index is not None:
@@ -65,7 +66,7 @@ def rendered_table(
         columns.append(column)
     for own in zip(*(_own(configuration, part, times, options) for part in parts), strict=True):
         if own[0] is not None:
-            columns.append(pa.chunked_array(list(own), schema.field(len(columns)).type))
+            columns.append(own[0] if len(own) == 1 else pa.chunked_array(own, schema.field(len(columns)).type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
+use arrow_pyarrow::{Table, ToPyArrow};
 use arrow_schema::{ArrowError, Field};
 use pyo3::prelude::*;
-use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
-use super::arrow::{Imported, batches, export};
+use super::arrow::{Imported, batches, export, unnamed};
 use super::compiled_renderer::plain;
 use super::detach::detached_rows;
 use crate::audit::{self, FoundText, Needles, OddCharacter, OddKind, Texts};
@@ -31,7 +31,7 @@ fn exported<'py>(
     columns: impl IntoIterator<Item = (&'static str, ArrayRef)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let batch = RecordBatch::try_from_iter(columns).map_err(|error| internal(&error));
-    PyRecordBatch::new(plain(py, batch)?).into_pyarrow(py)
+    plain(py, batch)?.to_pyarrow(py)
 }
 
 fn int64<T>(found: &[T], of: fn(&T) -> i64) -> ArrayRef {
@@ -52,8 +52,8 @@ impl TextFinder {
     }
 
     /// The first place of each needle in each row's text, as a record batch.
-    fn find<'py>(&self, py: Python<'py>, texts: Imported<PyArray>) -> PyResult<Bound<'py, PyAny>> {
-        let (array, field) = texts.0.into_inner();
+    fn find<'py>(&self, py: Python<'py>, texts: Imported<ArrayRef>) -> PyResult<Bound<'py, PyAny>> {
+        let (field, array) = unnamed(texts);
         let work = || Texts::bytes_of(&field, &array).map(|texts| audit::find_texts(&texts, &self.needles));
         let found: Vec<FoundText> = plain(py, detached_rows(py, None, array.len(), work)?)?;
         let needles = found.iter().map(|one| Some(one.needle)).collect::<Int32Array>();
@@ -73,7 +73,7 @@ impl TextFinder {
 #[pyfunction]
 pub(super) fn find_texts<'py>(
     py: Python<'py>,
-    texts: Imported<PyArray>,
+    texts: Imported<ArrayRef>,
     needles: Vec<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
     TextFinder::new(py, needles)?.find(py, texts)
@@ -83,22 +83,22 @@ pub(super) fn find_texts<'py>(
 #[pyfunction]
 pub(super) fn find_own<'py>(
     py: Python<'py>,
-    texts: Imported<PyArray>,
-    needles: Imported<PyArray>,
+    texts: Imported<ArrayRef>,
+    needles: Imported<ArrayRef>,
     whole_words: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (texts, needles) = (texts.0.into_inner(), needles.0.into_inner());
+    let (texts, needles) = (unnamed(texts), unnamed(needles));
     let work = || -> Result<Int64Array> {
-        audit::find_own(&Texts::new(&texts.1, &texts.0)?, &Texts::new(&needles.1, &needles.0)?, whole_words)
+        audit::find_own(&Texts::new(&texts.0, &texts.1)?, &Texts::new(&needles.0, &needles.1)?, whole_words)
     };
-    let found = plain(py, detached_rows(py, None, texts.0.len(), work)?)?;
+    let found = plain(py, detached_rows(py, None, texts.1.len(), work)?)?;
     export(py, Arc::new(found))
 }
 
 /// The rows whose text begins with one of some bytes.
 #[pyfunction]
-pub(super) fn begin_with<'py>(py: Python<'py>, texts: Imported<PyArray>, first: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let ((array, field), first) = (texts.0.into_inner(), first.to_vec());
+pub(super) fn begin_with<'py>(py: Python<'py>, texts: Imported<ArrayRef>, first: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let ((field, array), first) = (unnamed(texts), first.to_vec());
     let work = || Texts::bytes_of(&field, &array).map(|texts| Int64Array::from(audit::begin_with(&texts, &first)));
     let found = plain(py, detached_rows(py, None, array.len(), work)?)?;
     export(py, Arc::new(found))
@@ -106,8 +106,8 @@ pub(super) fn begin_with<'py>(py: Python<'py>, texts: Imported<PyArray>, first: 
 
 /// The first odd character of each kind in each row's text, as a record batch.
 #[pyfunction]
-pub(super) fn odd_characters<'py>(py: Python<'py>, texts: Imported<PyArray>) -> PyResult<Bound<'py, PyAny>> {
-    let (array, field) = texts.0.into_inner();
+pub(super) fn odd_characters<'py>(py: Python<'py>, texts: Imported<ArrayRef>) -> PyResult<Bound<'py, PyAny>> {
+    let (field, array) = unnamed(texts);
     let work = || match audit::odd_characters(&Texts::bytes_of(&field, &array)?) {
         Some(found) => Ok(found),
         None => Err(not_text(&field, &array)),
@@ -134,7 +134,7 @@ pub(super) fn odd_kinds() -> Vec<&'static str> {
 #[pyfunction]
 pub(super) fn content_hashes<'py>(
     py: Python<'py>,
-    rows: Imported<PyTable>,
+    rows: Imported<Table>,
     normalised: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let all = batches(rows);

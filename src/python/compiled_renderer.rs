@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_schema::Schema;
+use arrow_pyarrow::{Table, ToPyArrow};
+use arrow_schema::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use pyo3_arrow::{PyArray, PyRecordBatch, PySchema, PyTable};
 
 use super::arrow::{Imported, batches, export, one_batch};
 use super::detach::{detached, detached_rows};
@@ -111,7 +111,7 @@ impl CompiledRenderer {
     fn new(
         py: Python<'_>,
         settings: &Bound<'_, PyDict>,
-        examples: Option<Imported<PyTable>>,
+        examples: Option<Imported<Table>>,
         tokens: Option<Py<PyAny>>,
         lower: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
@@ -146,7 +146,7 @@ impl CompiledRenderer {
     fn render(
         &self,
         py: Python<'_>,
-        samples: Imported<PyTable>,
+        samples: Imported<Table>,
         labels: Option<&Bound<'_, PyList>>,
         position: &Position,
         single_chunk: bool,
@@ -174,29 +174,30 @@ impl CompiledRenderer {
 
     /// The field of requests' spans for samples of a schema.
     #[pyo3(signature = (schema, detailed))]
+    #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
     fn spans_field<'py>(
         &self,
         py: Python<'py>,
-        schema: Imported<PySchema>,
+        schema: Imported<SchemaRef>,
         detailed: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let field = render::spans_field(&self.core, &schema.0.into_inner(), spans_of(Some(detailed)));
+        let field = render::spans_field(&self.core, &schema.0, spans_of(Some(detailed)));
         let field = plain(py, field)?;
-        PySchema::new(Arc::new(Schema::new(vec![field]))).into_pyarrow(py)
+        Schema::new(vec![field]).to_pyarrow(py)
     }
 
     /// The requests of turn `turn` of each conversation that has one: `replies` holds the replies before it.
     fn turn(
         &self,
         py: Python<'_>,
-        samples: Imported<PyTable>,
+        samples: Imported<Table>,
         turn: usize,
-        replies: Imported<PyArray>,
+        replies: Imported<ArrayRef>,
         lower: Py<PyAny>,
     ) -> PyResult<Vec<PyOutcome>> {
         let host = self.host(lower);
         let samples = one_batch(py, samples)?;
-        let (replies, _) = replies.0.into_inner();
+        let replies = replies.0;
         let _work = self.work();
         let rendered = detached(py, Some(&host), || render::render_turn(&self.core, &samples, turn, &replies, &host))?;
         Ok(raised(py, &host, rendered)?.into_iter().map(PyOutcome).collect())
@@ -222,7 +223,7 @@ impl CompiledRenderer {
     }
 
     /// The labels for these samples; None in gen mode.
-    fn labels_of<'py>(&self, py: Python<'py>, samples: Imported<PyTable>) -> PyResult<Option<Bound<'py, PyList>>> {
+    fn labels_of<'py>(&self, py: Python<'py>, samples: Imported<Table>) -> PyResult<Option<Bound<'py, PyList>>> {
         if self.core.labels == Labels::None {
             return Ok(None);
         }
@@ -288,11 +289,11 @@ impl CompiledRenderer {
     }
 
     /// Fields of the label and prompt columns.
-    fn output_fields<'py>(&self, py: Python<'py>, schema: Imported<PySchema>) -> PyResult<Bound<'py, PyAny>> {
-        let schema = schema.0.into_inner();
+    fn output_fields<'py>(&self, py: Python<'py>, schema: Imported<SchemaRef>) -> PyResult<Bound<'py, PyAny>> {
+        let schema = schema.0;
         let fields = caught(|| render::output_fields(&self.core, &schema)).map_err(|panic| raise(&panic))?;
         let fields = plain(py, fields)?;
-        PySchema::new(Arc::new(Schema::new(fields))).into_pyarrow(py)
+        Schema::new(fields).to_pyarrow(py)
     }
 
     /// The retriever's choice for `count` samples, list<int64>; None if the samples' own column says it.
@@ -314,7 +315,7 @@ impl CompiledRenderer {
     fn explain<'py>(
         &self,
         py: Python<'py>,
-        samples: Imported<PyTable>,
+        samples: Imported<Table>,
         row: usize,
         labels: Option<&Bound<'py, PyList>>,
         label: Option<&Bound<'py, PyAny>>,
@@ -345,7 +346,7 @@ impl CompiledRenderer {
             ("role", strings(|s| s.origin.role.as_deref()), true),
         ]);
         let batch = plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?;
-        PyRecordBatch::new(batch).into_pyarrow(py)
+        batch.to_pyarrow(py)
     }
 
     /// What is noticed about samples, as a record batch.
@@ -353,7 +354,7 @@ impl CompiledRenderer {
     fn findings<'py>(
         &self,
         py: Python<'py>,
-        samples: Imported<PyTable>,
+        samples: Imported<Table>,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let host = self.host(lower);
@@ -370,8 +371,7 @@ impl CompiledRenderer {
             ("finding", strings(|one| one.finding.name()), true),
             ("excerpt", strings(|one| &one.excerpt), true),
         ]);
-        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?)
-            .into_pyarrow(py)
+        plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?.to_pyarrow(py)
     }
 
     /// Rows in which the two ways of substituting differ, as a record batch.
@@ -379,7 +379,7 @@ impl CompiledRenderer {
     fn divergence<'py>(
         &self,
         py: Python<'py>,
-        samples: Imported<PyTable>,
+        samples: Imported<Table>,
         labels: Option<&Bound<'py, PyList>>,
         lower: Py<PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -400,7 +400,6 @@ impl CompiledRenderer {
             ("row", Arc::new(rows.finish()) as ArrayRef, true),
             ("columns", Arc::new(columns.finish()) as ArrayRef, true),
         ]);
-        PyRecordBatch::new(plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?)
-            .into_pyarrow(py)
+        plain(py, batch.map_err(|e| Error::render(Code::InternalError, e.to_string())))?.to_pyarrow(py)
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3_arrow::PyArray;
 
 use super::arrow::{Imported, export};
 use super::detach::detached_rows;
@@ -33,12 +33,12 @@ impl ConversationShapes {
     fn read<'py>(
         &self,
         py: Python<'py>,
-        column: Imported<PyArray>,
+        column: Imported<ArrayRef>,
         start: usize,
         rows: usize,
         first_row: usize,
     ) -> PyResult<Read<'py>> {
-        let (column, _) = column.0.into_inner();
+        let column = column.0;
         if start.checked_add(rows).is_none_or(|end| end > column.len()) {
             let message = format!("rows {start} to {start} + {rows} of {}", column.len());
             return Err(to_python(py, &Error::render(Code::RowOutOfRange, message), None));

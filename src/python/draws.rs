@@ -7,14 +7,13 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int32Array};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_arrow::PyArray;
 
 use super::arrow::{Imported, export};
 use super::detach::detached_rows;
 use crate::draws::{self, Groups, Random, TooFew};
 
 /// The groups of the pool's documents, and those of evaluated ones: int64, below 0 for none.
-type Given = Option<(Imported<PyArray>, Imported<PyArray>)>;
+type Given = Option<(Imported<ArrayRef>, Imported<ArrayRef>)>;
 
 /// Examples of so many documents are drawn while a row is rendered, with room to spare for unlucky draws.
 const FASTER: usize = 256;
@@ -47,8 +46,8 @@ pub(super) fn drawn_rows<'py>(
 pub(super) fn first_rows<'py>(
     py: Python<'py>,
     shots: usize,
-    pool: Imported<PyArray>,
-    documents: Imported<PyArray>,
+    pool: Imported<ArrayRef>,
+    documents: Imported<ArrayRef>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let arrays = arrays((pool, documents));
     let groups = checked(&arrays, arrays.0.len(), arrays.1.len())?;
@@ -56,8 +55,8 @@ pub(super) fn first_rows<'py>(
     export(py, Arc::new(Int32Array::from(rows.map_err(|few| too_few(shots, &few))?)))
 }
 
-fn arrays((pool, documents): (Imported<PyArray>, Imported<PyArray>)) -> (ArrayRef, ArrayRef) {
-    (pool.0.into_inner().0, documents.0.into_inner().0)
+fn arrays((pool, documents): (Imported<ArrayRef>, Imported<ArrayRef>)) -> (ArrayRef, ArrayRef) {
+    (pool.0, documents.0)
 }
 
 fn checked((pool, documents): &(ArrayRef, ArrayRef), rows: usize, count: usize) -> PyResult<Groups<'_>> {

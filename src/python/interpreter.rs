@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
 use pyo3::prelude::*;
-use pyo3_arrow::PyArray;
 
 use super::arrow::{Imported, export};
 use super::value;
@@ -93,7 +92,7 @@ impl Host for Interpreter<'_> {
         Python::attach(|py| {
             let rows = export(py, array.clone())?;
             let texts = lower.bind(py).call1((field.name(), rows))?;
-            Ok(texts.extract::<Imported<PyArray>>()?.0.into_inner().0)
+            Ok(texts.extract::<Imported<ArrayRef>>()?.0)
         })
         .map_err(|e: PyErr| self.stop(e))
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow_pyarrow::Table;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
-use pyo3_arrow::{PyArray, PyTable};
 
 use super::arrow::{Imported, batches, export};
 use super::detach::detached_rows;
@@ -178,9 +178,8 @@ fn layout(strings: &str) -> PyResult<Layout> {
 }
 
 /// The numbers of programs, as an array gives them.
-fn numbers(py: Python<'_>, which: Option<Imported<PyArray>>) -> PyResult<Option<UInt32Array>> {
-    let Some(Imported(which)) = which else { return Ok(None) };
-    let (array, _) = which.into_inner();
+fn numbers(py: Python<'_>, which: Option<Imported<ArrayRef>>) -> PyResult<Option<UInt32Array>> {
+    let Some(Imported(array)) = which else { return Ok(None) };
     let Some(numbers) = array.as_primitive_opt::<UInt32Type>() else {
         let message = format!("programs have numbers of type uint32, found {}", array.data_type());
         return Err(to_python(py, &Error::render(Code::WrongColumnType, message), None));
@@ -220,8 +219,8 @@ type Rendered<'py> = (Vec<Bound<'py, PyAny>>, Vec<(u32, u32, usize)>);
 pub(super) fn render_jinja<'py>(
     py: Python<'py>,
     programs: Vec<Option<Py<JinjaProgram>>>,
-    which: Option<Imported<PyArray>>,
-    table: Imported<PyTable>,
+    which: Option<Imported<ArrayRef>>,
+    table: Imported<Table>,
     strings: &str,
     reference: &Bound<'py, PyAny>,
 ) -> PyResult<Rendered<'py>> {
@@ -288,7 +287,7 @@ pub(super) fn jinja_keys<'py>(
     py: Python<'py>,
     program: &JinjaProgram,
     keys: Vec<usize>,
-    table: Imported<PyTable>,
+    table: Imported<Table>,
 ) -> PyResult<Grouped<'py>> {
     if let Some(key) = keys.iter().find(|key| !program.program.has_node(**key)) {
         return Err(PyValueError::new_err(format!("a program has no node {key}")));

@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use arrow_pyarrow::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3_arrow::PyTable;
 
 use super::arrow::{Imported, batches, export};
 use super::compiled_renderer::plain;
@@ -44,7 +44,7 @@ impl PyLineLayout {
     fn lines<'py>(
         &self,
         py: Python<'py>,
-        table: Imported<PyTable>,
+        table: Imported<Table>,
         first_row: usize,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         Ok(written(py, &self.0, table, first_row, None)?.0)
@@ -55,7 +55,7 @@ impl PyLineLayout {
 fn written<'py, 'a>(
     py: Python<'py>,
     layout: &LineLayout,
-    table: Imported<PyTable>,
+    table: Imported<Table>,
     first_row: usize,
     keys: Option<&'a Keys>,
 ) -> PyResult<(Vec<Bound<'py, PyAny>>, Vec<Ids<'a>>)> {
@@ -95,7 +95,7 @@ impl PySeenIds {
         &self,
         py: Python<'py>,
         layout: &PyLineLayout,
-        table: Imported<PyTable>,
+        table: Imported<Table>,
         first_row: usize,
     ) -> PyResult<LinesWithIds<'py>> {
         let seen = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +111,7 @@ impl PySeenIds {
 #[pyfunction]
 pub(super) fn are_plain_chats(
     py: Python<'_>,
-    table: Imported<PyTable>,
+    table: Imported<Table>,
     roles: Vec<String>,
     content: &str,
 ) -> PyResult<bool> {

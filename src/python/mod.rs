@@ -77,6 +77,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(detach::threads, module)?)?;
     module.add_function(wrap_pyfunction!(detach::panicking, module)?)?;
     module.add_function(wrap_pyfunction!(set_printable, module)?)?;
+    module.add_function(wrap_pyfunction!(arrow::is_aligned, module)?)?;
     module.add_function(wrap_pyfunction!(arrow::repeated_rows, module)?)?;
     module.add_function(wrap_pyfunction!(draws::drawn_rows, module)?)?;
     module.add_function(wrap_pyfunction!(draws::first_rows, module)?)?;

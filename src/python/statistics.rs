@@ -6,9 +6,9 @@ use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_pyarrow::{Table, ToPyArrow};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
 use super::arrow::{Imported, batches, export};
 use super::compiled_renderer::{CompiledRenderer, Position, labels, plain, raised};
@@ -22,10 +22,10 @@ use crate::statistics::{self, HASH_BYTES, RequestColumn};
 #[pyfunction]
 pub(super) fn request_sizes<'py>(
     py: Python<'py>,
-    requests: Imported<PyArray>,
+    requests: Imported<ArrayRef>,
     json: bool,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    let (array, _) = requests.0.into_inner();
+    let array = requests.0;
     let work = || RequestColumn::new(&array, json).map(|column| statistics::sizes(&column));
     let sizes = plain(py, detached_rows(py, None, array.len(), work)?)?;
     Ok((
@@ -38,10 +38,10 @@ pub(super) fn request_sizes<'py>(
 #[pyfunction]
 pub(super) fn request_hashes<'py>(
     py: Python<'py>,
-    requests: Imported<PyArray>,
+    requests: Imported<ArrayRef>,
     json: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (array, _) = requests.0.into_inner();
+    let array = requests.0;
     let work = || RequestColumn::new(&array, json).map(|column| statistics::hashes(&column));
     let hashes = plain(py, detached_rows(py, None, array.len(), work)?)?;
     let mut out = FixedSizeBinaryBuilder::with_capacity(hashes.len(), HASH_BYTES as i32);
@@ -77,8 +77,8 @@ impl Lengths {
     }
 
     /// Add the lengths of requests from number `first` on: uint64, null for what is no request.
-    fn add(&self, py: Python<'_>, first: u64, lengths: Imported<PyArray>) -> PyResult<()> {
-        let (array, _) = lengths.0.into_inner();
+    fn add(&self, py: Python<'_>, first: u64, lengths: Imported<ArrayRef>) -> PyResult<()> {
+        let array = lengths.0;
         let Some(own) = array.as_primitive_opt::<UInt64Type>() else { return plain(py, Err(wrong_type(&array))) };
         detached_rows(py, None, own.len(), || {
             self.inner.lock().unwrap_or_else(PoisonError::into_inner).add(first, own.iter());
@@ -121,8 +121,8 @@ impl Duplicates {
     }
 
     /// Add the fingerprints of requests from number `first` on, as `request_hashes` gives them.
-    fn add(&self, py: Python<'_>, first: u64, hashes: Imported<PyArray>) -> PyResult<()> {
-        let (array, _) = hashes.0.into_inner();
+    fn add(&self, py: Python<'_>, first: u64, hashes: Imported<ArrayRef>) -> PyResult<()> {
+        let array = hashes.0;
         let Some(own) = array.as_fixed_size_binary_opt().filter(|own| own.value_length() == HASH_BYTES as i32) else {
             return plain(py, Err(wrong_type(&array)));
         };
@@ -146,7 +146,7 @@ impl Duplicates {
 pub(super) fn origin_totals<'py>(
     py: Python<'py>,
     renderer: &CompiledRenderer,
-    samples: Imported<PyTable>,
+    samples: Imported<Table>,
     labels: Option<&Bound<'py, PyList>>,
     position: &Position,
     lower: Py<PyAny>,
@@ -181,5 +181,5 @@ pub(super) fn origin_totals<'py>(
         ("role", strings(|origin| origin.role.as_deref()), true),
         ("bytes", Arc::new(bytes) as ArrayRef, true),
     ]);
-    PyRecordBatch::new(plain(py, batch.map_err(|e| internal(&e)))?).into_pyarrow(py)
+    plain(py, batch.map_err(|e| internal(&e)))?.to_pyarrow(py)
 }

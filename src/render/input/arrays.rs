@@ -76,6 +76,12 @@ pub fn cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
 ///
 /// `RenderError` with what is wrong.
 pub fn sound(array: &dyn Array) -> Result<()> {
+    // Of a slice Arrow reads the texts of the whole column: five rows that are copied of a train split would be looked at
+    // among all others, each.
+    let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8);
+    if is_text && array.null_count() == 0 && TextColumn::new(array).is_ok() {
+        return Ok(());
+    }
     array.to_data().validate_full().map_err(|e| {
         let code = if holds_bad_text(array) { Code::InvalidUtf8 } else { Code::MalformedArray };
         Error::render(code, format!("the Arrow array is malformed: {e}"))
