@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::sync::OnceLock;
 
+use super::fill::{SLOT_BYTES, put};
+
 /// Appends formatted text; writing into a vector can't fail.
 macro_rules! put {
     ($out:expr, $($format:tt)*) => {{ let _ = write!($out, $($format)*); }};
@@ -33,6 +35,38 @@ fn is_printable(c: char) -> bool {
         // `str::escape_debug` escapes a combining mark at the start of a text alone, hence the letter before it.
         None => format!("a{c}").escape_debug().nth(1) == Some(c),
     }
+}
+
+/// Appends the `repr` of bytes that it shows as they are, between single quotes: printable ASCII without `\\` and `'`. False, and
+/// nothing, if they aren't such.
+#[inline]
+pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
+    #[allow(clippy::needless_bitwise_bool, reason = "without a way out the compiler looks at several at once")]
+    fn shown(bytes: &[u8; SLOT_BYTES]) -> bool {
+        bytes.iter().fold(true, |all, byte| all & matches!(byte, b' '..=b'~') & (*byte != b'\\') & (*byte != b'\''))
+    }
+    let (at, len) = (out.len(), bytes.len());
+    if len <= SLOT_BYTES - 2 {
+        out.extend_from_slice(&[b' '; SLOT_BYTES]);
+        let Some(slot) = out[at..].first_chunk_mut::<SLOT_BYTES>() else { return false };
+        if let Some(inside) = slot[1..].first_chunk_mut::<{ SLOT_BYTES - 1 }>() {
+            put(bytes, inside);
+        }
+        let plain = shown(slot);
+        slot[0] = b'\'';
+        slot[1 + len] = b'\'';
+        out.truncate(if plain { at + len + 2 } else { at });
+        return plain;
+    }
+    let ends = bytes.last_chunk().is_some_and(shown);
+    if !(ends && bytes.as_chunks().0.iter().all(shown)) {
+        return false;
+    }
+    out.reserve(len + 2);
+    out.push(b'\'');
+    out.extend_from_slice(bytes);
+    out.push(b'\'');
+    true
 }
 
 /// Appends `repr(text)`.
@@ -89,5 +123,29 @@ fn ascii(byte: u8, out: &mut Vec<u8>) {
         b'\t' => out.extend_from_slice(b"\\t"),
         b'\\' | b'\'' | b'"' => out.extend_from_slice(&[b'\\', byte]),
         _ => put!(out, "\\x{byte:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_texts_are_quoted_alike() {
+        let long = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ !~";
+        for len in 0..=long.len() {
+            let (mut quick, mut all) = (b"[".to_vec(), b"[".to_vec());
+            assert!(plain(&long.as_bytes()[..len], &mut quick));
+            string(&long[..len], &mut all);
+            assert_eq!(quick, all);
+            for at in 0..len {
+                for other in [b'\'', b'\\', b'\n', 0x7f, 0x80, 0xff] {
+                    let mut text = long.as_bytes()[..len].to_vec();
+                    text[at] = other;
+                    assert!(!plain(&text, &mut quick));
+                    assert_eq!(quick, all);
+                }
+            }
+        }
     }
 }
