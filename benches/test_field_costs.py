@@ -1,7 +1,8 @@
 """What a field costs: a template with one beside the same template without it, in turns, on one thread.
 
-Batches are streamed, so that memory is reused: fresh memory costs the more, the more there is of it. The processor's time
-counts, which a busy machine hardly changes. A round's difference is small beside the round itself, so there are many.
+Batches are streamed, so that memory is reused: fresh memory costs the more, the more there is of it. The processor's
+time counts, which a busy machine hardly changes. A round's difference is small beside the round itself, so there are
+many.
 """
 
 from __future__ import annotations

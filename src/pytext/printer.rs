@@ -31,6 +31,22 @@ pub(super) trait Printer: Send + Sync {
     /// Why Python has no such value. What was appended until then is undefined.
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()>;
 
+    /// Appends some values, with commas between them.
+    ///
+    /// # Errors
+    ///
+    /// As [`print`](Self::print).
+    fn print_items(&self, items: Range<usize>, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        let first = items.start;
+        for item in items {
+            if item > first {
+                out.extend_from_slice(b", ");
+            }
+            self.print(item, conversion, out)?;
+        }
+        Ok(())
+    }
+
     /// Whether no text that [`print_all`](Self::print_all) appends is longer than a slot.
     fn is_short(&self) -> bool {
         false
@@ -354,8 +370,12 @@ impl Printer for Strings<'_> {
 
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if !is_none(self.nulls, row, conversion, out) {
-            if conversion == Conversion::Repr && quote::plain(self.slices.binary(row)?, out) {
-                return Ok(());
+            if conversion == Conversion::Repr {
+                let among = self.slices.among(row);
+                let quick = among.is_some_and(|(bytes, start, end)| quote::plain_among(bytes, start, end, out));
+                if quick || quote::plain(self.slices.binary(row)?, out) {
+                    return Ok(());
+                }
             }
             let text = self.slices.text(row)?;
             match conversion {
