@@ -42,7 +42,7 @@ fn is_printable(c: char) -> bool {
 #[inline]
 pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
     let (at, len) = (out.len(), bytes.len());
-    if len <= SLOT_BYTES - 2 {
+    if len < SLOT_BYTES {
         out.extend_from_slice(&[b' '; SLOT_BYTES]);
         let Some(slot) = out[at..].first_chunk_mut::<SLOT_BYTES>() else { return false };
         if let Some(inside) = slot[1..].first_chunk_mut::<{ SLOT_BYTES - 1 }>() {
@@ -50,8 +50,10 @@ pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
         }
         let plain = shown(slot);
         slot[0] = b'\'';
-        slot[1 + len] = b'\'';
-        out.truncate(if plain { at + len + 2 } else { at });
+        out.truncate(if plain { at + 1 + len } else { at });
+        if plain {
+            out.push(b'\'');
+        }
         return plain;
     }
     let ends = bytes.last_chunk().is_some_and(shown);
