@@ -1,4 +1,4 @@
-"""Columns that aren't plain strings, in bulk: printed by blocks and threads, looked up where they are null or picked."""
+"""Columns that aren't plain strings, in bulk: printed by blocks and threads, looked up where null or picked."""
 
 from __future__ import annotations
 

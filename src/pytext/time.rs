@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn dates_follow_one_another() {
-        let leap = |year: u32| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap = |year: u32| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         let length = |year, month| match month {
             2 => 28 + u32::from(leap(year)),
             4 | 6 | 9 | 11 => 30,
