@@ -43,6 +43,7 @@ def page(results: Results, picture: str) -> Iterator[str]:
     yield from ["## Rates", "", f"![Rows a second by workload and peer]({picture})", ""]
     for workload, runs in results.workloads().items():
         yield from rates(workload, runs)
+    yield from fields(results)
     yield from latencies(results)
     yield from memory(results)
     yield from streaming(results)
@@ -134,6 +135,24 @@ def latencies(results: Results) -> Iterator[str]:
             f"| {run['kind']} | {run['workload']} | {stats['rounds']:,} | {stats['median'] * 1e6:,.1f} "
             f"| {stats['min'] * 1e6:,.1f} | {1 / stats['median']:,.0f} |"
         )
+    yield ""
+
+
+def fields(results: Results) -> Iterator[str]:
+    runs = results.of("field")
+    if not runs:
+        return
+    yield from [
+        "## Fields",
+        "",
+        "What a field costs beyond the same template without it: one thread, processor time of a stream, "
+        f"{runs[0]['samples']:,} samples.",
+        "",
+        "| column | | ns |",
+        "|---|---|---:|",
+    ]
+    for run in runs:
+        yield f"| {run['workload']} | {run['about']} | {run['nanoseconds']:,.1f} |"
     yield ""
 
 

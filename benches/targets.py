@@ -89,6 +89,11 @@ def microseconds(kind: str, workload: str) -> Figure:
     return lambda results: measure(results.one(kind, workload=workload), lambda run: median(run) * 1e6)
 
 
+def field(kind: str) -> Figure:
+    """What a field of a type costs beyond the same template without it."""
+    return lambda results: measure(results.one("field", workload=kind), lambda run: run["nanoseconds"])
+
+
 def command(workload: str) -> Figure:
     return lambda results: quotient(
         *(
@@ -155,6 +160,18 @@ def targets() -> Iterator[Target]:
         for suffix in ("", "-1"):
             who = f"{workload}{', one thread' if suffix else ''}: spans, in the time without"
             yield Target(who, way("spans", workload, f"plain{suffix}", f"spans{suffix}"), 2, at_least=False, unit="x")
+    for kind, bound in (
+        ("int64", 12),
+        ("float64", 45),
+        ("bool", 5),
+        ("string with nulls", 12),
+        ("dictionary", 12),
+        ("timestamp", 35),
+    ):
+        yield Target(f"a field more, one thread: {kind}", field(kind), bound, at_least=False, unit=" ns")
+    yield Target("mixed: `stream` to the copy limit, reused", of_limit("mixed", "reused"), 0.35)
+    streamed = times("mixed", "promptpress-stream-1", "promptpress-stream")
+    yield Target("the same, all threads to one", streamed, 1.7)
     yield Target("hostile to plain Python, rate", times("hostile", "plain_python"), 20)
     for workload, about, bound in (
         ("zero", "zero", 500),

@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
             return Ok(None);
         }
         if !in_lists {
-            if let Some(texts) = TextColumn::unread(array) {
+            if let Some(texts) = TextColumn::unread(array).filter(|texts| !texts.has_nulls()) {
                 return Ok(Some(Self { array, name, texts, lists: None, unread: true, only_texts: true }));
             }
             // Values that can't be printed are found out row by row.
@@ -86,7 +86,7 @@ impl<'a> Source<'a> {
         // Rows of these layouts that follow each other have items that do.
         let in_order = matches!(ends, Ends::Narrow(_) | Ends::Wide(_)) && array.null_count() == 0;
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
-        let (texts, unread) = match TextColumn::unread(items).filter(|_| in_order) {
+        let (texts, unread) = match TextColumn::unread(items).filter(|texts| in_order && !texts.has_nulls()) {
             Some(texts) => (texts, true),
             None => match TextColumn::new(items) {
                 Ok(texts) => (texts, false),

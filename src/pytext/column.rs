@@ -8,11 +8,13 @@ use arrow_array::{Array, OffsetSizeTrait};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
+use super::fill::{Printed, SLOT_BYTES};
 use super::none::NONE;
 use super::picks::{dictionary_picks, no_such_value, run_picks};
 use super::printer::printer;
 use super::slices::Slices;
 use crate::error::Result;
+use crate::threads;
 
 /// The texts of one column of one batch.
 ///
@@ -22,7 +24,12 @@ pub struct TextColumn {
     len: usize,
     nulls: Option<NullBuffer>,
     layout: TextLayout,
+    /// Whether no text is longer than [`SHORT_TEXT_BYTES`], where that is known.
+    short: bool,
 }
+
+/// The length of numbers and moments, at most: a text known to be no longer is copied in fewer steps.
+pub const SHORT_TEXT_BYTES: usize = SLOT_BYTES;
 
 #[derive(Clone, Debug)]
 enum TextLayout {
@@ -31,6 +38,8 @@ enum TextLayout {
     Picked {
         picks: Vec<u32>,
         values: Box<TextColumn>,
+        /// Whether all values were printed and checked, and not those alone that are picked.
+        whole: bool,
     },
     /// Stretches of the texts of other columns.
     Spans {
@@ -46,6 +55,50 @@ pub enum Offsets<'a> {
     Narrow(&'a [i32]),
     /// 64 bits each.
     Wide(&'a [i64]),
+}
+
+/// How the rows of a column lead to their texts.
+#[derive(Clone, Copy, Debug)]
+pub struct TextLookup<'a> {
+    /// Rows whose text is `None`, whatever else is said of them.
+    pub nulls: Option<&'a NullBuffer>,
+    /// Which text each row shows, if it isn't the one of its own number; each is there, a null's too.
+    pub picks: Option<&'a [u32]>,
+    /// Where the texts begin.
+    pub offsets: Offsets<'a>,
+    /// What they are made of.
+    pub data: &'a [u8],
+    /// Whether no text is longer than [`SHORT_TEXT_BYTES`], where that is known.
+    pub short: bool,
+}
+
+impl TextLookup<'_> {
+    fn add_lengths(&self, rows: Range<usize>, lengths: &mut [usize]) {
+        /// The loop for each way to a text: what isn't asked isn't in it.
+        fn add<O: OffsetSizeTrait>(
+            offsets: &[O],
+            nulls: Option<&NullBuffer>,
+            rows: Range<usize>,
+            lengths: &mut [usize],
+            text: impl Fn(usize) -> usize,
+        ) {
+            let length = |row| (offsets[text(row) + 1] - offsets[text(row)]).as_usize();
+            match nulls {
+                None => rows.zip(lengths).for_each(|(row, sum)| *sum += length(row)),
+                Some(nulls) => rows
+                    .zip(lengths)
+                    .for_each(|(row, sum)| *sum += if nulls.is_null(row) { NONE.len() } else { length(row) }),
+            }
+        }
+        match (self.offsets, self.picks) {
+            (Offsets::Narrow(offsets), Some(picks)) => {
+                add(offsets, self.nulls, rows, lengths, |row| picks[row] as usize);
+            }
+            (Offsets::Wide(offsets), Some(picks)) => add(offsets, self.nulls, rows, lengths, |row| picks[row] as usize),
+            (Offsets::Narrow(offsets), None) => add(offsets, self.nulls, rows, lengths, |row| row),
+            (Offsets::Wide(offsets), None) => add(offsets, self.nulls, rows, lengths, |row| row),
+        }
+    }
 }
 
 /// A text of [`TextColumn::spans`].
@@ -64,11 +117,21 @@ pub enum TextSpan {
     Own(Box<str>),
 }
 
+/// Rows that are worth a thread's while.
+const MIN_PRINTED_ROWS: usize = 4096;
+/// Bytes behind the last of a few texts, and how many bytes are a few.
+const ROOM_BYTES: usize = 512;
+const MAX_ROOM_BYTES: usize = 64 << 10;
+
 fn is_string(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 impl TextColumn {
+    fn of_slices(len: usize, nulls: Option<NullBuffer>, slices: Slices) -> Self {
+        Self { len, nulls, layout: TextLayout::Plain(slices), short: false }
+    }
+
     /// The texts of `array`.
     ///
     /// # Errors
@@ -77,7 +140,7 @@ impl TextColumn {
     /// whole microseconds), or whose bytes aren't UTF-8 or lie outside the array's buffers; or the type, if
     /// [`is_native`](super::is_native) denies it. The caller adds the column's name.
     pub fn new(array: &dyn Array) -> Result<Self> {
-        Self::build(array, None)
+        Self::build(array, None, false)
     }
 
     /// [`Self::new`], on all threads of the pool that is at work; and whether `look` is pleased with all bytes, which is
@@ -92,20 +155,22 @@ impl TextColumn {
         match Slices::of(array) {
             Some(slices) if is_string(array.data_type()) => {
                 let pleased = slices.check(array.len(), nulls, None, Some(look))?;
-                Ok((Self { len: array.len(), nulls: nulls.cloned(), layout: TextLayout::Plain(slices) }, pleased))
+                Ok((Self::of_slices(array.len(), nulls.cloned(), slices), pleased))
             }
-            _ => Ok((Self::new(array)?, false)),
+            _ => Ok((Self::build(array, None, true)?, false)),
         }
     }
 
-    /// A string column without nulls whose bytes haven't been looked at yet; None if `array` is none, or malformed.
+    /// A string column whose bytes haven't been looked at yet; None if `array` is none, or malformed.
     /// Whoever uses a row has it checked before, by [`Self::checked`].
     pub fn unread(array: &dyn Array) -> Option<Self> {
-        let slices = Slices::of(array).filter(|_| is_string(array.data_type()) && array.null_count() == 0)?;
-        slices.in_order().then(|| Self { len: array.len(), nulls: None, layout: TextLayout::Plain(slices) })
+        let slices = Slices::of(array).filter(|_| is_string(array.data_type()))?;
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+        slices.in_order().then(|| Self::of_slices(array.len(), nulls, slices))
     }
 
-    /// All bytes of some rows of a column that is [`unread`](Self::unread), if they are UTF-8 row by row.
+    /// All bytes of some rows of a column that is [`unread`](Self::unread), those that stand behind nulls among them, if
+    /// they are UTF-8 row by row.
     pub fn checked(&self, rows: Range<usize>) -> Option<&[u8]> {
         match &self.layout {
             TextLayout::Plain(slices) => slices.texts(rows),
@@ -124,16 +189,16 @@ impl TextColumn {
             let behind = offsets.partition_point(|offset| offset.as_usize() <= first + at);
             offsets[behind].as_usize() - first
         }
-        match self.plain() {
-            Some((Offsets::Narrow(offsets), _)) => end(&offsets[rows.start..=rows.end], at),
-            Some((Offsets::Wide(offsets), _)) => end(&offsets[rows.start..=rows.end], at),
-            None => unreachable!("rows that were checked together lie together"),
+        match &self.layout {
+            TextLayout::Plain(Slices::Narrow { offsets, .. }) => end(&offsets[rows.start..=rows.end], at),
+            TextLayout::Plain(Slices::Wide { offsets, .. }) => end(&offsets[rows.start..=rows.end], at),
+            _ => unreachable!("rows that were checked together lie together"),
         }
     }
 
     /// Stretches of the texts of other columns, none of them copied.
     pub fn spans(bases: Arc<[TextColumn]>, spans: Vec<TextSpan>) -> Self {
-        Self { len: spans.len(), nulls: None, layout: TextLayout::Spans { bases, spans } }
+        Self { len: spans.len(), nulls: None, layout: TextLayout::Spans { bases, spans }, short: false }
     }
 
     /// The texts of the rows of `array` that `live` has as valid; the others are never asked for, and may be anything.
@@ -142,44 +207,60 @@ impl TextColumn {
     ///
     /// As [`Self::new`].
     pub fn of_live(array: &dyn Array, live: &NullBuffer) -> Result<Self> {
-        Self::build(array, Some(live))
+        Self::build(array, Some(live), false)
     }
 
-    fn build(array: &dyn Array, live: Option<&NullBuffer>) -> Result<Self> {
+    /// With `pool`, on all threads of the pool that is at work.
+    fn build(array: &dyn Array, live: Option<&NullBuffer>, pool: bool) -> Result<Self> {
         let len = array.len();
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         match array.data_type() {
             own if is_string(own) => {
                 if let Some(slices) = Slices::of(array) {
                     slices.check(len, nulls.as_ref(), live, None)?;
-                    return Ok(Self { len, nulls, layout: TextLayout::Plain(slices) });
+                    return Ok(Self::of_slices(len, nulls, slices));
                 }
             }
             DataType::Null => {
-                let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0]), data: Buffer::default() };
-                return Ok(Self { len, nulls: Some(NullBuffer::new_null(len)), layout: TextLayout::Plain(slices) });
+                let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0; len + 1]), data: Buffer::default() };
+                return Ok(Self { short: true, ..Self::of_slices(len, Some(NullBuffer::new_null(len)), slices) });
             }
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
-                return Self::picked(dictionary_picks(dictionary), nulls, live, dictionary.values());
+                return Self::picked(dictionary_picks(dictionary), nulls, live, dictionary.values(), pool);
             }
             DataType::RunEndEncoded(..) => {
                 let (picks, values) = run_picks(array)?;
-                return Self::picked(picks, nulls, live, values);
+                return Self::picked(picks, nulls, live, values, pool);
             }
             _ => {}
         }
-        Self::printed(array, live)
+        Self::printed(array, live, pool)
     }
 
     /// The texts of `values` by `picks`. Only what is picked is printed and checked.
     fn picked(
-        picks: Vec<u32>,
+        mut picks: Vec<u32>,
         nulls: Option<NullBuffer>,
         live: Option<&NullBuffer>,
         values: &dyn Array,
+        pool: bool,
     ) -> Result<Self> {
         let len = picks.len();
+        // A null's pick may be anything, and isn't looked at.
+        if let Some(nulls) = &nulls {
+            picks.iter_mut().zip(nulls).filter(|(_, valid)| !valid).for_each(|(pick, _)| *pick = 0);
+        }
+        // Where few values are all fine, it doesn't matter which are picked.
+        if live.is_none()
+            && values.len() <= len
+            && picks.iter().max().is_some_and(|last| (*last as usize) < values.len())
+            && let Ok(values) = Self::build(values, None, pool)
+        {
+            let values = Box::new(values.with_room());
+            let short = values.short;
+            return Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values, whole: true }, short });
+        }
         let asked = |row: &usize| {
             nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row)) && live.is_none_or(|live| live.is_valid(*row))
         };
@@ -194,7 +275,7 @@ impl TextColumn {
         }
         let used = NullBuffer::new(used.finish());
         let used = Some(used).filter(|used| used.null_count() > 0);
-        let values = Self::build(values, used.as_ref()).map_err(|error| {
+        let texts = Self::build(values, used.as_ref(), pool).map_err(|error| {
             // The values' row says nothing to the user: name the first row of the column that shows it.
             let Some(at) = error.place().row else { return error };
             match (0..len).filter(asked).find(|row| picks[*row] as usize == at) {
@@ -202,19 +283,44 @@ impl TextColumn {
                 None => error,
             }
         })?;
-        Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values: Box::new(values) } })
+        // Nor is the pick of a row that isn't live.
+        if live.is_some() {
+            picks.iter_mut().filter(|pick| **pick as usize >= values.len()).for_each(|pick| *pick = 0);
+        }
+        let values = Box::new(texts.with_room());
+        let short = values.short;
+        Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values, whole: false }, short })
+    }
+
+    /// The same with bytes behind the last text, so that each can be copied together with what follows it. Texts that are
+    /// many are left as they are: few of them stand near the end.
+    fn with_room(mut self) -> Self {
+        if let TextLayout::Plain(Slices::Narrow { data, .. } | Slices::Wide { data, .. }) = &mut self.layout
+            && data.len() <= MAX_ROOM_BYTES
+        {
+            let mut own = Vec::with_capacity(data.len() + ROOM_BYTES);
+            own.extend_from_slice(data);
+            own.resize(data.len() + ROOM_BYTES, 0);
+            *data = Buffer::from_vec(own);
+            self.short = (0..self.len).all(|row| self.is_null(row) || self.length(row) <= SHORT_TEXT_BYTES);
+        }
+        self
     }
 
     /// The texts of an array whose values have to be printed.
-    fn printed(array: &dyn Array, live: Option<&NullBuffer>) -> Result<Self> {
+    fn printed(array: &dyn Array, live: Option<&NullBuffer>, pool: bool) -> Result<Self> {
         let len = array.len();
-        let mut data = Vec::with_capacity(len * 8);
-        let mut offsets = Vec::with_capacity(len + 1);
-        offsets.push(0);
-        printer(array)?.print_all(len, live, &mut data, &mut offsets)?;
-        // 64-bit offsets: how long the text gets is known only when it stands.
-        let slices = Slices::Wide { offsets: ScalarBuffer::from(offsets), data: Buffer::from_vec(data) };
-        Ok(Self { len, nulls: None, layout: TextLayout::Plain(slices) })
+        let printer = printer(array)?;
+        let print = |rows: Range<usize>| {
+            let mut out = Printed::new(rows.len());
+            printer.print_all(rows, live, &mut out).map(|()| out)
+        };
+        let parts = if pool { threads::count() } else { 1 };
+        let rows = if parts > 1 { len.div_ceil(2 * parts).max(MIN_PRINTED_ROWS) } else { len.max(1) };
+        // The first row that fails is named, whoever comes upon one first: so none stops the others.
+        let printed: Result<Vec<Printed>> = threads::map(threads::chunks(0..len, rows), print).into_iter().collect();
+        let slices = Printed::joined(printed?).into_slices();
+        Ok(Self { short: printer.is_short(), ..Self::of_slices(len, None, slices) })
     }
 
     /// Whether the value of row `row` is missing.
@@ -262,7 +368,7 @@ impl TextColumn {
         }
         match &self.layout {
             TextLayout::Plain(slices) => slices.get(row),
-            TextLayout::Picked { picks, values } => values.bytes(picks[row] as usize),
+            TextLayout::Picked { picks, values, .. } => values.bytes(picks[row] as usize),
             TextLayout::Spans { bases, spans } => match &spans[row] {
                 TextSpan::Of { base, row, range } => &bases[*base].bytes(*row)[range.clone()],
                 TextSpan::Own(text) => text.as_bytes(),
@@ -319,6 +425,37 @@ impl TextColumn {
         }
     }
 
+    /// All texts that rows pick from, nulls aside; None if rows have texts of their own, or not all of them were checked.
+    pub fn picked_from(&self) -> Option<&Self> {
+        match &self.layout {
+            TextLayout::Picked { values, whole: true, .. } => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Whether no text is longer than [`SHORT_TEXT_BYTES`], where that is known.
+    pub fn is_short(&self) -> bool {
+        self.short
+    }
+
+    /// How rows lead to their texts, where they all stand in one stretch of bytes but those of nulls.
+    pub fn lookup(&self) -> Option<TextLookup<'_>> {
+        let (picks, slices) = match &self.layout {
+            TextLayout::Plain(slices) => (None, slices),
+            TextLayout::Picked { picks, values, .. } => match &**values {
+                Self { len: 1.., nulls: None, layout: TextLayout::Plain(slices), .. } => (Some(&picks[..]), slices),
+                _ => return None,
+            },
+            TextLayout::Spans { .. } => return None,
+        };
+        let (offsets, data) = match slices {
+            Slices::Narrow { offsets, data } => (Offsets::Narrow(offsets), data),
+            Slices::Wide { offsets, data } => (Offsets::Wide(offsets), data),
+            _ => return None,
+        };
+        Some(TextLookup { nulls: self.nulls.as_ref(), picks, offsets, data, short: self.short })
+    }
+
     /// The lengths of the texts of `rows`, added up.
     ///
     /// # Panics
@@ -345,14 +482,11 @@ impl TextColumn {
             }
         }
         let lengths = &mut lengths[..rows.len()];
-        match (&self.nulls, &self.layout) {
-            (None, TextLayout::Plain(Slices::Narrow { offsets, .. })) => {
-                differences(&offsets[rows.start..=rows.end], lengths);
-            }
-            (None, TextLayout::Plain(Slices::Wide { offsets, .. })) => {
-                differences(&offsets[rows.start..=rows.end], lengths);
-            }
-            _ => {
+        match (self.plain(), self.lookup()) {
+            (Some((Offsets::Narrow(offsets), _)), _) => differences(&offsets[rows.start..=rows.end], lengths),
+            (Some((Offsets::Wide(offsets), _)), _) => differences(&offsets[rows.start..=rows.end], lengths),
+            (None, Some(lookup)) => lookup.add_lengths(rows, lengths),
+            (None, None) => {
                 for (length, row) in lengths.iter_mut().zip(rows) {
                     *length += self.bytes(row).len();
                 }

@@ -13,6 +13,7 @@
 //! | `picks` | which value a row shows, where values stand behind keys or runs |
 //! | `printer` | what prints the values of an Arrow type |
 //! | `nested` | printers of lists, structs, maps, and of values behind keys or runs |
+//! | `fill`, `kept` | short texts one behind the other, in memory that is large enough, and used again |
 //! | `number`, `decimal`, `time`, `quote`, `none` | what Python prints for one value |
 //! | `conversion` | `str` or `repr`: inside a container Python prints `repr`, outside it `str`; or JSON |
 //! | `json` | a column's values as JSON, row by row, by the same printers |
@@ -25,7 +26,9 @@
 mod column;
 mod conversion;
 mod decimal;
+mod fill;
 mod json;
+mod kept;
 mod literal;
 mod native;
 mod nested;
@@ -38,7 +41,7 @@ mod quote;
 mod slices;
 mod time;
 
-pub use column::{Offsets, TextColumn, TextSpan};
+pub use column::{Offsets, SHORT_TEXT_BYTES, TextColumn, TextLookup, TextSpan};
 pub use json::JsonColumn;
 pub use literal::list_of_strings;
 pub use native::is_native;

@@ -88,14 +88,8 @@ impl<F: Fn(usize) -> (i64, i64) + Send + Sync> Printer for List<'_, F> {
         }
         let (start, end) = (self.ends)(row);
         let range = span(start, end, self.len)?;
-        let first = range.start;
         out.push(b'[');
-        for item in range {
-            if item > first {
-                out.extend_from_slice(b", ");
-            }
-            self.items.print(item, conversion.within(), out)?;
-        }
+        self.items.print_items(range, conversion.within(), out)?;
         out.push(b']');
         Ok(())
     }

@@ -3,18 +3,99 @@
 use std::fmt::Write as _;
 
 use super::conversion::Conversion;
+use super::fill::{Slot, append, put};
 use super::none::none;
 use crate::error::Result;
 
-/// Appends an integer.
+/// An integer of at most 64 bits.
+pub(super) trait Integer: Copy {
+    /// Whether it is below zero, and how far from it.
+    fn parts(self) -> (bool, u64);
+}
+
+macro_rules! integers {
+    ($($signed:ty, $unsigned:ty);+) => {$(
+        impl Integer for $signed {
+            #[inline]
+            fn parts(self) -> (bool, u64) {
+                (self < 0, self.unsigned_abs().into())
+            }
+        }
+        impl Integer for $unsigned {
+            #[inline]
+            fn parts(self) -> (bool, u64) {
+                (false, self.into())
+            }
+        }
+    )+};
+}
+
+integers!(i8, u8; i16, u16; i32, u32; i64, u64);
+
+const EIGHT_DIGITS: u64 = 100_000_000;
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The eight digits of a number below 10⁸, a byte each, the first in the lowest.
+#[inline]
+fn eight_digits(number: u64) -> u64 {
+    // Halves of four digits, in 32 bits each; of these the halves, and again. The factors are 2²⁰ / 100 and 2¹⁰ / 10.
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - tens * 10) << 8)
+}
+
+/// Put eight bytes at `at` of a slot, which has room for them.
+#[inline]
+fn put_eight(slot: &mut Slot, at: usize, bytes: u64) {
+    if let Some(to) = slot.get_mut(at..at + 8) {
+        to.copy_from_slice(&bytes.to_le_bytes());
+    }
+}
+
+/// Put the digits of a number below 10⁸ at `at`, without leading zeros; returns where the text ends.
+#[inline]
+fn put_leading(slot: &mut Slot, at: usize, number: u64) -> usize {
+    let digits = eight_digits(number);
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    put_eight(slot, at, (digits | ZEROS) >> (8 * zeros));
+    at + 8 - zeros as usize
+}
+
+/// Put an integer into a slot.
 ///
 /// # Errors
 ///
 /// Never: the signature is that of every value printer.
 #[allow(clippy::unnecessary_wraps)] // one signature for all value printers keeps the table of types plain
-pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) -> Result<()> {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-    Ok(())
+#[inline]
+pub(super) fn put_integer(value: impl Integer, slot: &mut Slot) -> Result<usize> {
+    let (negative, number) = value.parts();
+    slot[0] = b'-';
+    let at = usize::from(negative);
+    if number < EIGHT_DIGITS {
+        return Ok(put_leading(slot, at, number));
+    }
+    let (upper, last) = (number / EIGHT_DIGITS, number % EIGHT_DIGITS);
+    let at = if upper < EIGHT_DIGITS {
+        put_leading(slot, at, upper)
+    } else {
+        let at = put_leading(slot, at, upper / EIGHT_DIGITS);
+        put_eight(slot, at, eight_digits(upper % EIGHT_DIGITS) | ZEROS);
+        at + 8
+    };
+    put_eight(slot, at, eight_digits(last) | ZEROS);
+    Ok(at + 8)
+}
+
+/// Appends an integer.
+///
+/// # Errors
+///
+/// Never.
+pub(super) fn integer(value: impl Integer, out: &mut Vec<u8>) -> Result<()> {
+    append(out, |slot| put_integer(value, slot))
 }
 
 /// A float as Python prints it.
@@ -25,7 +106,7 @@ pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) -> Result<()
 pub fn float_text(value: f64) -> String {
     let mut out = Vec::new();
     // Printing a float can't fail, and what it prints is ASCII.
-    let _ = float(value, Conversion::Str, &mut out);
+    write_float(value, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -34,105 +115,143 @@ pub fn write_float(value: f64, out: &mut Vec<u8>) {
     let _ = float(value, Conversion::Str, out);
 }
 
-/// Appends a float: the shortest digits that read back as the same value, in Python's layout.
-///
-/// Digits come from ryu; the layout is that of its C function `format_float_short`: scientific if the first digit's place is below
-/// 10⁻⁴ or from 10¹⁶ on, with at least two exponent digits; else positional, with `.0` if whole.
+/// Appends a float.
 ///
 /// # Errors
 ///
 /// Never.
-#[allow(clippy::unnecessary_wraps)]
 pub(super) fn float(value: f64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
     if conversion.is_json() && !value.is_finite() {
         none(conversion, out); // as JavaScript writes it
         return Ok(());
     }
-    if value.is_nan() {
-        out.extend_from_slice(b"nan"); // whatever its sign
-        return Ok(());
-    }
-    if value.is_sign_negative() {
-        out.push(b'-');
-    }
-    if value.is_infinite() {
-        out.extend_from_slice(b"inf");
-        return Ok(());
-    }
-    if value == 0.0 {
-        out.extend_from_slice(b"0.0");
-        return Ok(());
-    }
-    let mut buffer = ryu::Buffer::new();
-    let shortest = Shortest::parse(buffer.format_finite(value.abs()).as_bytes());
-    let digits = &shortest.digits[..shortest.len];
-    let point = shortest.point;
-    if !(-3..=16).contains(&point) {
-        out.push(digits[0]);
-        if digits.len() > 1 {
-            out.push(b'.');
-            out.extend_from_slice(&digits[1..]);
-        }
-        let exponent = point - 1;
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let mut text = String::with_capacity(5);
-        let _ = write!(text, "e{sign}{:02}", exponent.abs());
-        out.extend_from_slice(text.as_bytes());
-    } else if point <= 0 {
-        out.extend_from_slice(b"0.");
-        out.resize(out.len() + point.unsigned_abs() as usize, b'0');
-        out.extend_from_slice(digits);
-    } else {
-        let point = point as usize;
-        if digits.len() <= point {
-            out.extend_from_slice(digits);
-            out.resize(out.len() + point - digits.len(), b'0');
-            out.extend_from_slice(b".0");
-        } else {
-            out.extend_from_slice(&digits[..point]);
-            out.push(b'.');
-            out.extend_from_slice(&digits[point..]);
-        }
-    }
-    Ok(())
+    append(out, |slot| put_float(value, slot))
 }
 
-/// A positive number as its significant digits: 0.d₁d₂… × 10^point.
+/// The least number that Python prints without an exponent.
+const LEAST_POSITIONAL: f64 = 1e-4;
+
+/// Put a float into a slot: the shortest digits that read back as the same value, in Python's layout.
+///
+/// The layout is that of its C function `format_float_short`: scientific if the first digit's place is below
+/// 10⁻⁴ or from 10¹⁶ on, with at least two exponent digits; else positional, with `.0` if whole. zmij has the same, but for
+/// small numbers.
+///
+/// # Errors
+///
+/// Never.
+#[allow(clippy::unnecessary_wraps)]
+#[inline]
+pub(super) fn put_float(value: f64, slot: &mut Slot) -> Result<usize> {
+    let size = value.abs();
+    Ok(if size.is_finite() && (size >= LEAST_POSITIONAL || size == 0.0) {
+        put(zmij::Buffer::new().format_finite(value).as_bytes(), slot)
+    } else {
+        put_unusual(value, slot)
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn put_unusual(value: f64, slot: &mut Slot) -> usize {
+    if value.is_nan() {
+        return put(b"nan", slot); // whatever its sign
+    }
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_infinite() {
+        return put(format!("{sign}inf").as_bytes(), slot);
+    }
+    let mut buffer = zmij::Buffer::new();
+    let shortest = Shortest::parse(buffer.format_finite(value.abs()).as_bytes());
+    let mut text = String::with_capacity(32);
+    text.push_str(sign);
+    text.push_str(&shortest.digits[..1]);
+    if shortest.digits.len() > 1 {
+        text.push('.');
+        text.push_str(&shortest.digits[1..]);
+    }
+    // Writing into a string can't fail.
+    let _ = write!(text, "e-{:02}", shortest.exponent);
+    put(text.as_bytes(), slot)
+}
+
+/// A number between zero and one: its significant digits d₁d₂…, as d₁.d₂… × 10^-exponent.
 struct Shortest {
-    digits: [u8; 32],
-    len: usize,
-    point: i32,
+    digits: String,
+    exponent: usize,
 }
 
 impl Shortest {
-    /// Reads ryu's text of a positive finite float: digits with a point or an exponent or both.
+    /// Reads zmij's text of such a number: digits with a point or an exponent or both.
     fn parse(text: &[u8]) -> Self {
-        let (mantissa, exponent) = match text.iter().position(|byte| *byte == b'e') {
+        let digits_of = |text: &[u8]| String::from_utf8_lossy(text).replace('.', "");
+        match text.iter().position(|byte| *byte == b'e') {
             Some(at) => {
-                let (sign, digits) = match &text[at + 1..] {
-                    [b'-', digits @ ..] => (-1, digits),
-                    digits => (1, digits),
-                };
-                (&text[..at], sign * digits.iter().fold(0, |sum, digit| sum * 10 + i32::from(digit - b'0')))
+                let digits = text[at + 1..].iter().filter(|byte| byte.is_ascii_digit());
+                let exponent = digits.fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0'));
+                Self { digits: digits_of(&text[..at]), exponent }
             }
-            None => (text, 0),
-        };
-        let mut shortest = Self { digits: [0; 32], len: 0, point: exponent };
-        let mut whole = true;
-        for &byte in mantissa {
-            if byte == b'.' {
-                whole = false;
-            } else if byte == b'0' && shortest.len == 0 {
-                shortest.point -= i32::from(!whole); // a leading zero: only its place counts
-            } else {
-                shortest.digits[shortest.len] = byte;
-                shortest.len += 1;
-                shortest.point += i32::from(whole);
+            None => {
+                let all = digits_of(text); // 0.00001234: its zeros are as many as the exponent
+                let digits = all.trim_start_matches('0');
+                Self { digits: digits.to_owned(), exponent: all.len() - digits.len() }
             }
         }
-        while shortest.len > 1 && shortest.digits[shortest.len - 1] == b'0' {
-            shortest.len -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(value: impl Integer) -> String {
+        let mut out = Vec::new();
+        integer(value, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn integers_of_every_length() {
+        let mut power: u64 = 1;
+        for _ in 0..20 {
+            for near in [power.wrapping_sub(1), power, power + 1, power + power / 3] {
+                assert_eq!(printed(near), near.to_string());
+                assert_eq!(printed(near as i64), (near as i64).to_string());
+                assert_eq!(printed((near as i64).wrapping_neg()), (near as i64).wrapping_neg().to_string());
+            }
+            power = power.saturating_mul(10);
         }
-        shortest
+        assert_eq!(printed(i64::MIN), i64::MIN.to_string());
+        assert_eq!(printed(u64::MAX), u64::MAX.to_string());
+        assert_eq!((printed(i8::MIN), printed(0_u8)), ("-128".into(), "0".into()));
+    }
+
+    #[test]
+    fn all_numbers_of_five_digits_and_what_stands_before_them() {
+        for number in 0..100_000_u32 {
+            assert_eq!(printed(number), number.to_string());
+            assert_eq!(printed(12_300_000 + u64::from(number)), (12_300_000 + u64::from(number)).to_string());
+        }
+    }
+
+    #[test]
+    fn floats_around_the_layouts() {
+        for (value, text) in [
+            (1e-4, "0.0001"),
+            (9.999_999_999_999_999e-5, "9.999999999999999e-05"),
+            (1.25e-5, "1.25e-05"),
+            (-1e-6, "-1e-06"),
+            (3e-9, "3e-09"),
+            (1.5e-10, "1.5e-10"),
+            (5e-324, "5e-324"),
+            (-2.225_073_858_507_201_4e-308, "-2.2250738585072014e-308"),
+            (-0.000_123_456_789_012_345_67, "-0.00012345678901234567"),
+            (9_999_999_999_999_998.0, "9999999999999998.0"),
+            (1e16, "1e+16"),
+            (-0.0, "-0.0"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(float_text(value), text);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Which printer an Arrow type takes.
 
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types as t;
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
@@ -7,6 +9,7 @@ use arrow_buffer::{ArrowNativeType, IntervalMonthDayNano, NullBuffer};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use super::conversion::Conversion;
+use super::fill::{Printed, Slot, append};
 use super::native::is_native;
 use super::none::{is_none, none};
 use super::slices::Slices;
@@ -28,25 +31,40 @@ pub(super) trait Printer: Send + Sync {
     /// Why Python has no such value. What was appended until then is undefined.
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()>;
 
-    /// Appends the `str` of the rows from 0 to `rows`, and to `offsets` the end of each; rows not in `live` are empty.
+    /// Appends some values, with commas between them.
+    ///
+    /// # Errors
+    ///
+    /// As [`print`](Self::print).
+    fn print_items(&self, items: Range<usize>, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        let first = items.start;
+        for item in items {
+            if item > first {
+                out.extend_from_slice(b", ");
+            }
+            self.print(item, conversion, out)?;
+        }
+        Ok(())
+    }
+
+    /// Whether no text that [`print_all`](Self::print_all) appends is longer than a slot.
+    fn is_short(&self) -> bool {
+        false
+    }
+
+    /// Appends the `str` of some rows; rows not in `live` are empty.
     ///
     /// A method of the trait, so that the loop is compiled for each printer and the call within it is direct.
     ///
     /// # Errors
     ///
     /// The first row that fails.
-    fn print_all(
-        &self,
-        rows: usize,
-        live: Option<&NullBuffer>,
-        data: &mut Vec<u8>,
-        offsets: &mut Vec<i64>,
-    ) -> Result<()> {
-        for row in 0..rows {
+    fn print_all(&self, rows: Range<usize>, live: Option<&NullBuffer>, out: &mut Printed) -> Result<()> {
+        for row in rows {
             if live.is_none_or(|live| live.is_valid(row)) {
-                self.print(row, Conversion::Str, data).map_err(|error| error.at_row(row))?;
+                self.print(row, Conversion::Str, &mut out.data).map_err(|error| error.at_row(row))?;
             }
-            offsets.push(data.len() as i64);
+            out.end();
         }
         Ok(())
     }
@@ -59,25 +77,30 @@ pub(super) trait Printer: Send + Sync {
 /// If the type isn't native, or the array contradicts its type.
 pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
     use DataType as T;
-    /// The printer of a type with four units: the array type of each unit, and what prints a value.
-    macro_rules! by_unit {
-        ($unit:expr, [$s:ty, $ms:ty, $us:ty, $ns:ty], $write:path) => {{
-            let unit = *$unit;
-            match unit {
-                TimeUnit::Second => {
-                    values::<$s, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
-                }
-                TimeUnit::Millisecond => {
-                    values::<$ms, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
-                }
-                TimeUnit::Microsecond => {
-                    values::<$us, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
-                }
-                TimeUnit::Nanosecond => {
-                    values::<$ns, _>(array, move |v, conversion, out| $write(v.into(), unit, conversion, out))
-                }
-            }
-        }};
+    /// The printer of moments of a type: what puts a value into a slot, and what prints it otherwise.
+    macro_rules! moments {
+        ($of:ty, $unit:path, $put:path, $write:path) => {
+            short::<$of, _, _>(
+                array,
+                |v, slot| $put(v.into(), $unit, slot),
+                |v, conversion, out| $write(v.into(), $unit, conversion, out),
+            )
+        };
+    }
+    macro_rules! times {
+        ($of:ty, $unit:path) => {
+            moments!($of, $unit, time::put_time, time::time)
+        };
+    }
+    macro_rules! timestamps {
+        ($of:ty, $unit:path) => {
+            moments!($of, $unit, time::put_timestamp, time::timestamp)
+        };
+    }
+    macro_rules! durations {
+        ($of:ty, $unit:path) => {
+            values::<$of, _>(array, |v, conversion, out| time::duration(v, $unit, conversion, out))
+        };
     }
     if !is_native(array.data_type()) {
         return Err(unprintable(array.data_type()));
@@ -85,19 +108,25 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
     Ok(match array.data_type() {
         T::Null => Box::new(Nothing),
         T::Boolean => Box::new(Truth(array.as_boolean())),
-        T::Int8 => values::<t::Int8Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::Int16 => values::<t::Int16Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::Int32 => values::<t::Int32Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::Int64 => values::<t::Int64Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::UInt8 => values::<t::UInt8Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::UInt16 => values::<t::UInt16Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::UInt32 => values::<t::UInt32Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::UInt64 => values::<t::UInt64Type, _>(array, |v, _, out| number::integer(v, out)),
-        T::Float16 => {
-            values::<t::Float16Type, _>(array, |v, conversion, out| number::float(v.to_f64(), conversion, out))
-        }
-        T::Float32 => values::<t::Float32Type, _>(array, |v, conversion, out| number::float(v.into(), conversion, out)),
-        T::Float64 => values::<t::Float64Type, _>(array, number::float),
+        T::Int8 => short::<t::Int8Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::Int16 => short::<t::Int16Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::Int32 => short::<t::Int32Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::Int64 => short::<t::Int64Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::UInt8 => short::<t::UInt8Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::UInt16 => short::<t::UInt16Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::UInt32 => short::<t::UInt32Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::UInt64 => short::<t::UInt64Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
+        T::Float16 => short::<t::Float16Type, _, _>(
+            array,
+            |v, slot| number::put_float(v.to_f64(), slot),
+            |v, conversion, out| number::float(v.to_f64(), conversion, out),
+        ),
+        T::Float32 => short::<t::Float32Type, _, _>(
+            array,
+            |v, slot| number::put_float(v.into(), slot),
+            |v, conversion, out| number::float(v.into(), conversion, out),
+        ),
+        T::Float64 => short::<t::Float64Type, _, _>(array, number::put_float, number::float),
         T::Decimal32(_, scale) => {
             let scale = *scale;
             values::<t::Decimal32Type, _>(array, move |v, conversion, out| {
@@ -118,43 +147,26 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
             let scale = *scale;
             values::<t::Decimal256Type, _>(array, move |v, conversion, out| decimal::large(v, scale, conversion, out))
         }
-        T::Date32 => values::<t::Date32Type, _>(array, |v, conversion, out| time::date(v.into(), conversion, out)),
+        T::Date32 => short::<t::Date32Type, _, _>(
+            array,
+            |v, slot| time::put_date(v.into(), slot),
+            |v, conversion, out| time::date(v.into(), conversion, out),
+        ),
         T::Date64 => values::<t::Date64Type, _>(array, |v, conversion, out| {
             time::date(v.div_euclid(time::DAY_MILLISECONDS), conversion, out)
         }),
-        T::Time32(unit) => match unit {
-            TimeUnit::Second => values::<t::Time32SecondType, _>(array, |v, conversion, out| {
-                time::time(v.into(), TimeUnit::Second, conversion, out)
-            }),
-            TimeUnit::Millisecond => values::<t::Time32MillisecondType, _>(array, |v, conversion, out| {
-                time::time(v.into(), TimeUnit::Millisecond, conversion, out)
-            }),
-            _ => return Err(unprintable(array.data_type())),
-        },
-        T::Time64(unit) => match unit {
-            TimeUnit::Microsecond => values::<t::Time64MicrosecondType, _>(array, |v, conversion, out| {
-                time::time(v, TimeUnit::Microsecond, conversion, out)
-            }),
-            TimeUnit::Nanosecond => values::<t::Time64NanosecondType, _>(array, |v, conversion, out| {
-                time::time(v, TimeUnit::Nanosecond, conversion, out)
-            }),
-            _ => return Err(unprintable(array.data_type())),
-        },
-        T::Timestamp(unit, _) => by_unit!(
-            unit,
-            [
-                t::TimestampSecondType,
-                t::TimestampMillisecondType,
-                t::TimestampMicrosecondType,
-                t::TimestampNanosecondType
-            ],
-            time::timestamp
-        ),
-        T::Duration(unit) => by_unit!(
-            unit,
-            [t::DurationSecondType, t::DurationMillisecondType, t::DurationMicrosecondType, t::DurationNanosecondType],
-            time::duration
-        ),
+        T::Time32(TimeUnit::Second) => times!(t::Time32SecondType, TimeUnit::Second),
+        T::Time32(TimeUnit::Millisecond) => times!(t::Time32MillisecondType, TimeUnit::Millisecond),
+        T::Time64(TimeUnit::Microsecond) => times!(t::Time64MicrosecondType, TimeUnit::Microsecond),
+        T::Time64(TimeUnit::Nanosecond) => times!(t::Time64NanosecondType, TimeUnit::Nanosecond),
+        T::Timestamp(TimeUnit::Second, _) => timestamps!(t::TimestampSecondType, TimeUnit::Second),
+        T::Timestamp(TimeUnit::Millisecond, _) => timestamps!(t::TimestampMillisecondType, TimeUnit::Millisecond),
+        T::Timestamp(TimeUnit::Microsecond, _) => timestamps!(t::TimestampMicrosecondType, TimeUnit::Microsecond),
+        T::Timestamp(TimeUnit::Nanosecond, _) => timestamps!(t::TimestampNanosecondType, TimeUnit::Nanosecond),
+        T::Duration(TimeUnit::Second) => durations!(t::DurationSecondType, TimeUnit::Second),
+        T::Duration(TimeUnit::Millisecond) => durations!(t::DurationMillisecondType, TimeUnit::Millisecond),
+        T::Duration(TimeUnit::Microsecond) => durations!(t::DurationMicrosecondType, TimeUnit::Microsecond),
+        T::Duration(TimeUnit::Nanosecond) => durations!(t::DurationNanosecondType, TimeUnit::Nanosecond),
         T::Interval(IntervalUnit::MonthDayNano) => {
             values::<t::IntervalMonthDayNanoType, _>(array, |v: IntervalMonthDayNano, conversion, out| {
                 let (months, days, nanoseconds) = (v.months, v.days, v.nanoseconds);
@@ -218,6 +230,80 @@ impl<N: ArrowNativeType, F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()> + Send
     }
 }
 
+/// The printer of an array of plain values with short texts: `put` puts the `str` of one into a slot, `write` prints it
+/// inside a container and as JSON.
+fn short<'a, T, P, F>(array: &'a dyn Array, put: P, write: F) -> Box<dyn Printer + 'a>
+where
+    T: ArrowPrimitiveType,
+    P: Fn(T::Native, &mut Slot) -> Result<usize> + Send + Sync + 'a,
+    F: Fn(T::Native, Conversion, &mut Vec<u8>) -> Result<()> + Send + Sync + 'a,
+{
+    let array: &'a PrimitiveArray<T> = array.as_primitive();
+    let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
+    Box::new(ShortValues { items: array.values(), nulls, put, write })
+}
+
+struct ShortValues<'a, N, P, F> {
+    items: &'a [N],
+    nulls: Option<&'a NullBuffer>,
+    put: P,
+    write: F,
+}
+
+impl<N, P, F> Printer for ShortValues<'_, N, P, F>
+where
+    N: ArrowNativeType,
+    P: Fn(N, &mut Slot) -> Result<usize> + Send + Sync,
+    F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()> + Send + Sync,
+{
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        if is_none(self.nulls, row, conversion, out) {
+            Ok(())
+        } else if conversion == Conversion::Str {
+            append(out, |slot| (self.put)(self.items[row], slot))
+        } else {
+            (self.write)(self.items[row], conversion, out)
+        }
+    }
+
+    fn is_short(&self) -> bool {
+        true
+    }
+
+    fn print_all(&self, rows: Range<usize>, live: Option<&NullBuffer>, out: &mut Printed) -> Result<()> {
+        let items = &self.items[..rows.end];
+        match (self.nulls, live) {
+            (None, None) => out.fill(rows, |row, slot| (self.put)(items[row], slot)),
+            (nulls, live) => out.fill(rows, |row, slot| {
+                if live.is_some_and(|live| live.is_null(row)) {
+                    Ok(0)
+                } else if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                    Ok(put_word(NONE_WORD, slot))
+                } else {
+                    (self.put)(items[row], slot)
+                }
+            }),
+        }
+    }
+}
+
+/// A word of at most eight bytes, and its length.
+type Word = ([u8; 8], usize);
+
+const NONE_WORD: Word = (*b"None    ", 4);
+const TRUE_WORD: Word = (*b"True    ", 4);
+const FALSE_WORD: Word = (*b"False   ", 5);
+
+#[inline]
+fn put_word((word, len): Word, slot: &mut Slot) -> usize {
+    slot[..word.len()].copy_from_slice(&word);
+    len
+}
+
 struct Nothing;
 
 impl Printer for Nothing {
@@ -249,6 +335,27 @@ impl Printer for Truth<'_> {
         }
         Ok(())
     }
+
+    fn is_short(&self) -> bool {
+        true
+    }
+
+    fn print_all(&self, rows: Range<usize>, live: Option<&NullBuffer>, out: &mut Printed) -> Result<()> {
+        let (values, nulls) = (self.0.values(), self.0.nulls().filter(|nulls| nulls.null_count() > 0));
+        let word = |row: usize| if values.value(row) { TRUE_WORD } else { FALSE_WORD };
+        match (nulls, live) {
+            (None, None) => out.fill(rows, |row, slot| Ok(put_word(word(row), slot))),
+            (nulls, live) => out.fill(rows, |row, slot| {
+                Ok(if live.is_some_and(|live| live.is_null(row)) {
+                    0
+                } else if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                    put_word(NONE_WORD, slot)
+                } else {
+                    put_word(word(row), slot)
+                })
+            }),
+        }
+    }
 }
 
 struct Strings<'a> {
@@ -263,6 +370,13 @@ impl Printer for Strings<'_> {
 
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if !is_none(self.nulls, row, conversion, out) {
+            if conversion == Conversion::Repr {
+                let among = self.slices.among(row);
+                let quick = among.is_some_and(|(bytes, start, end)| quote::plain_among(bytes, start, end, out));
+                if quick || quote::plain(self.slices.binary(row)?, out) {
+                    return Ok(());
+                }
+            }
             let text = self.slices.text(row)?;
             match conversion {
                 Conversion::Str => out.extend_from_slice(text.as_bytes()),

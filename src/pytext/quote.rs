@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::sync::OnceLock;
 
+use super::fill::{SLOT_BYTES, put};
+
 /// Appends formatted text; writing into a vector can't fail.
 macro_rules! put {
     ($out:expr, $($format:tt)*) => {{ let _ = write!($out, $($format)*); }};
@@ -33,6 +35,63 @@ fn is_printable(c: char) -> bool {
         // `str::escape_debug` escapes a combining mark at the start of a text alone, hence the letter before it.
         None => format!("a{c}").escape_debug().nth(1) == Some(c),
     }
+}
+
+/// Appends the `repr` of bytes that it shows as they are, between single quotes: printable ASCII without `\\` and `'`. False, and
+/// nothing, if they aren't such.
+#[inline]
+pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
+    let (at, len) = (out.len(), bytes.len());
+    if len < SLOT_BYTES {
+        out.extend_from_slice(&[b' '; SLOT_BYTES]);
+        let Some(slot) = out[at..].first_chunk_mut::<SLOT_BYTES>() else { return false };
+        if let Some(inside) = slot[1..].first_chunk_mut::<{ SLOT_BYTES - 1 }>() {
+            put(bytes, inside);
+        }
+        let plain = shown(slot);
+        slot[0] = b'\'';
+        out.truncate(if plain { at + 1 + len } else { at });
+        if plain {
+            out.push(b'\'');
+        }
+        return plain;
+    }
+    let ends = bytes.last_chunk().is_some_and(shown);
+    if !(ends && bytes.as_chunks().0.iter().all(shown)) {
+        return false;
+    }
+    out.reserve(len + 2);
+    out.push(b'\'');
+    out.extend_from_slice(bytes);
+    out.push(b'\'');
+    true
+}
+
+/// [`plain`] of the bytes `start..end` of others, which are looked at too: where those are plain as well, no byte is copied
+/// twice. False, and nothing, also if they aren't, or if there are no such bytes.
+#[inline]
+pub(super) fn plain_among(bytes: &[u8], start: usize, end: usize, out: &mut Vec<u8>) -> bool {
+    let Some(len) = end.checked_sub(start).filter(|len| *len <= SLOT_BYTES) else { return false };
+    let Some(window) = bytes.get(start..).and_then(<[u8]>::first_chunk) else { return false };
+    if !shown(window) {
+        return false;
+    }
+    let at = out.len() + 1;
+    out.push(b'\'');
+    out.extend_from_slice(window);
+    out.truncate(at + len);
+    out.push(b'\'');
+    true
+}
+
+/// Whether all bytes are printable ASCII without `\\` and `'`.
+#[inline]
+fn shown(bytes: &[u8; SLOT_BYTES]) -> bool {
+    // Each byte is told by arithmetic, and all of them together: the compiler looks at several at once.
+    let odd = bytes.map(|byte| {
+        u8::from(byte.wrapping_sub(b' ') > b'~' - b' ') | u8::from(byte == b'\\') | u8::from(byte == b'\'')
+    });
+    odd.as_chunks().0.iter().fold(0, |all, part| all | u64::from_ne_bytes(*part)) == 0
 }
 
 /// Appends `repr(text)`.
@@ -89,5 +148,35 @@ fn ascii(byte: u8, out: &mut Vec<u8>) {
         b'\t' => out.extend_from_slice(b"\\t"),
         b'\\' | b'\'' | b'"' => out.extend_from_slice(&[b'\\', byte]),
         _ => put!(out, "\\x{byte:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_texts_are_quoted_alike() {
+        let long = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ !~";
+        for len in 0..=long.len() {
+            let (mut quick, mut among, mut all) = (b"[".to_vec(), b"[".to_vec(), b"[".to_vec());
+            assert!(plain(&long.as_bytes()[..len], &mut quick));
+            assert_eq!(plain_among(long.as_bytes(), 3, 3 + len, &mut among), len <= 32 && 3 + 32 <= long.len());
+            string(&long[..len], &mut all);
+            assert_eq!(quick, all);
+            if among.len() > 1 {
+                let mut own = b"[".to_vec();
+                string(&long[3..3 + len], &mut own);
+                assert_eq!(among, own);
+            }
+            for at in 0..len {
+                for other in [b'\'', b'\\', b'\n', 0x7f, 0x80, 0xff] {
+                    let mut text = long.as_bytes()[..len].to_vec();
+                    text[at] = other;
+                    assert!(!plain(&text, &mut quick) && !plain_among(&text, 0, len, &mut quick));
+                    assert_eq!(quick, all);
+                }
+            }
+        }
     }
 }

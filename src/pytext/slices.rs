@@ -10,7 +10,7 @@ use arrow_array::builder::make_view;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait};
-use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
 use super::offsets::lead_inside;
@@ -105,6 +105,17 @@ impl Slices {
                 buffers.get(word(view, 8))?.get(start..start.checked_add(len)?)
             }
             Self::Fixed { data, size } => data.get(row * size..(row + 1) * size),
+        }
+    }
+
+    /// All bytes, and where those of row `row` begin and end, as the offsets have it: nothing is checked. None where each row
+    /// has bytes of its own.
+    #[inline]
+    pub(super) fn among(&self, row: usize) -> Option<(&[u8], usize, usize)> {
+        match self {
+            Self::Narrow { offsets, data } => Some((data, offsets[row].as_usize(), offsets[row + 1].as_usize())),
+            Self::Wide { offsets, data } => Some((data, offsets[row].as_usize(), offsets[row + 1].as_usize())),
+            Self::Views { .. } | Self::Fixed { .. } => None,
         }
     }
 

@@ -8,12 +8,15 @@ use std::io::Write as _;
 use arrow_schema::TimeUnit;
 
 use super::conversion::Conversion;
+use super::fill::{Slot, append};
 use crate::error::{Code, Error, Result};
 
 /// The length of a day.
 pub(super) const DAY_MILLISECONDS: i64 = 86_400_000;
 /// The length of a day.
 const DAY_MICROSECONDS: i128 = 86_400_000_000;
+/// The length of a day.
+const DAY_SECONDS: i64 = 86_400;
 /// Days from 1970-01-01 to 0001-01-01 and to 9999-12-31.
 const DATE_DAYS: std::ops::RangeInclusive<i64> = -719_162..=2_932_896;
 /// The largest number of days of a `timedelta`.
@@ -30,15 +33,11 @@ macro_rules! put {
 ///
 /// If the year isn't 1 to 9999.
 pub(super) fn date(days: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    let date = Date::of(days).ok_or_else(|| out_of_years(days, "days"))?;
     match conversion {
-        Conversion::Str => date.put(out),
-        Conversion::Json | Conversion::JsonWithoutNulls => {
-            out.push(b'"');
-            date.put(out);
-            out.push(b'"');
-        }
+        Conversion::Str => append(out, |slot| put_date(days, slot))?,
+        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put_date(days, slot))?,
         Conversion::Repr => {
+            let date = Date::of(days).ok_or_else(|| out_of_years(days, "days"))?;
             put!(out, "datetime.date({}, {}, {})", date.year, date.month, date.day);
         }
     }
@@ -51,21 +50,11 @@ pub(super) fn date(days: i64, conversion: Conversion, out: &mut Vec<u8>) -> Resu
 ///
 /// If the year isn't 1 to 9999, or the value isn't whole microseconds.
 pub(super) fn timestamp(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    let (date, clock) = moment(value, unit)?;
     match conversion {
-        Conversion::Str => {
-            date.put(out);
-            out.push(b' ');
-            clock.put(out);
-        }
-        Conversion::Json | Conversion::JsonWithoutNulls => {
-            out.push(b'"');
-            date.put(out);
-            out.push(b' ');
-            clock.put(out);
-            out.push(b'"');
-        }
+        Conversion::Str => append(out, |slot| put_timestamp(value, unit, slot))?,
+        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put_timestamp(value, unit, slot))?,
         Conversion::Repr => {
+            let (date, clock) = moment(value, unit)?;
             put!(out, "datetime.datetime({}, {}, {}, ", date.year, date.month, date.day);
             clock.put_arguments(out);
         }
@@ -79,15 +68,11 @@ pub(super) fn timestamp(value: i64, unit: TimeUnit, conversion: Conversion, out:
 ///
 /// If the value isn't whole microseconds, or so far outside the day that it has no date.
 pub(super) fn time(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    let (_, clock) = moment(value, unit)?;
     match conversion {
-        Conversion::Str => clock.put(out),
-        Conversion::Json | Conversion::JsonWithoutNulls => {
-            out.push(b'"');
-            clock.put(out);
-            out.push(b'"');
-        }
+        Conversion::Str => append(out, |slot| put_time(value, unit, slot))?,
+        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put_time(value, unit, slot))?,
         Conversion::Repr => {
+            let (_, clock) = moment(value, unit)?;
             out.extend_from_slice(b"datetime.time(");
             clock.put_arguments(out);
         }
@@ -109,7 +94,8 @@ pub(super) fn duration(value: i64, unit: TimeUnit, conversion: Conversion, out: 
             format!("the duration {value} {} is longer than {MAX_TIMEDELTA_DAYS} days", name(unit)),
         ));
     }
-    let clock = Clock::of(micros);
+    let micros_of_day = micros.rem_euclid(DAY_MICROSECONDS) as u64;
+    let clock = Clock::of((micros_of_day / 1_000_000) as u32, (micros_of_day % 1_000_000) as u32);
     match conversion {
         Conversion::Json | Conversion::JsonWithoutNulls => {
             out.push(b'"');
@@ -121,7 +107,10 @@ pub(super) fn duration(value: i64, unit: TimeUnit, conversion: Conversion, out: 
                 let plural = if days.abs() == 1 { "" } else { "s" };
                 put!(out, "{days} day{plural}, ");
             }
-            clock.put_unpadded(out);
+            append(out, |slot| Ok(clock.put(slot, 0)))?;
+            if clock.hour < 10 {
+                out.remove(out.len() - clock.len()); // a duration's hours have no leading zero
+            }
         }
         Conversion::Repr => {
             let seconds = (clock.hour * 60 + clock.minute) * 60 + clock.second;
@@ -144,38 +133,90 @@ pub(super) fn duration(value: i64, unit: TimeUnit, conversion: Conversion, out: 
     Ok(())
 }
 
-struct Date {
-    year: i64,
-    month: i64,
-    day: i64,
+/// Put a date into a slot, counted in days from 1970-01-01.
+///
+/// # Errors
+///
+/// As [`date`].
+#[inline]
+pub(super) fn put_date(days: i64, slot: &mut Slot) -> Result<usize> {
+    let date = Date::of(days).ok_or_else(|| out_of_years(days, "days"))?;
+    Ok(date.put(slot))
 }
+
+/// Put a timestamp without zone into a slot, counted in `unit` from 1970-01-01.
+///
+/// # Errors
+///
+/// As [`timestamp`].
+#[inline]
+pub(super) fn put_timestamp(value: i64, unit: TimeUnit, slot: &mut Slot) -> Result<usize> {
+    let (date, clock) = moment(value, unit)?;
+    let at = date.put(slot);
+    slot[at] = b' ';
+    Ok(clock.put(slot, at + 1))
+}
+
+/// Put a time of day into a slot.
+///
+/// # Errors
+///
+/// As [`time`].
+#[inline]
+pub(super) fn put_time(value: i64, unit: TimeUnit, slot: &mut Slot) -> Result<usize> {
+    let (_, clock) = moment(value, unit)?;
+    Ok(clock.put(slot, 0))
+}
+
+fn append_quoted(out: &mut Vec<u8>, put: impl FnOnce(&mut Slot) -> Result<usize>) -> Result<()> {
+    out.push(b'"');
+    append(out, put)?;
+    out.push(b'"');
+    Ok(())
+}
+
+struct Date {
+    year: u32,
+    month: u32,
+    day: u32,
+}
+
+/// Days that are added so that all of Python's are positive, counted from a 1 March: whole cycles of 400 years before 1970.
+const SHIFT_DAYS: i64 = 719_468;
+/// Days of a cycle of 400 years.
+const CYCLE_DAYS: u32 = 146_097;
 
 impl Date {
     /// The date `days` after 1970-01-01, if Python has it.
+    ///
+    /// By Neri and Schneider, "Euclidean affine functions and their application to calendar algorithms": years begin in
+    /// March, so that a leap day ends its year, and divisions are multiplications of which the upper half counts.
+    #[inline]
     fn of(days: i64) -> Option<Self> {
         if !DATE_DAYS.contains(&days) {
             return None;
         }
-        // Counted from 0000-03-01: a leap day then ends its year, and the months' lengths follow one line.
-        let days = days + 719_468;
-        let era = days / 146_097;
-        let of_era = days % 146_097;
-        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * from_march + 2) / 5 + 1;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-        let year = era * 400 + year_of_era + i64::from(month <= 2);
-        Some(Self { year, month, day })
+        let quarters = 4 * (days + SHIFT_DAYS) as u32 + 3;
+        let (century, of_century) = (quarters / CYCLE_DAYS, (quarters % CYCLE_DAYS) | 3);
+        let product = 2_939_745 * u64::from(of_century);
+        let (year_of_century, of_year) = ((product >> 32) as u32, product as u32 / 2_939_745 / 4);
+        let line = 2141 * of_year + 197_913; // 2¹⁶ a month
+        let (month, day) = (line >> 16, (line & 0xffff) / 2141 + 1);
+        let next = of_year >= 306; // January and February are the next year's
+        let year = 100 * century + year_of_century + u32::from(next);
+        Some(Self { year, month: if next { month - 12 } else { month }, day })
     }
 
-    fn put(&self, out: &mut Vec<u8>) {
-        two(self.year / 100, out);
-        two(self.year % 100, out);
-        out.push(b'-');
-        two(self.month, out);
-        out.push(b'-');
-        two(self.day, out);
+    /// Put `2024-02-29` at the beginning of a slot; returns its length.
+    #[inline]
+    fn put(&self, slot: &mut Slot) -> usize {
+        [slot[0], slot[1]] = two(self.year / 100);
+        [slot[2], slot[3]] = two(self.year % 100);
+        slot[4] = b'-';
+        [slot[5], slot[6]] = two(self.month);
+        slot[7] = b'-';
+        [slot[8], slot[9]] = two(self.day);
+        10
     }
 }
 
@@ -187,38 +228,31 @@ struct Clock {
 }
 
 impl Clock {
-    /// What is left of `micros` beside whole days.
-    fn of(micros: i128) -> Self {
-        let micros = micros.rem_euclid(DAY_MICROSECONDS) as u64;
-        let seconds = (micros / 1_000_000) as u32;
-        Self {
-            hour: seconds / 3600,
-            minute: seconds / 60 % 60,
-            second: seconds % 60,
-            microsecond: (micros % 1_000_000) as u32,
-        }
+    #[inline]
+    fn of(seconds: u32, microsecond: u32) -> Self {
+        Self { hour: seconds / 3600, minute: seconds / 60 % 60, second: seconds % 60, microsecond }
     }
 
-    fn put(&self, out: &mut Vec<u8>) {
-        if self.hour < 10 {
-            out.push(b'0');
-        }
-        self.put_unpadded(out);
+    /// The length of its text.
+    #[inline]
+    fn len(&self) -> usize {
+        if self.microsecond == 0 { 8 } else { 15 }
     }
 
-    fn put_unpadded(&self, out: &mut Vec<u8>) {
-        if self.hour < 10 {
-            out.push(b'0' + self.hour as u8);
-        } else {
-            two(self.hour.into(), out);
-        }
-        out.push(b':');
-        two(self.minute.into(), out);
-        out.push(b':');
-        two(self.second.into(), out);
-        if self.microsecond != 0 {
-            put!(out, ".{:06}", self.microsecond);
-        }
+    /// Put `01:02:03` or `01:02:03.000004` at `at`, which leaves it room; returns where it ends.
+    #[inline]
+    fn put(&self, slot: &mut Slot, at: usize) -> usize {
+        let Some(to) = slot.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<15>) else { return at };
+        [to[0], to[1]] = two(self.hour);
+        to[2] = b':';
+        [to[3], to[4]] = two(self.minute);
+        to[5] = b':';
+        [to[6], to[7]] = two(self.second);
+        to[8] = b'.';
+        [to[9], to[10]] = two(self.microsecond / 10_000);
+        [to[11], to[12]] = two(self.microsecond / 100 % 100);
+        [to[13], to[14]] = two(self.microsecond % 100);
+        at + self.len()
     }
 
     /// The arguments of `repr`, which leaves out seconds and microseconds that are zero, and the closing parenthesis.
@@ -235,11 +269,19 @@ impl Clock {
 }
 
 /// The date and the time of day of a value counted from 1970-01-01.
+#[inline]
 fn moment(value: i64, unit: TimeUnit) -> Result<(Date, Clock)> {
-    let micros = microseconds(value, unit)?;
-    let days = i64::try_from(micros.div_euclid(DAY_MICROSECONDS)).ok();
-    let date = days.and_then(Date::of).ok_or_else(|| out_of_years(value, name(unit)))?;
-    Ok((date, Clock::of(micros)))
+    let (seconds, microsecond) = match unit {
+        TimeUnit::Second => (value, 0),
+        TimeUnit::Millisecond => (value.div_euclid(1000), value.rem_euclid(1000) * 1000),
+        TimeUnit::Microsecond => (value.div_euclid(1_000_000), value.rem_euclid(1_000_000)),
+        TimeUnit::Nanosecond if value % 1000 == 0 => {
+            (value.div_euclid(1_000_000_000), value.rem_euclid(1_000_000_000) / 1000)
+        }
+        TimeUnit::Nanosecond => return Err(not_whole(value)),
+    };
+    let date = Date::of(seconds.div_euclid(DAY_SECONDS)).ok_or_else(|| out_of_years(value, name(unit)))?;
+    Ok((date, Clock::of(seconds.rem_euclid(DAY_SECONDS) as u32, microsecond as u32)))
 }
 
 fn microseconds(value: i64, unit: TimeUnit) -> Result<i128> {
@@ -249,13 +291,19 @@ fn microseconds(value: i64, unit: TimeUnit) -> Result<i128> {
         TimeUnit::Millisecond => Ok(wide * 1000),
         TimeUnit::Microsecond => Ok(wide),
         TimeUnit::Nanosecond if value % 1000 == 0 => Ok(wide / 1000),
-        TimeUnit::Nanosecond => Err(Error::render(
-            Code::UnconvertibleValue,
-            format!("{value} nanoseconds are no whole microseconds, which is all that Python's datetime holds"),
-        )),
+        TimeUnit::Nanosecond => Err(not_whole(value)),
     }
 }
 
+#[cold]
+fn not_whole(value: i64) -> Error {
+    Error::render(
+        Code::UnconvertibleValue,
+        format!("{value} nanoseconds are no whole microseconds, which is all that Python's datetime holds"),
+    )
+}
+
+#[cold]
 fn out_of_years(value: i64, unit: &str) -> Error {
     Error::render(
         Code::UnconvertibleValue,
@@ -272,8 +320,47 @@ fn name(unit: TimeUnit) -> &'static str {
     }
 }
 
-/// Appends a number below 100 as two digits.
-fn two(number: i64, out: &mut Vec<u8>) {
-    out.push(b'0' + (number / 10) as u8);
-    out.push(b'0' + (number % 10) as u8);
+/// The two digits of each number below 100.
+const TWO: [[u8; 2]; 100] = {
+    let (mut all, mut number) = ([[0; 2]; 100], 0);
+    while number < 100 {
+        all[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    all
+};
+
+/// A number below 100 as two digits.
+#[inline]
+fn two(number: u32) -> [u8; 2] {
+    TWO[number as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_follow_one_another() {
+        let leap = |year: u32| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let length = |year, month| match month {
+            2 => 28 + u32::from(leap(year)),
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        let (mut year, mut month, mut day) = (1, 1, 1);
+        for days in DATE_DAYS {
+            let date = Date::of(days).unwrap();
+            assert_eq!((date.year, date.month, date.day), (year, month, day), "{days}");
+            day += 1;
+            if day > length(year, month) {
+                (month, day) = (month + 1, 1);
+            }
+            if month > 12 {
+                (year, month) = (year + 1, 1);
+            }
+        }
+        assert_eq!(year, 10_000);
+        assert!(Date::of(DATE_DAYS.start() - 1).is_none() && Date::of(DATE_DAYS.end() + 1).is_none());
+    }
 }

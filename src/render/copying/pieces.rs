@@ -5,14 +5,17 @@
 //! was too much. All of it is bounds-checked; where there is no room, exactly the piece is copied.
 
 use arrow_array::OffsetSizeTrait;
+use arrow_buffer::NullBuffer;
 
 use crate::plan::LITERAL_PADDING_BYTES;
-use crate::pytext::{Offsets, TextColumn};
+use crate::pytext::{NONE, Offsets, SHORT_TEXT_BYTES, TextColumn, TextLookup};
 use crate::render::fragments::{FragmentStore, FragmentStores};
 use crate::template::FragmentRef;
 
 /// Bytes that are copied at once. Pieces take one step, or four, or eight, which spares the processor guessing how many.
 const STEP_BYTES: usize = 64;
+/// Bytes of a literal that are copied at once, if it has no more.
+const FEW_BYTES: usize = 16;
 /// Up to this length a piece takes four steps.
 const FOUR_STEPS_BYTES: usize = 4 * STEP_BYTES;
 /// Up to this length a piece is copied in steps.
@@ -27,6 +30,8 @@ pub enum Step<'a> {
     Narrow(&'a [i32], &'a [u8]),
     /// A column without nulls, with 64-bit offsets.
     Wide(&'a [i64], &'a [u8]),
+    /// A column of which rows may be null, or show texts in another order, or are short.
+    Lookup(TextLookup<'a>),
     /// Any column.
     Field(&'a TextColumn),
     /// A part of the fragment in this slot.
@@ -42,10 +47,10 @@ pub enum Step<'a> {
 impl<'a> Step<'a> {
     /// The texts of a column.
     pub fn column(texts: &'a TextColumn) -> Self {
-        match texts.plain() {
+        match texts.plain().filter(|_| !texts.is_short()) {
             Some((Offsets::Narrow(offsets), data)) => Self::Narrow(offsets, data),
             Some((Offsets::Wide(offsets), data)) => Self::Wide(offsets, data),
-            None => Self::Field(texts),
+            None => texts.lookup().map_or(Self::Field(texts), Self::Lookup),
         }
     }
 
@@ -65,7 +70,7 @@ impl<'a> Step<'a> {
 
     /// Whether the pieces of all rows lie one behind the other.
     pub fn is_joined(&self) -> bool {
-        matches!(self, Self::Narrow(..) | Self::Wide(..))
+        matches!(self, Self::Narrow(..) | Self::Wide(..) | Self::Lookup(TextLookup { nulls: None, picks: None, .. }))
     }
 
     /// Where the bytes of a row's piece are: what they are part of, first and last.
@@ -76,6 +81,14 @@ impl<'a> Step<'a> {
             Self::Lit(bytes, start, end) => (bytes, start, end),
             Self::Narrow(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Self::Wide(offsets, data) => (data, offsets[row] as usize, offsets[row + 1] as usize),
+            Self::Lookup(lookup) => {
+                let text = lookup.picks.map_or(row, |picks| picks[row] as usize);
+                let (start, end) = match lookup.offsets {
+                    Offsets::Narrow(offsets) => (offsets[text] as usize, offsets[text + 1] as usize),
+                    Offsets::Wide(offsets) => (offsets[text] as usize, offsets[text + 1] as usize),
+                };
+                or_none(lookup.nulls, row, (lookup.data, start, end))
+            }
             Self::Field(texts) => texts.place(row),
             Self::Fragment(slot, part, store) => store.place(shown[slot as usize], part),
             Self::EvenFragment(slot, part, each, offsets, bytes) => {
@@ -103,40 +116,94 @@ pub struct Pairs<'a, O> {
 struct Pair<'a, O> {
     /// The literal: where it begins and ends.
     literal: (usize, usize),
-    /// The slot of the fragment that the value is of, if any, and how many values each has, and which of them it is.
-    slot: Option<u32>,
-    each: usize,
-    part: usize,
-    offsets: &'a [O],
-    data: &'a [u8],
+    value: PairValue<'a, O>,
 }
+
+/// The value of a pair: which of the texts that lie one behind the other it is.
+#[derive(Clone, Copy)]
+pub struct PairValue<'a, O> {
+    which: Which<'a>,
+    /// Rows whose value is `None` instead.
+    nulls: Option<&'a NullBuffer>,
+    offsets: &'a [O],
+    /// What the texts are made of; and what nulls show.
+    data: [&'a [u8]; 2],
+    /// Whether all texts are short.
+    short: bool,
+}
+
+impl<'a, O> PairValue<'a, O> {
+    fn new(which: Which<'a>, offsets: &'a [O], data: &'a [u8]) -> Self {
+        Self { which, nulls: None, offsets, data: [data, &NONE_WITH_ROOM], short: false }
+    }
+
+    fn of_lookup(lookup: TextLookup<'a>, offsets: &'a [O]) -> Self {
+        let TextLookup { nulls, picks, data, short, .. } = lookup;
+        Self { nulls, short, ..Self::new(picks.map_or(Which::Row, Which::Picked), offsets, data) }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Which<'a> {
+    /// The row's own.
+    Row,
+    /// That of the fragment in a slot: how many each has, and which of them it is.
+    Fragment(u32, usize, usize),
+    /// The one that the row picks.
+    Picked(&'a [u32]),
+}
+
+/// A null's text instead of the place of any other, if the row is null.
+#[allow(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn or_none<'a>(nulls: Option<&NullBuffer>, row: usize, place: (&'a [u8], usize, usize)) -> (&'a [u8], usize, usize) {
+    if nulls.is_some_and(|nulls| nulls.is_null(row)) { (&NONE_WITH_ROOM, 0, NONE.len()) } else { place }
+}
+
+/// The text of nulls, with bytes behind it that may be copied along.
+static NONE_WITH_ROOM: [u8; STEP_BYTES] = {
+    let mut bytes = [0; STEP_BYTES];
+    let mut at = 0;
+    while at < NONE.len() {
+        bytes[at] = NONE[at];
+        at += 1;
+    }
+    bytes
+};
 
 /// Offsets of one width, and the values among steps that have them.
 pub trait Width: OffsetSizeTrait {
-    /// The value of a step: slot, how many values each has, which of them it is, offsets and bytes.
-    #[allow(clippy::type_complexity, reason = "a pair in the making")]
-    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [Self], &'a [u8])>;
+    /// The value of a step that has such offsets.
+    fn value<'a>(step: &Step<'a>) -> Option<PairValue<'a, Self>>;
 }
 
 impl Width for i32 {
-    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [i32], &'a [u8])> {
-        match *step {
-            Step::Narrow(offsets, data) => Some((None, 1, 0, offsets, data)),
-            Step::NarrowFragment(slot, offsets, data) => Some((Some(slot), 1, 0, offsets, data)),
+    fn value<'a>(step: &Step<'a>) -> Option<PairValue<'a, Self>> {
+        Some(match *step {
+            Step::Narrow(offsets, data) => PairValue::new(Which::Row, offsets, data),
+            Step::Lookup(lookup) => match lookup.offsets {
+                Offsets::Narrow(offsets) => PairValue::of_lookup(lookup, offsets),
+                Offsets::Wide(_) => return None,
+            },
+            Step::NarrowFragment(slot, offsets, data) => PairValue::new(Which::Fragment(slot, 1, 0), offsets, data),
             Step::EvenFragment(slot, part, each, offsets, data) => {
-                Some((Some(slot), each, part as usize, offsets, data))
+                PairValue::new(Which::Fragment(slot, each, part as usize), offsets, data)
             }
-            _ => None,
-        }
+            _ => return None,
+        })
     }
 }
 
 impl Width for i64 {
-    fn value<'a>(step: &Step<'a>) -> Option<(Option<u32>, usize, usize, &'a [i64], &'a [u8])> {
-        match *step {
-            Step::Wide(offsets, data) => Some((None, 1, 0, offsets, data)),
-            _ => None,
-        }
+    fn value<'a>(step: &Step<'a>) -> Option<PairValue<'a, Self>> {
+        Some(match *step {
+            Step::Wide(offsets, data) => PairValue::new(Which::Row, offsets, data),
+            Step::Lookup(lookup) => match lookup.offsets {
+                Offsets::Wide(offsets) => PairValue::of_lookup(lookup, offsets),
+                Offsets::Narrow(_) => return None,
+            },
+            _ => return None,
+        })
     }
 }
 
@@ -148,9 +215,8 @@ impl<'a, O: Width> Pairs<'a, O> {
             match *step {
                 Step::Lit(_, start, end) if out.end.0 == out.end.1 => out.end = (start, end),
                 _ => {
-                    let (slot, each, part, offsets, data) = O::value(step)?;
-                    let literal = std::mem::take(&mut out.end);
-                    out.all.push(Pair { literal, slot, each, part, offsets, data });
+                    let value = O::value(step)?;
+                    out.all.push(Pair { literal: std::mem::take(&mut out.end), value });
                 }
             }
         }
@@ -162,13 +228,23 @@ impl<'a, O: Width> Pairs<'a, O> {
     #[inline(always)]
     pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shown: &[u32]) -> usize {
         for pair in &self.all {
-            at = put(to, at, self.literals, pair.literal.0, pair.literal.1);
-            let value = match pair.slot {
-                None => row,
-                Some(slot) => shown[slot as usize] as usize * pair.each + pair.part,
+            at = put_literal(to, at, self.literals, pair.literal.0, pair.literal.1);
+            let PairValue { which, nulls, offsets, data, short } = pair.value;
+            let text = match which {
+                Which::Row => row,
+                Which::Fragment(slot, each, part) => shown[slot as usize] as usize * each + part,
+                Which::Picked(picks) => picks[row] as usize,
             };
-            let (start, end) = (pair.offsets[value].as_usize(), pair.offsets[value + 1].as_usize());
-            at = put(to, at, pair.data, start, end);
+            let (start, end) = (offsets[text].as_usize(), offsets[text + 1].as_usize());
+            at = match nulls {
+                None if short => put_short(to, at, data[0], start, end),
+                None => put(to, at, data[0], start, end),
+                // Nulls come as they like: what they show is looked up, so that the processor needn't guess.
+                Some(nulls) => {
+                    let null = usize::from(nulls.is_null(row));
+                    put(to, at, data[null], [start, 0][null], [end, NONE.len()][null])
+                }
+            };
         }
         put(to, at, self.literals, self.end.0, self.end.1)
     }
@@ -191,6 +267,37 @@ pub fn put(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> u
         put_exactly(to, at, from, start, end);
     }
     at + len
+}
+
+/// [`put`] of a literal, which is mostly a few bytes.
+#[allow(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn put_literal(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
+    if end - start <= FEW_BYTES && put_once::<FEW_BYTES>(to, at, from, start) {
+        at + (end - start)
+    } else {
+        put(to, at, from, start, end)
+    }
+}
+
+/// [`put`] of a value of at most [`SHORT_TEXT_BYTES`].
+#[allow(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn put_short(to: &mut [u8], at: usize, from: &[u8], start: usize, end: usize) -> usize {
+    if !put_once::<SHORT_TEXT_BYTES>(to, at, from, start) {
+        put_exactly(to, at, from, start, end);
+    }
+    at + (end - start)
+}
+
+/// Copy so many bytes; false if there is no room for them on one of the sides.
+#[allow(clippy::inline_always, reason = "as above")]
+#[inline(always)]
+fn put_once<const BYTES: usize>(to: &mut [u8], at: usize, from: &[u8], start: usize) -> bool {
+    let (Some(to), Some(from)) = (to.get_mut(at..), from.get(start..)) else { return false };
+    let (Some(to), Some(from)) = (to.first_chunk_mut::<BYTES>(), from.first_chunk::<BYTES>()) else { return false };
+    *to = *from;
+    true
 }
 
 /// Copy this many steps, one, four or eight; false if there is no room for them on one of the sides.

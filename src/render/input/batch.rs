@@ -82,10 +82,14 @@ impl<'a> Batch<'a> {
         made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
     }
 
-    /// The texts of a string column without nulls that nobody has read yet; [`TextColumn::unread`] says what is owed.
+    /// The texts of a string column that nobody has read yet; [`TextColumn::unread`] says what is owed. None too if a
+    /// placeholder could stand in what nulls are shown as.
     pub fn unread(&self, column: usize) -> Option<TextColumn> {
         let (field, array) = self.arrays[column].as_ref().filter(|_| self.texts[column].get().is_none())?;
-        if is_row_numbers(field) { None } else { TextColumn::unread(array) }
+        if is_row_numbers(field) {
+            return None;
+        }
+        TextColumn::unread(array).filter(|texts| self.nulls_are_clean(texts))
     }
 
     /// Check a column's texts and look through them, on all threads of the pool: before the row loop, which then finds
@@ -93,16 +97,16 @@ impl<'a> Batch<'a> {
     pub fn prepare(&self, column: usize, scan: bool) {
         if let Some((field, array)) = &self.arrays[column]
             && !is_row_numbers(field)
+            && self.texts[column].get().is_none()
         {
             let tokens = &self.columns.tokens;
-            self.texts[column].get_or_init(|| {
-                let (texts, clean) = TextColumn::looked_through(array, &|bytes| scan && tokens.none_in(bytes))?;
-                if clean && self.nulls_are_clean(&texts) {
-                    // Whoever was here first found the same.
-                    let _ = self.may_hold_placeholder[column].set(None);
-                }
-                Ok(texts)
-            });
+            let made = TextColumn::looked_through(array, &|bytes| scan && tokens.none_in(bytes));
+            let clean = made.as_ref().is_ok_and(|(texts, clean)| *clean && self.nulls_are_clean(texts));
+            // Whoever was here first found the same. Nothing is held meanwhile: this thread may take up work that asks.
+            if clean {
+                let _ = self.may_hold_placeholder[column].set(None);
+            }
+            let _ = self.texts[column].set(made.map(|(texts, _)| texts));
         }
         if scan && self.texts(column).is_ok() {
             let _ = self.may_hold_placeholder(column);
@@ -148,6 +152,14 @@ impl<'a> Batch<'a> {
         let texts = self.texts(column)?;
         let made = self.may_hold_placeholder[column].get_or_init(|| {
             if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all))
+                && self.nulls_are_clean(texts)
+            {
+                return None;
+            }
+            // Texts that rows pick from are looked at once, however many rows show them.
+            if texts
+                .picked_from()
+                .is_some_and(|from| !(0..from.len()).any(|at| self.columns.tokens.could_form(from.bytes(at))))
                 && self.nulls_are_clean(texts)
             {
                 return None;

@@ -137,9 +137,17 @@ impl<'a> Unread<'a> {
         asked.sort_unstable();
         asked.dedup();
         let mut columns = HashMap::new();
-        // Side by side, since it goes over all offsets.
-        for (column, texts) in threads::map(asked, |column| (column, batch.unread(column))) {
-            let scanned = programs.iter().any(|program| program.scanned.contains(&column));
+        let is_scanned = |column| programs.iter().any(|program| program.scanned.contains(&column));
+        // Side by side, since it goes over all offsets, and prints what isn't text.
+        let found = threads::map(asked, |column| {
+            let unread = batch.unread(column);
+            if unread.is_none() {
+                batch.prepare(column, is_scanned(column));
+            }
+            (column, unread)
+        });
+        for (column, texts) in found {
+            let scanned = is_scanned(column);
             if let Some(texts) = texts {
                 columns.insert(column, UnreadColumn { texts, scanned });
             } else if batch.texts(column).is_err() || scanned && !matches!(batch.may_hold_placeholder(column), Ok(None))

@@ -1,0 +1,201 @@
+//! Short texts, written one behind the other into memory that is large enough: no text makes anything grow.
+
+use std::ops::Range;
+
+use arrow_buffer::ScalarBuffer;
+
+use super::kept::Kept;
+use super::slices::Slices;
+use crate::error::Result;
+
+/// What a text is written into; which of its bytes are the text, its length says.
+pub(super) type Slot = [u8; SLOT_BYTES];
+
+/// The size of a slot: more than any number or moment takes.
+pub(super) const SLOT_BYTES: usize = 32;
+
+/// Texts that are gathered before they are appended.
+const BLOCK_TEXTS: usize = 256;
+
+/// Texts one behind the other.
+#[derive(Debug)]
+pub(super) struct Printed {
+    /// The bytes of all texts.
+    pub(super) data: Kept<u8>,
+    /// Where each text begins, and where the last one ends.
+    narrow: Kept<i32>,
+    /// The same for all texts, from the moment on that 32 bits don't hold it.
+    wide: Vec<i64>,
+}
+
+impl Printed {
+    /// No texts, in memory for about so many.
+    pub(super) fn new(texts: usize) -> Self {
+        let mut narrow = Kept::<i32>::new();
+        narrow.reserve(texts + 1);
+        narrow.push(0);
+        Self { data: Kept::<u8>::new(), narrow, wide: Vec::new() }
+    }
+
+    /// What was appended to the bytes since the last text is a text.
+    #[inline]
+    pub(super) fn end(&mut self) {
+        self.end_at(self.data.len());
+    }
+
+    #[inline]
+    fn end_at(&mut self, at: usize) {
+        match i32::try_from(at) {
+            Ok(end) if self.wide.is_empty() => self.narrow.push(end),
+            _ => self.end_far(at),
+        }
+    }
+
+    #[cold]
+    fn end_far(&mut self, at: usize) {
+        if self.wide.is_empty() {
+            self.wide.extend(self.narrow.iter().map(|start| i64::from(*start)));
+        }
+        self.wide.push(at as i64);
+    }
+
+    /// Append the text of each row, which `write` puts at the beginning of the slot, and returns the length of.
+    ///
+    /// # Errors
+    ///
+    /// The first that `write` returns, with its row.
+    #[inline]
+    pub(super) fn fill(
+        &mut self,
+        rows: Range<usize>,
+        mut write: impl FnMut(usize, &mut Slot) -> Result<usize>,
+    ) -> Result<()> {
+        let mut block = [0; BLOCK_TEXTS * SLOT_BYTES];
+        let mut ends = [0; BLOCK_TEXTS];
+        for first in rows.clone().step_by(BLOCK_TEXTS) {
+            let own = first..(first + BLOCK_TEXTS).min(rows.end);
+            let (before, mut at, count) = (self.data.len(), 0, own.len());
+            for (row, end) in own.zip(&mut ends) {
+                // So many texts always have room.
+                let Some(slot) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) else { break };
+                at += write(row, slot).map_err(|error| error.at_row(row))?.min(SLOT_BYTES);
+                *end = at as u32;
+            }
+            self.data.extend_from_slice(&block[..at]);
+            if self.wide.is_empty() && i32::try_from(before + at).is_ok() {
+                let before = before as i32;
+                self.narrow.extend(ends[..count].iter().map(|end| before + *end as i32));
+            } else {
+                ends[..count].iter().for_each(|end| self.end_at(before + *end as usize));
+            }
+        }
+        Ok(())
+    }
+
+    /// Parts that were printed apart, as one.
+    pub(super) fn joined(parts: Vec<Self>) -> Self {
+        let mut parts = parts.into_iter();
+        let Some(mut all) = parts.next() else { return Self::new(0) };
+        let parts: Vec<Self> = parts.collect();
+        all.data.reserve(parts.iter().map(|part| part.data.len()).sum());
+        for part in parts {
+            let before = all.data.len();
+            all.data.extend_from_slice(&part.data);
+            if part.wide.is_empty() && all.wide.is_empty() && i32::try_from(all.data.len()).is_ok() {
+                all.narrow.extend(part.narrow[1..].iter().map(|end| before as i32 + *end));
+            } else if part.wide.is_empty() {
+                part.narrow[1..].iter().for_each(|end| all.end_at(before + *end as usize));
+            } else {
+                part.wide[1..].iter().for_each(|end| all.end_at(before + *end as usize));
+            }
+        }
+        all
+    }
+
+    /// The texts, where they are kept.
+    pub(super) fn into_slices(self) -> Slices {
+        let data = self.data.into_buffer();
+        if self.wide.is_empty() {
+            Slices::Narrow { offsets: ScalarBuffer::from(self.narrow.into_buffer()), data }
+        } else {
+            Slices::Wide { offsets: ScalarBuffer::from(self.wide), data }
+        }
+    }
+}
+
+/// Append a text that `put` puts into a slot, and returns the length of: no bytes are copied afterwards.
+///
+/// # Errors
+///
+/// As `put`; what was appended until then is undefined.
+#[inline]
+pub(super) fn append(out: &mut Vec<u8>, put: impl FnOnce(&mut Slot) -> Result<usize>) -> Result<()> {
+    let at = out.len();
+    out.extend_from_slice(&[0; SLOT_BYTES]);
+    let Some(slot) = out[at..].first_chunk_mut() else { return Ok(()) };
+    let len = put(slot)?;
+    out.truncate(at + len);
+    Ok(())
+}
+
+/// Put a short text into a slot, or what is left of one, and return its length; what is beyond the slot's is left out.
+#[inline]
+pub(super) fn put<const ROOM: usize>(text: &[u8], slot: &mut [u8; ROOM]) -> usize {
+    let len = text.len().min(ROOM);
+    let text = &text[..len];
+    // Two copies of a fixed size, which may share bytes, instead of one whose size isn't known.
+    if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>()) {
+        slot[..16].copy_from_slice(first);
+        slot[len - 16..len].copy_from_slice(last);
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        slot[..8].copy_from_slice(first);
+        slot[len - 8..len].copy_from_slice(last);
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<4>(), text.last_chunk::<4>()) {
+        slot[..4].copy_from_slice(first);
+        slot[len - 4..len].copy_from_slice(last);
+    } else if let [first, .., last] = text {
+        slot[..3].copy_from_slice(&[*first, text[len / 2], *last]);
+        slot[len - 1] = *last;
+    } else if let [one] = text {
+        slot[0] = *one;
+    }
+    len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
+
+    fn printed(rows: Range<usize>) -> Printed {
+        let mut printed = Printed::new(rows.len());
+        printed.fill(rows, |row, slot| Ok(put(&TEXT[..row % 33], slot))).unwrap();
+        printed
+    }
+
+    #[test]
+    fn texts_of_every_length_in_blocks_and_parts() {
+        for parts in [vec![], vec![3..999, 999..1000], vec![3..300, 300..300, 300..999, 999..1000]] {
+            let slices = Printed::joined(parts.iter().cloned().map(printed).collect()).into_slices();
+            for (n, row) in parts.into_iter().flatten().enumerate() {
+                assert_eq!(slices.get(n), &TEXT[..row % 33]);
+            }
+        }
+    }
+
+    #[test]
+    fn far_texts_have_wide_offsets() {
+        let mut first = printed(1..4);
+        first.end_far(6);
+        let Slices::Wide { offsets, .. } = Printed::joined(vec![first, printed(1..3)]).into_slices() else { panic!() };
+        assert_eq!(offsets[..], [0, 1, 3, 6, 6, 7, 9]);
+    }
+
+    #[test]
+    fn slots_are_appended() {
+        let mut out = b"a".to_vec();
+        append(&mut out, |slot| Ok(put(b"bc", slot))).unwrap();
+        assert_eq!(out, b"abc");
+    }
+}

@@ -1,0 +1,172 @@
+"""Columns that aren't plain strings, in bulk: printed by blocks and threads, looked up where null or picked."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from promptpress._core import RenderError
+
+ROWS = 20_000
+SMALL_BLOCK_ROWS = 70
+RENDERER = pp.Renderer(prompt_template={"type": "PromptTemplate", "template": "{q}|{x}|{q} {x}."})
+
+
+@pytest.fixture(autouse=True, params=[1, 3])
+def threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    pp.set_threads(request.param)
+    yield
+    pp.set_threads(None)
+
+
+def questions(rows: int) -> list[str]:
+    return [f"question {row} {'é' * (row % 7)}" for row in range(rows)]
+
+
+def assert_shown(column: pa.Array, shown: list[str] | None = None, kind: pa.DataType | None = None) -> None:
+    rows = len(column)
+    texts = [str(value) for value in column.to_pylist()] if shown is None else shown
+    asked = questions(rows)
+    table = pa.table({"q": pa.array(asked, kind or pa.string()), "x": column})
+    expected = [f"{q}|{x}|{q} {x}." for q, x in zip(asked, texts, strict=True)]
+    assert RENDERER.render(table)["prompt"].to_pylist() == expected
+    cut = table.slice(rows // 3, rows // 2)
+    assert RENDERER.render(cut)["prompt"].to_pylist() == expected[rows // 3 : rows // 3 + rows // 2]
+
+
+def some_null(values: list[Any], draw: random.Random) -> list[Any]:
+    return [value if draw.random() < 0.6 else None for value in values]
+
+
+@pytest.mark.parametrize("rows", [1, SMALL_BLOCK_ROWS, ROWS])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_strings_with_nulls(rows: int, kind: pa.DataType) -> None:
+    draw = random.Random(1)
+    values = some_null(["x" * draw.choice([0, 3, 31, 32, 33, 63, 64, 65, 300, 600]) + "ß" for _ in range(rows)], draw)
+    assert_shown(pa.array(values, kind))
+    assert_shown(pa.array(values, kind), kind=pa.large_string())
+    assert_shown(pa.array([None] * rows, kind))
+
+
+def test_what_stands_behind_nulls_is_nobodys() -> None:
+    for behind in (b"\xff\xfe", b"{q}", "é".encode()[:1]):
+        data = b"one" + behind + b"two"
+        offsets = struct.pack("<4i", 0, 3, 3 + len(behind), len(data))
+        valid = pa.py_buffer(bytes([0b101]))
+        column = pa.StringArray.from_buffers(3, pa.py_buffer(offsets), pa.py_buffer(data), valid)
+        assert_shown(column, ["one", "None", "two"])
+
+
+def test_placeholders_among_values_with_nulls_are_filled() -> None:
+    template = {"type": "PromptTemplate", "template": "{x}{q}"}
+    renderer = pp.Renderer(prompt_template=template)
+    rows = 3000
+    values = ["{q}" if row == rows - 1 else None if row % 3 else "v" for row in range(rows)]
+    table = pa.table({"x": values, "q": ["Q"] * rows})
+    assert renderer.render(table)["prompt"].to_pylist() == [str(value).replace("{q}", "Q") + "Q" for value in values]
+
+
+@pytest.mark.parametrize("keys", [pa.int8(), pa.uint16(), pa.int32(), pa.int64()])
+@pytest.mark.parametrize("values", [["A", "B", "", "D" * 40], ["only"], [None, "B"], [7, 10**18], [1.5, None]])
+def test_dictionaries(keys: pa.DataType, values: list[Any]) -> None:
+    draw = random.Random(2)
+    picks = [draw.randrange(len(values)) for _ in range(ROWS)]
+    for chosen in (picks, some_null(picks, draw), [None] * 5, picks[:2]):
+        column = pa.DictionaryArray.from_arrays(pa.array(chosen, keys), pa.array(values))
+        assert_shown(column)
+        assert_shown(column, kind=pa.large_string())
+
+
+def test_dictionaries_of_more_values_than_rows() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([900, 3, None], pa.int32()), pa.array(map(str, range(1000))))
+    assert_shown(column, ["900", "3", "None"])
+
+
+def test_values_of_a_dictionary_that_nobody_picks_may_be_anything() -> None:
+    offsets = pa.py_buffer(struct.pack("<3i", 0, 2, 5))
+    values = pa.StringArray.from_buffers(2, offsets, pa.py_buffer(b"\xff\xffabc"))
+    column = pa.DictionaryArray.from_arrays(pa.array([1] * 5, pa.int8()), values)
+    assert_shown(column, ["abc"] * 5)
+    bad = pa.DictionaryArray.from_arrays(pa.array([1, 1, 0, 1, 0], pa.int8()), values)
+    with pytest.raises(RenderError, match="row 2"):
+        RENDERER.render(pa.table({"q": questions(5), "x": bad}))
+
+
+def test_placeholders_in_a_dictionary_count_where_they_are_shown() -> None:
+    values = pa.array(["{q}", "plain", "{other"])
+    renderer = pp.Renderer(prompt_template={"type": "PromptTemplate", "template": "{x}-{q}"})
+    for picks in ([1] * 100, [1, 0, 2] * 40):
+        column = pa.DictionaryArray.from_arrays(pa.array(picks, pa.int32()), values)
+        table = pa.table({"x": column, "q": ["Q"] * len(picks)})
+        shown = [values[pick].as_py().replace("{q}", "Q") + "-Q" for pick in picks]
+        assert renderer.render(table)["prompt"].to_pylist() == shown
+
+
+def test_numbers() -> None:
+    draw = random.Random(3)
+    integers = [draw.choice([-1, 1]) * draw.randrange(10 ** draw.randrange(1, 19)) for _ in range(ROWS)]
+    assert_shown(pa.array(integers, pa.int64()))
+    assert_shown(pa.array(some_null(integers, draw), pa.int64()))
+    assert_shown(pa.array([abs(value) * 9 % 2**64 for value in integers], pa.uint64()), kind=pa.large_string())
+    assert_shown(pa.array(some_null([value % 2 == 0 for value in integers], draw)))
+    assert_shown(pa.nulls(ROWS))
+
+
+def test_floats_of_any_bits() -> None:
+    draw = random.Random(4)
+    bits = (struct.unpack("<d", draw.randbytes(8))[0] for _ in range(ROWS // 2))
+    near = (draw.uniform(-10, 10) * 10.0 ** draw.randrange(-12, 20) for _ in range(ROWS // 2))
+    short = (round(draw.uniform(-1, 1), draw.randrange(12)) for _ in range(ROWS // 2))
+    values = [*bits, *near, *short, *(math.ldexp(1, n) for n in range(-1074, 1024))]
+    assert_shown(pa.array(values), [repr(value) for value in values])
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_timestamps(unit: str) -> None:
+    draw = random.Random(5)
+    least, most = datetime.datetime.min, datetime.datetime.max
+    seconds = [draw.randrange(int((most - least).total_seconds())) for _ in range(ROWS)]
+    step = {"s": 10**6, "ms": 1000, "us": 1}[unit]
+    values = [
+        least + datetime.timedelta(seconds=one, microseconds=draw.choice([0, draw.randrange(10**6) // step * step]))
+        for one in seconds
+    ]
+    assert_shown(pa.array([*values, least, None], pa.timestamp(unit)))
+    assert_shown(pa.array([value.date() for value in values], pa.date32()))
+
+
+def test_lists_of_texts() -> None:
+    draw = random.Random(6)
+    texts = [
+        "plain",
+        "",
+        "it's",
+        'a "quote"',
+        "back\\slash",
+        "é",
+        "x" * 29,
+        "x" * 30,
+        "x" * 31,
+        "x" * 32,
+        "x" * 90,
+        "\n",
+    ]
+    values = [[draw.choice([*texts, None]) for _ in range(draw.randrange(5))] for _ in range(ROWS // 4)]
+    assert_shown(pa.array(values, pa.list_(pa.string())))
+    assert_shown(pa.array([["only"]], pa.list_(pa.large_string())))
+
+
+@pytest.mark.parametrize("bad", [[12_345], [9, 12_345], [12_345, 19_999]])
+def test_the_first_row_that_fails_is_named(bad: list[int]) -> None:
+    values = [2**62 if row in bad else row for row in range(ROWS)]
+    table = pa.table({"q": questions(ROWS), "x": pa.array(values, pa.timestamp("s"))})
+    with pytest.raises(RenderError, match=f"row {bad[0]}\\b") as caught:
+        RENDERER.render(table)
+    assert (caught.value.row, caught.value.column) == (bad[0], "x")
