@@ -24,6 +24,8 @@ pub enum Bytes {
 const LARGE_BLOCK_BYTES: usize = 1 << 20;
 /// Sizes of mapped blocks are multiples of a huge page.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// Sizes of blocks between one power of two and twice that, at most.
+const SIZES_OF_DOUBLING: usize = 8;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
 const MAX_KEPT_BYTES: usize = 272 << 20;
 /// What of it may be scratch memory: the substituted texts of a batch of 65,536, with the room that growing left beside them.
@@ -181,9 +183,16 @@ pub struct Pages {
     len: usize,
 }
 
+/// Batches of the same rows have nearly the same size: they get blocks of one size, so that each fits any of them. What
+/// nothing is written to takes no memory.
+fn block_size(len: usize) -> Option<usize> {
+    let step = (len.checked_next_power_of_two()? / 2 / SIZES_OF_DOUBLING).max(HUGE_PAGE_BYTES);
+    len.checked_next_multiple_of(step)
+}
+
 impl Pages {
     fn new(len: usize) -> Option<Self> {
-        let size = len.checked_next_multiple_of(HUGE_PAGE_BYTES)?;
+        let size = block_size(len)?;
         // The pool may be in use by another thread, or, in a forked child, by one that is no more: then nothing is taken.
         if let Some(map) = POOL.try_lock().ok().and_then(|mut pool| pool.block(size)) {
             return Some(Self { map: Some(map), len });

@@ -43,7 +43,7 @@ impl MessageArrays<'_> {
             return Ok(None);
         }
         Ok(Some(
-            TextBlock::new(Texts { offsets, bytes: out.into_bytes().into(), is_plain: false })
+            TextBlock::new(Texts { offsets: offsets.into(), bytes: out.into_bytes().into(), is_plain: false })
                 .array(self.config.layout, None),
         ))
     }

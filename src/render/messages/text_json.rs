@@ -26,6 +26,6 @@ pub fn text_json(
         }
         offsets.push(out.len());
     }
-    let texts = Texts { offsets, bytes: out.into_bytes().into(), is_plain: false };
+    let texts = Texts { offsets: offsets.into(), bytes: out.into_bytes().into(), is_plain: false };
     Ok((texts.bytes.len() <= limit(layout)).then(|| TextBlock::new(texts).array(layout, None)))
 }
