@@ -76,6 +76,14 @@ pub fn inside(text: &str, out: &mut Vec<u8>) {
     inside_piece(rest, out);
 }
 
+/// [`inside`] of bytes that are text.
+pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
+    match simdutf8::basic::from_utf8(text) {
+        Ok(text) => inside(text, out),
+        Err(_) => inside(&String::from_utf8_lossy(text), out),
+    }
+}
+
 /// The routine writes quotes too: the first one over what stands before the text, and the last one is taken away.
 fn inside_piece(text: &str, out: &mut Vec<u8>) {
     let Some(before) = out.pop() else {

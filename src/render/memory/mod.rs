@@ -9,4 +9,4 @@ mod texts;
 pub use pages::{Bytes, Scratch, out_of_memory, reserved};
 pub use string_arrays::{TextBlock, limit, views};
 pub use text_offsets::{OffsetSlot, OffsetSlots, TextOffsets};
-pub use texts::Texts;
+pub use texts::{Texts, WrittenTexts};

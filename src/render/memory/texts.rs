@@ -1,7 +1,9 @@
 //! Rendered texts, one after the other.
 
 use super::pages::Bytes;
-use super::text_offsets::TextOffsets;
+use super::text_offsets::{OffsetSlot, OffsetSlots, TextOffsets};
+use crate::error::Result;
+use crate::threads;
 
 /// The texts of some requests, one after the other.
 #[derive(Debug, Default)]
@@ -12,4 +14,42 @@ pub struct Texts {
     pub bytes: Bytes,
     /// Whether all of them are known to be copies, as rows are of which nothing was looked at one by one.
     pub is_plain: bool,
+}
+
+/// Texts that one thread has written, one after the other, and where each ends.
+#[derive(Debug, Default)]
+pub struct WrittenTexts {
+    /// The texts.
+    pub bytes: Vec<u8>,
+    /// Where they end.
+    pub ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Texts of several threads, in order.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` where there isn't as much memory.
+    pub fn joined(parts: &[WrittenTexts]) -> Result<Self> {
+        let total = parts.iter().map(|part| part.bytes.len()).sum();
+        let mut bytes = Bytes::new(total)?;
+        let mut offsets = TextOffsets::new(parts.iter().map(|part| part.ends.len()).sum(), total)?;
+        let (mut rest, mut at, mut work) = (&mut bytes[..], 0, Vec::with_capacity(parts.len()));
+        for (slots, part) in offsets.split_mut(parts.iter().map(|part| part.ends.len())).into_iter().zip(parts) {
+            let (own, after) = rest.split_at_mut(part.bytes.len());
+            work.push((slots, own, part, at));
+            (rest, at) = (after, at + part.bytes.len());
+        }
+        threads::map(work, |(slots, own, part, at)| {
+            own.copy_from_slice(&part.bytes);
+            match slots {
+                OffsetSlots::Narrow(slots) => {
+                    slots.iter_mut().zip(&part.ends).for_each(|(slot, end)| slot.set(at + end))
+                }
+                OffsetSlots::Wide(slots) => slots.iter_mut().zip(&part.ends).for_each(|(slot, end)| slot.set(at + end)),
+            }
+        });
+        Ok(Self { offsets, bytes, is_plain: false })
+    }
 }

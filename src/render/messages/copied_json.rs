@@ -153,7 +153,7 @@ fn said<'p>(program: &'p Program, out: &mut Vec<CopiedPiece<'p>>) {
     out.extend(program.pieces().map(|piece| match piece {
         CopiedPiece::Lit(bytes) => {
             let mut escaped = Vec::new();
-            json_text::inside(&String::from_utf8_lossy(&bytes), &mut escaped);
+            json_text::inside_of_bytes(&bytes, &mut escaped);
             CopiedPiece::Lit(Cow::Owned(escaped))
         }
         other => other,

@@ -6,7 +6,7 @@ use crate::error::{Code, Error, Result};
 use crate::json_text;
 use crate::plan::Layout;
 use crate::pytext::TextColumn;
-use crate::render::memory::{Bytes, OffsetSlot, OffsetSlots, TextBlock, TextOffsets, Texts, limit};
+use crate::render::memory::{TextBlock, Texts, WrittenTexts, limit};
 use crate::threads;
 
 /// Texts that one thread takes at a time.
@@ -18,30 +18,15 @@ const CHUNK_TEXTS: usize = 1024;
 ///
 /// `RenderError` where there isn't as much memory.
 pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Result<Texts> {
-    let made = threads::map(threads::chunks(0..count, CHUNK_TEXTS), |chunk| {
-        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(chunk.len()));
+    let parts = threads::map(threads::chunks(0..count, CHUNK_TEXTS), |chunk| {
+        let mut out = WrittenTexts::default();
         for n in chunk {
-            json_text::inside(&String::from_utf8_lossy(text(n)), &mut bytes);
-            ends.push(bytes.len());
+            json_text::inside_of_bytes(text(n), &mut out.bytes);
+            out.ends.push(out.bytes.len());
         }
-        (bytes, ends)
+        out
     });
-    let total = made.iter().map(|(bytes, _)| bytes.len()).sum();
-    let (mut out, mut offsets) = (Bytes::new(total)?, TextOffsets::new(count, total)?);
-    let (mut rest, mut at, mut work) = (&mut out[..], 0, Vec::with_capacity(made.len()));
-    for (slots, (bytes, ends)) in offsets.split_mut(made.iter().map(|(_, ends)| ends.len())).into_iter().zip(&made) {
-        let (own, after) = rest.split_at_mut(bytes.len());
-        work.push((slots, own, bytes, ends, at));
-        (rest, at) = (after, at + bytes.len());
-    }
-    threads::map(work, |(slots, own, bytes, ends, at)| {
-        own.copy_from_slice(bytes);
-        match slots {
-            OffsetSlots::Narrow(slots) => slots.iter_mut().zip(ends).for_each(|(slot, end)| slot.set(at + end)),
-            OffsetSlots::Wide(slots) => slots.iter_mut().zip(ends).for_each(|(slot, end)| slot.set(at + end)),
-        }
-    });
-    Ok(Texts { offsets, bytes: out, is_plain: false })
+    Texts::joined(&parts)
 }
 
 /// A column's texts, escaped; the column itself where none of them has to be.
