@@ -1,6 +1,6 @@
 //! Rendered texts, one after the other.
 
-use super::pages::Bytes;
+use super::pages::{Bytes, Scratch};
 use super::text_offsets::{OffsetSlot, OffsetSlots, TextOffsets};
 use crate::error::Result;
 use crate::threads;
@@ -17,12 +17,29 @@ pub struct Texts {
 }
 
 /// Texts that one thread has written, one after the other, and where each ends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct WrittenTexts {
-    /// The texts.
-    pub bytes: Vec<u8>,
-    /// Where they end.
-    pub ends: Vec<usize>,
+    bytes: Scratch,
+    ends: Vec<usize>,
+}
+
+impl WrittenTexts {
+    /// None yet, with room for so many.
+    pub fn new(texts: usize) -> Self {
+        Self { bytes: Scratch::new(), ends: Vec::with_capacity(texts) }
+    }
+
+    /// Append a text: what `write` appends.
+    pub fn push<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let done = write(&mut self.bytes.0);
+        self.ends.push(self.bytes.0.len());
+        done
+    }
+
+    /// The bytes of all.
+    pub fn len(&self) -> usize {
+        self.bytes.0.len()
+    }
 }
 
 impl Texts {
@@ -32,17 +49,17 @@ impl Texts {
     ///
     /// `RenderError` where there isn't as much memory.
     pub fn joined(parts: &[WrittenTexts]) -> Result<Self> {
-        let total = parts.iter().map(|part| part.bytes.len()).sum();
+        let total = parts.iter().map(|part| part.len()).sum();
         let mut bytes = Bytes::new(total)?;
         let mut offsets = TextOffsets::new(parts.iter().map(|part| part.ends.len()).sum(), total)?;
         let (mut rest, mut at, mut work) = (&mut bytes[..], 0, Vec::with_capacity(parts.len()));
         for (slots, part) in offsets.split_mut(parts.iter().map(|part| part.ends.len())).into_iter().zip(parts) {
-            let (own, after) = rest.split_at_mut(part.bytes.len());
+            let (own, after) = rest.split_at_mut(part.len());
             work.push((slots, own, part, at));
-            (rest, at) = (after, at + part.bytes.len());
+            (rest, at) = (after, at + part.len());
         }
         threads::map(work, |(slots, own, part, at)| {
-            own.copy_from_slice(&part.bytes);
+            own.copy_from_slice(&part.bytes.0);
             match slots {
                 OffsetSlots::Narrow(slots) => {
                     slots.iter_mut().zip(&part.ends).for_each(|(slot, end)| slot.set(at + end))

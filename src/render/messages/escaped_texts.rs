@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::{Code, Error, Result};
 use crate::json_text;
 use crate::plan::Layout;
-use crate::pytext::TextColumn;
+use crate::pytext::{Offsets, TextColumn};
 use crate::render::memory::{TextBlock, Texts, WrittenTexts, limit};
 use crate::threads;
 
@@ -19,10 +19,9 @@ const CHUNK_TEXTS: usize = 1024;
 /// `RenderError` where there isn't as much memory.
 pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Result<Texts> {
     let parts = threads::map(threads::chunks(0..count, CHUNK_TEXTS), |chunk| {
-        let mut out = WrittenTexts::default();
+        let mut out = WrittenTexts::new(chunk.len());
         for n in chunk {
-            json_text::inside_of_bytes(text(n), &mut out.bytes);
-            out.ends.push(out.bytes.len());
+            out.push(|out| json_text::inside_of_bytes(text(n), out));
         }
         out
     });
@@ -35,15 +34,46 @@ pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Res
 ///
 /// As [`escaped`].
 pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
-    let clean = |rows: Range<usize>| rows.into_iter().all(|row| json_text::next_special(texts.bytes(row), 0).is_none());
-    if threads::all(threads::chunks(0..texts.len(), CHUNK_TEXTS), clean) {
-        return Ok(texts.clone());
-    }
-    let made = escaped(texts.len(), |row| texts.bytes(row))?;
+    let chunks = || threads::chunks(0..texts.len(), CHUNK_TEXTS);
+    let made = match texts.plain() {
+        Some((Offsets::Narrow(offsets), data)) => escaped_lying(texts.len(), |n| offsets[n] as usize, data)?,
+        Some((Offsets::Wide(offsets), data)) => escaped_lying(texts.len(), |n| offsets[n] as usize, data)?,
+        None if threads::all(chunks(), |rows| {
+            rows.into_iter().all(|row| json_text::next_special(texts.bytes(row), 0).is_none())
+        }) =>
+        {
+            None
+        }
+        None => Some(escaped(texts.len(), |row| texts.bytes(row))?),
+    };
+    let Some(made) = made else { return Ok(texts.clone()) };
     let layout = if made.bytes.len() > limit(Layout::String) { Layout::LargeString } else { Layout::String };
     let array = TextBlock::new(made).array(layout, None);
     // What it is made of has been checked.
     TextColumn::unread(&*array).ok_or_else(|| Error::render(Code::InternalError, "escaped texts lie in order"))
+}
+
+/// [`escaped`] of texts that lie one behind the other; None where none of them needs it.
+fn escaped_lying(count: usize, start: impl Fn(usize) -> usize + Sync, data: &[u8]) -> Result<Option<Texts>> {
+    let chunks = || threads::chunks(0..count, CHUNK_TEXTS);
+    let of = |rows: &Range<usize>| &data[start(rows.start)..start(rows.end)];
+    if threads::all(chunks(), |rows| json_text::next_special(of(&rows), 0).is_none()) {
+        return Ok(None);
+    }
+    let parts = threads::map(chunks(), |rows| {
+        let (first, mut out) = (start(rows.start), WrittenTexts::new(rows.len()));
+        // All of them are text, so each is: it begins and ends between characters.
+        let all = simdutf8::basic::from_utf8(of(&rows));
+        for row in rows {
+            let text = all.ok().and_then(|all| all.get(start(row) - first..start(row + 1) - first));
+            match text {
+                Some(text) => out.push(|out| json_text::inside(text, out)),
+                None => out.push(|out| json_text::inside_of_bytes(&data[start(row)..start(row + 1)], out)),
+            }
+        }
+        out
+    });
+    Texts::joined(&parts).map(Some)
 }
 
 #[cfg(test)]

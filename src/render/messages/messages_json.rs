@@ -35,25 +35,27 @@ impl MessageArrays<'_> {
         let positions: Vec<usize> = (0..self.consts.len()).map(|id| self.text_position(id)).collect();
         let write = |requests: Range<usize>| -> Result<WrittenTexts> {
             let first = texts.partition_point(|(request, _)| *request < requests.start);
-            let (mut texts, mut out, mut ends) = (texts[first..].iter().peekable(), String::new(), Vec::new());
+            let (mut texts, mut out) = (texts[first..].iter().peekable(), WrittenTexts::new(requests.len()));
+            let mut own = String::new();
             for n in requests {
                 let row = self.rows.start + n / self.plans.labels;
+                own.clear();
                 if let Some((_, text)) = texts.next_if(|(request, _)| *request == n) {
-                    json::string(&String::from_utf8_lossy(self.block.get(*text)), &mut out);
-                    ends.push(out.len());
+                    json::string(&String::from_utf8_lossy(self.block.get(*text)), &mut own);
+                    out.push(|out| out.extend_from_slice(own.as_bytes()));
                     continue;
                 }
-                out.push('[');
+                own.push('[');
                 for (n, one) in refs[starts[n]..starts[n + 1]].iter().enumerate() {
                     if n > 0 {
-                        out.push_str(", ");
+                        own.push_str(", ");
                     }
-                    self.message_json(*one, row, &positions, &mut out).map_err(|e| e.at_row(row))?;
+                    self.message_json(*one, row, &positions, &mut own).map_err(|e| e.at_row(row))?;
                 }
-                out.push(']');
-                ends.push(out.len());
+                own.push(']');
+                out.push(|out| out.extend_from_slice(own.as_bytes()));
             }
-            Ok(WrittenTexts { bytes: out.into_bytes(), ends })
+            Ok(out)
         };
         joined(threads::map(threads::chunks(0..lengths.len(), CHUNK_REQUESTS), write), self.config.layout)
     }

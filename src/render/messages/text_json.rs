@@ -24,18 +24,19 @@ pub fn text_json(
     empty: impl Fn(usize, &mut String) -> Result<()> + Sync,
 ) -> Result<Option<ArrayRef>> {
     let write = |requests: Range<usize>| -> Result<WrittenTexts> {
-        let mut out = WrittenTexts::default();
+        let mut out = WrittenTexts::new(requests.len());
         for n in requests {
             if block.get(n).is_empty() {
                 let mut text = String::new();
                 empty(n, &mut text)?;
-                out.bytes.extend_from_slice(text.as_bytes());
+                out.push(|out| out.extend_from_slice(text.as_bytes()));
             } else {
-                out.bytes.push(b'"');
-                json_text::inside_of_bytes(block.get(n), &mut out.bytes);
-                out.bytes.push(b'"');
+                out.push(|out| {
+                    out.push(b'"');
+                    json_text::inside_of_bytes(block.get(n), out);
+                    out.push(b'"');
+                });
             }
-            out.ends.push(out.bytes.len());
         }
         Ok(out)
     };
@@ -49,7 +50,7 @@ pub fn text_json(
 /// The first one.
 pub fn joined(parts: Vec<Result<WrittenTexts>>, layout: Layout) -> Result<Option<ArrayRef>> {
     let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
-    if parts.iter().map(|part| part.bytes.len()).sum::<usize>() > limit(layout) {
+    if parts.iter().map(WrittenTexts::len).sum::<usize>() > limit(layout) {
         return Ok(None);
     }
     Ok(Some(TextBlock::new(Texts::joined(&parts)?).array(layout, None)))
