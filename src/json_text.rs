@@ -129,7 +129,7 @@ mod tests {
             inside(&text, &mut own);
             inside(&text, &mut behind);
             let json = serde_json::to_string(&text).unwrap();
-            assert_eq!(own, json[1..json.len() - 1].as_bytes());
+            assert_eq!(own, &json.as_bytes()[1..json.len() - 1]);
             assert!(behind[0] == b'a' && behind[1..] == own[..]);
         }
     }

@@ -11,6 +11,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::texts::Texts;
 use crate::plan::Layout;
+use crate::pytext::lead_inside;
 
 /// Bytes that one array of a layout can hold.
 pub fn limit(layout: Layout) -> usize {
@@ -38,7 +39,11 @@ impl TextBlock {
     /// A block of rendered texts.
     pub fn new(texts: Texts) -> Self {
         let offsets = match texts.offsets.into_scalars() {
-            Ok(narrow) => BlockOffsets::Narrow(narrow),
+            Ok(narrow) => {
+                // They were written into memory that held anything, piece by piece.
+                debug_assert!(lead_inside(&narrow, texts.bytes.len()), "every offset was written");
+                BlockOffsets::Narrow(narrow)
+            }
             Err(wide) => BlockOffsets::Wide(wide.into()),
         };
         Self { offsets, bytes: texts.bytes.into_buffer() }
@@ -100,14 +105,15 @@ impl TextBlock {
     ) -> GenericStringArray<O> {
         assert!(O::from_usize(self.bytes.len()).is_some(), "the engine keeps blocks within the layout's limit");
         // SAFETY: offsets start at 0 and only add lengths, so they ascend, and the assertion above shows that the last,
-        // and so all, fit `O`.
+        // and so all, fit `O`. Where they are written by several threads, each writes all of its own: the pieces that
+        // `TextOffsets` is split into have the sizes of what is zipped with them.
         let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
         // SAFETY: the engine writes every text whole, and a text is made of strings only: literals of `str`, fields
         // that `TextColumn` has validated or `super::plain` has while it copied them (it gives up what it wrote
         // otherwise), and parts of examples, which are texts themselves. Filling column by column cuts at `{name}`
         // tokens, which are `str` too, so it cuts between characters. Jinja's programs (`crate::jinja`) write slices of
-        // such texts that begin and end between characters, and what they put together of them. The last offset is the
-        // length of
+        // such texts that begin and end between characters, and what they put together of them. Texts within JSON are such
+        // texts with escapes, which are ASCII, in the place of ASCII (`crate::json_text`). The last offset is the length of
         // `bytes`.
         unsafe { GenericStringArray::new_unchecked(offsets, self.bytes.clone(), nulls) }
     }

@@ -1,6 +1,6 @@
 //! Where rendered texts start, as Arrow has offsets: what is written here becomes an array's without a copy.
 
-use arrow_buffer::{Buffer, ScalarBuffer};
+use arrow_buffer::ScalarBuffer;
 
 use super::pages::{Bytes, reserved};
 use crate::error::Result;
@@ -142,7 +142,7 @@ impl TextOffsets {
             }
             Self::Narrow(large) => {
                 let count = large.len() / NARROW;
-                Ok(ScalarBuffer::new(Buffer::from(large.into_buffer()), 0, count))
+                Ok(ScalarBuffer::new(large.into_buffer(), 0, count))
             }
         }
     }

@@ -49,6 +49,11 @@ impl Texts {
     ///
     /// `RenderError` where there isn't as much memory.
     pub fn joined(parts: &[WrittenTexts]) -> Result<Self> {
+        fn put(slots: &mut [impl OffsetSlot], ends: &[usize], at: usize) {
+            for (slot, end) in slots.iter_mut().zip(ends) {
+                slot.set(at + end);
+            }
+        }
         let total = parts.iter().map(|part| part.len()).sum();
         let mut bytes = Bytes::new(total)?;
         let mut offsets = TextOffsets::new(parts.iter().map(|part| part.ends.len()).sum(), total)?;
@@ -61,10 +66,8 @@ impl Texts {
         threads::map(work, |(slots, own, part, at)| {
             own.copy_from_slice(&part.bytes.0);
             match slots {
-                OffsetSlots::Narrow(slots) => {
-                    slots.iter_mut().zip(&part.ends).for_each(|(slot, end)| slot.set(at + end))
-                }
-                OffsetSlots::Wide(slots) => slots.iter_mut().zip(&part.ends).for_each(|(slot, end)| slot.set(at + end)),
+                OffsetSlots::Narrow(slots) => put(slots, &part.ends, at),
+                OffsetSlots::Wide(slots) => put(slots, &part.ends, at),
             }
         });
         Ok(Self { offsets, bytes, is_plain: false })

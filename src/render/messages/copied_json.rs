@@ -156,7 +156,7 @@ fn said<'p>(program: &'p Program, out: &mut Vec<CopiedPiece<'p>>) {
             json_text::inside_of_bytes(&bytes, &mut escaped);
             CopiedPiece::Lit(Cow::Owned(escaped))
         }
-        other => other,
+        step @ CopiedPiece::Op(_) => step,
     }));
     literal("\"", out);
 }

@@ -1,8 +1,9 @@
 //! MessageRefs as Arrow arrays, where they are more than texts.
 //!
 //! A `message_type` is decided before the first row. `message_arrays` puts the messages of the configuration, and those
-//! that a list column brings (`expansion`), together as lists of structs, or as JSON (`messages_json`, `text_json`), from
-//! arrays that `fitted` makes to fit. `text_parts` is for texts among lists of parts, and `sent_parts` for those of a column.
+//! that a list column brings (`expansion`), together as lists of structs, from arrays that `fitted` makes to fit, or as JSON:
+//! `copied_json` by copying `escaped_texts`, and where that isn't enough `messages_json` and `text_json` one by one.
+//! `text_parts` is for texts among lists of parts, and `sent_parts` for those of a column.
 //! `content_views` shows contents where they lie; `slice_cache` keeps what slices of a table have in common,
 //! `repeated` what batches have.
 
