@@ -18,7 +18,7 @@ from limit import CopyLimit
 from memory import air, held
 from peers import Peer, forget, samples_of
 from peers.everyone import OTHERS, OURS
-from peers.promptpress_peer import BATCH_ROWS, renderer_of
+from peers.promptpress_peer import BATCH_ROWS, renderer_of, requests_of
 from workloads import BY_ID, Workload
 
 ROUNDS = 3
@@ -194,4 +194,4 @@ def assert_tail_equal(found: Measured, workload: Workload, answer: Any) -> None:
     if oracle is not None:
         tail = samples_of(workload.id, found.samples).slice(found.samples - last.num_rows // per_sample)
         wanted = oracle.requests(workload, oracle.prepare(workload, tail)())
-        assert last.column("prompt").to_pylist() == wanted, f"{workload.id}: {peer.id} differs at its end"
+        assert requests_of(workload, last.column("prompt")) == wanted, f"{workload.id}: {peer.id} differs at its end"

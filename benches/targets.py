@@ -110,6 +110,13 @@ def json_lines(workload: str, program: str, other: str) -> Figure:
     )
 
 
+def longer_than(workload: str, program: str, other: str) -> Figure:
+    """How many times as long as another program's file one takes."""
+    return lambda results: quotient(
+        *(measure(results.one("json_lines", workload=workload, program=name), median) for name in (program, other))
+    )
+
+
 def way(kind: str, workload: str, ours: str, other: str) -> Figure:
     """How many times the rate of another way of the same run."""
     return lambda results: quotient(
@@ -141,6 +148,39 @@ def jinja_targets() -> Iterator[Target]:
         yield Target(f"constructing and compiling one of {what}, median", compiled, 5, at_least=False, unit=" ms")
 
 
+def list_targets() -> Iterator[Target]:
+    """Those of requests that are lists of messages, and of turns."""
+    for workload, bound in (
+        ("five-messages", 0.7),
+        ("turns", 0.6),
+        ("five-messages-json", 0.5),
+    ):
+        yield Target(f"{workload}: `stream` to the copy limit, reused", of_limit(workload, "reused"), bound)
+    for suffix, ours in (("", "promptpress"), (", by `stream`", "promptpress-stream")):
+        to_one = times("five-messages", f"{ours}-1", ours)
+        yield Target(f"five-messages: all threads to one, rate{suffix}", to_one, 1.6)
+
+
+def json_line_targets() -> Iterator[Target]:
+    """Those of files of JSON lines."""
+    for workload in ("zero", "five-text"):
+        for program, what in (
+            ("jsonl", "`promptpress render --out x.jsonl`"),
+            ("batch", "`promptpress export openai-batch`"),
+        ):
+            to_parquet = json_lines(workload, program, "parquet")
+            yield Target(f"{workload}: {what} to the same as Parquet, rate", to_parquet, 0.5)
+        took = longer_than(workload, "jsonl", "parquet")
+        yield Target(f"{workload}: JSONL file to Parquet file, time", took, 1.5, at_least=False)
+        for program, what in (("jsonl", "JSONL"), ("batch", "batch")):
+            to_polars = json_lines(workload, program, "polars")
+            yield Target(
+                f"{workload}: {what} file, rendering, to Polars' `write_ndjson` of finished prompts, rate",
+                to_polars,
+                1.5,
+            )
+
+
 def targets() -> Iterator[Target]:
     yield Target("zero to Polars `pl.format` (one thread), rate, all threads", times("zero", "polars"), 2)
     yield Target("the same by `stream`", times("zero", "polars", "promptpress-stream"), 2)
@@ -150,7 +190,7 @@ def targets() -> Iterator[Target]:
         ("zero", 0.7, 0.45),
         ("ppl", 0.7, 0.45),
         ("five-text", 0.8, 0.7),
-        ("own-shots", 0.5, 0.4),
+        ("own-shots", 0.5, 0.7),
     ):
         yield Target(f"{workload}: `render` to the copy limit, fresh", of_limit(workload, "fresh"), fresh)
         yield Target(f"{workload}: `stream` to the copy limit, reused", of_limit(workload, "reused"), reused)
@@ -187,6 +227,7 @@ def targets() -> Iterator[Target]:
         yield Target(f"{workload}: all threads to one, rate of `render`", both, 1.7)
         streamed = times(workload, "promptpress-stream-1", "promptpress-stream")
         yield Target("the same by `stream`", streamed, 1.7)
+    yield from list_targets()
     yield Target("`stream`, ten times as many samples: cost of a byte", streaming, 1.1, at_least=False)
     for workload in ("zero", "five-text", "five-messages"):
         yield Target(f"{workload}: time of `audit` to that of `render`", audited(workload), 10, at_least=False)
@@ -198,17 +239,7 @@ def targets() -> Iterator[Target]:
     for workload in ("zero", "five-text"):
         what = f"{workload}: `promptpress render`, Parquet to Parquet, to the pyarrow program, time"
         yield Target(what, command(workload), 1.3, at_least=False)
-    for workload in ("zero", "five-text"):
-        for program, what in (
-            ("jsonl", "`promptpress render --out x.jsonl`"),
-            ("batch", "`promptpress export openai-batch`"),
-        ):
-            to_parquet = json_lines(workload, program, "parquet")
-            yield Target(f"{workload}: {what} to the same as Parquet, rate", to_parquet, 0.5)
-        to_polars = json_lines(workload, "jsonl", "polars")
-        yield Target(
-            f"{workload}: the former, rendering, to Polars' `write_ndjson` of finished prompts, rate", to_polars, 0.5
-        )
+    yield from json_line_targets()
     for workload, bound in (("zero", 30), ("five-text", 30), ("five-messages", 50)):
         small, bare = (microseconds(kind, workload) for kind in ("small", "bare"))
         yield Target(f"small: ten rows of {workload}, median", small, bound, at_least=False, unit=" µs")

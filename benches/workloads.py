@@ -39,6 +39,16 @@ class Workload:
     peers: tuple[str, ...] = HARNESSES
     requests_per_sample: int = 1
 
+    @property
+    def as_json(self) -> bool:
+        """Whether requests are messages as JSON texts, which peers have as lists."""
+        return self.config.get("output") == "messages_json"
+
+    @property
+    def peer_config(self) -> dict[str, Any]:
+        """`config` as peers take it."""
+        return {**self.config, "output": "messages"} if self.as_json else self.config
+
 
 QUESTION = "{input}\nA. {A}\nB. {B}\nC. {C}\nD. {D}"
 CHAT_TEXT = {
@@ -114,6 +124,13 @@ WORKLOADS = [
         id="five-messages-view",
         about='the same to messages with `strings="string_view"`',
         config={**FIVE, "meta_template": CHAT_MESSAGES, "output": "messages", "strings": "string_view"},
+        samples=lambda count: repeated(multiple_choice(), count),
+        examples=multiple_choice,
+    ),
+    Workload(
+        id="five-messages-json",
+        about='the same to messages as JSON texts (`output="messages_json"`)',
+        config={**FIVE, "meta_template": CHAT_MESSAGES, "output": "messages_json"},
         samples=lambda count: repeated(multiple_choice(), count),
         examples=multiple_choice,
     ),

@@ -1,5 +1,10 @@
 //! Strings as JSON writes them: as Python's `json.dumps(..., ensure_ascii=False)` does.
 
+/// So much of a text is escaped at once: the routine that does it asks for room for six times as much and a little more.
+const MAX_PIECE_BYTES: usize = 4 << 10;
+/// Room behind what is written with which nothing has to be moved while more is.
+pub const ROOM_BYTES: usize = 7 * MAX_PIECE_BYTES;
+
 /// The same byte in each byte of a word.
 const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; WORD])
@@ -61,13 +66,37 @@ pub fn escape(text: &str, mut put: impl FnMut(&str)) {
 
 /// Appends the inside of a JSON string.
 pub fn inside(text: &str, out: &mut Vec<u8>) {
-    out.reserve(text.len());
-    escape(text, |piece| out.extend_from_slice(piece.as_bytes()));
+    let mut rest = text;
+    while rest.len() > MAX_PIECE_BYTES {
+        let end = (0..=MAX_PIECE_BYTES).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+        let (piece, behind) = rest.split_at(end);
+        inside_piece(piece, out);
+        rest = behind;
+    }
+    inside_piece(rest, out);
+}
+
+/// [`inside`] of bytes that are text.
+pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
+    match simdutf8::basic::from_utf8(text) {
+        Ok(text) => inside(text, out),
+        Err(_) => inside(&String::from_utf8_lossy(text), out),
+    }
+}
+
+/// The routine writes quotes too: the first one over what stands before the text, and the last one is taken away.
+fn inside_piece(text: &str, out: &mut Vec<u8>) {
+    let Some(before) = out.pop() else {
+        return escape(text, |piece| out.extend_from_slice(piece.as_bytes()));
+    };
+    let at = out.len();
+    json_escape_simd::escape_into(text, out);
+    out.pop();
+    out[at] = before;
 }
 
 /// Appends a JSON string.
 pub fn string(text: &str, out: &mut Vec<u8>) {
-    out.reserve(text.len() + 2);
     out.push(b'"');
     inside(text, out);
     out.push(b'"');
@@ -85,7 +114,23 @@ mod tests {
                 let mut out = Vec::new();
                 string(&text, &mut out);
                 assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
+                let mut pieces = String::new();
+                escape(&text, |piece| pieces.push_str(piece));
+                assert_eq!(format!("\"{pieces}\""), serde_json::to_string(&text).unwrap());
             }
+        }
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        for before in 0..5 {
+            let text = "x".repeat(before) + &"é\n\u{1F600}\"".repeat(MAX_PIECE_BYTES);
+            let (mut own, mut behind) = (Vec::new(), b"a".to_vec());
+            inside(&text, &mut own);
+            inside(&text, &mut behind);
+            let json = serde_json::to_string(&text).unwrap();
+            assert_eq!(own, &json.as_bytes()[1..json.len() - 1]);
+            assert!(behind[0] == b'a' && behind[1..] == own[..]);
         }
     }
 }

@@ -34,7 +34,7 @@ class AISBench(HarnessPeer):
         return found
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
-        config = workload.config
+        config = workload.peer_config
         retriever = self._retriever(workload, samples)
         inferencer = object.__new__(getattr(self.harness(), config["inferencer"]["type"]))
         inferencer.logger = retriever.logger

@@ -29,7 +29,7 @@ class OpenCompass(HarnessPeer):
     layout = OPENCOMPASS
 
     def prepare(self, workload: Workload, samples: pa.Table) -> Callable[[], Any]:
-        config = workload.config
+        config = workload.peer_config
         retriever = self._built(config["retriever"], self.dataset(workload, samples))
         ice, prompt = (self._built(config.get(name)) for name in ("ice_template", "prompt_template"))
         to_messages = config.get("output") == "messages"

@@ -33,7 +33,7 @@ class PlainPython(Peer):
         if workload.config["prompt_template"]["type"] == "MultiTurnPromptTemplate":
             return lambda: with_true_answers(workload.config, rows)
         train = workload.examples().to_pylist() if workload.examples else []
-        return lambda: render(workload.config, rows, train)
+        return lambda: render(workload.peer_config, rows, train)
 
     def requests(self, workload: Workload, answer: Any) -> list[Any]:  # noqa: ARG002
         return answer

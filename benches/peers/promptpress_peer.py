@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -50,8 +51,8 @@ class Promptpress(Peer):
         renderer = renderer_of(workload)
         return lambda: renderer.render(samples)
 
-    def requests(self, workload: Workload, answer: pa.Table) -> list[Any]:  # noqa: ARG002
-        return answer["prompt"].to_pylist()
+    def requests(self, workload: Workload, answer: pa.Table) -> list[Any]:
+        return requests_of(workload, answer["prompt"])
 
     def last(self, answer: pa.Table, rows: int) -> tuple[int, pa.Table]:
         """How many rows came out, and the last of them: `rows`, or as many as are left of them."""
@@ -81,13 +82,19 @@ class PromptpressStream(Promptpress):
 
         return stream
 
-    def requests(self, workload: Workload, answer: Any) -> list[Any]:  # noqa: ARG002
+    def requests(self, workload: Workload, answer: Any) -> list[Any]:
         assert answer.rows == answer.last_batch.num_rows, "no more than a batch is compared at once"
-        return prompt_of(answer.last_batch).to_pylist()
+        return requests_of(workload, prompt_of(answer.last_batch))
 
     def last(self, answer: Streamed, rows: int) -> tuple[int, pa.Table]:
         batch = answer.last_batch
         return answer.rows, pa.Table.from_batches([batch.slice(max(0, batch.num_rows - rows))])
+
+
+def requests_of(workload: Workload, prompts: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Requests as peers have them."""
+    requests = prompts.to_pylist()
+    return [json.loads(request) for request in requests] if workload.as_json else requests
 
 
 def prompt_of(batch: pa.RecordBatch) -> pa.Array:

@@ -256,7 +256,7 @@ impl<'a> Rendering<'a> {
             }
         }
         bytes.truncate(at);
-        Ok(Some(TextBlock::new(Texts { offsets, bytes, is_plain: false }).array(layout, None)))
+        Ok(Some(TextBlock::new(Texts { offsets: offsets.into(), bytes, is_plain: false }).array(layout, None)))
     }
 
     /// The texts of rows that were evaluated, in as many arrays as the layout needs; `others` are those of the rows that
@@ -347,7 +347,7 @@ impl<'a> Rendering<'a> {
         });
         match &self.work {
             Work::Flat(flat) if fine.contains(&false) => Err(flat.fault()),
-            _ => Ok(Texts { offsets, bytes, is_plain: false }),
+            _ => Ok(Texts { offsets: offsets.into(), bytes, is_plain: false }),
         }
     }
 

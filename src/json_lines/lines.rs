@@ -133,7 +133,7 @@ pub fn write<'a>(
             offsets.push(out.len() as i64);
             if row == rows.start {
                 // The other lines will be about as long, unless this one is an odd one out.
-                out.reserve((out.len() * rows.len()).min(MAX_RESERVED_BYTES));
+                out.reserve((out.len() * rows.len()).min(MAX_RESERVED_BYTES) + json_text::ROOM_BYTES);
             }
         }
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));

@@ -40,7 +40,7 @@ pub(crate) use leave::{leave_opened, leave_shape, opens_columns};
 pub(crate) use planner::{Key, Planner, plan_rows};
 pub(crate) use request_plan::{Plan, Plans};
 pub(crate) use retriever::Choice;
-pub(crate) use segment::{Columns, LITERAL_PADDING_BYTES, Op, Program, Seg, Unit};
+pub(crate) use segment::{Columns, CopiedPiece, LITERAL_PADDING_BYTES, Op, Program, Seg, Unit};
 pub(crate) use substitution::Substitution;
 pub(crate) use tokens::Tokens;
 pub(crate) use turn_request::{build_turn_request, turn_request_shapes};

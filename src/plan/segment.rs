@@ -13,6 +13,7 @@
 //! Any placeholder that takes in a byte of a value starts either in a value (1) or in a literal (2), so nothing else
 //! can happen.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::config::Config;
@@ -312,6 +313,15 @@ pub enum Op {
     LineIf(usize),
 }
 
+/// A piece of a text of plain copies.
+#[derive(Clone, Debug)]
+pub enum CopiedPiece<'p> {
+    /// These bytes.
+    Lit(Cow<'p, [u8]>),
+    /// Any other step.
+    Op(Op),
+}
+
 /// One text of a request, bound to columns: a loop over literals and fields.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -396,6 +406,48 @@ impl Program {
             always_substituted: false,
             units: Vec::new(),
         }
+    }
+
+    /// What several texts write, one behind the other, as one of plain copies.
+    pub fn joined(texts: &[&Self]) -> Self {
+        Self::copying(texts.iter().flat_map(|text| text.pieces()))
+    }
+
+    /// A text of plain copies: it has no units.
+    pub fn copying<'p>(pieces: impl IntoIterator<Item = CopiedPiece<'p>>) -> Self {
+        let mut out = Self {
+            units: Vec::new(),
+            ops: Vec::new(),
+            literals: Vec::new(),
+            scanned: Vec::new(),
+            fields: Vec::new(),
+            guards: Vec::new(),
+            fragments: Vec::new(),
+            always_substituted: false,
+        };
+        for piece in pieces {
+            match piece {
+                CopiedPiece::Lit(bytes) => out.lit(&bytes),
+                CopiedPiece::Op(op) => {
+                    if let Op::Field(column) = op
+                        && !out.fields.contains(&column)
+                    {
+                        out.fields.push(column);
+                    }
+                    out.ops.push(op);
+                }
+            }
+        }
+        out.literals.extend_from_slice(&[0; LITERAL_PADDING_BYTES]);
+        out
+    }
+
+    /// What it writes where nothing forms anew.
+    pub fn pieces(&self) -> impl Iterator<Item = CopiedPiece<'_>> {
+        self.ops.iter().map(|op| match *op {
+            Op::Lit(start, end) => CopiedPiece::Lit(Cow::Borrowed(&self.literals[start..end])),
+            other => CopiedPiece::Op(other),
+        })
     }
 
     fn lit(&mut self, bytes: &[u8]) {

@@ -49,7 +49,7 @@ pub fn render(
     if matches!(compiled.config.main(), Template::Turns(_)) && rows > step {
         return bound.side_by_side(batch, start, step, message_type.as_ref(), wanted, host);
     }
-    let (mut out, cache) = (Vec::new(), SliceCache::default());
+    let (mut out, cache) = (Vec::new(), SliceCache::new(&bound.binding.constants));
     let message_type = message_type.as_ref();
     let span_type = bound.span_type(wanted.spans)?;
     let spans = bound.span_finder(span_type, labels);
@@ -79,7 +79,7 @@ pub fn render_turn(
 ) -> Result<Vec<Outcome>> {
     let bound = BoundConfig::new(compiled, &batch.schema())?;
     let message_type = bound.message_type()?;
-    let (mut out, cache) = (Vec::new(), SliceCache::default());
+    let (mut out, cache) = (Vec::new(), SliceCache::new(&bound.binding.constants));
     let message_type = message_type.as_ref();
     let (wanted, spans) = (Wanted::default(), bound.span_finder(None, &[None]));
     let mut sink = OutcomeSink { message_type, labels: &[None], wanted, spans: &spans, cache: &cache, out: &mut out };
@@ -110,7 +110,7 @@ impl BoundConfig<'_> {
             host.check()?;
             let render = |at: usize| {
                 let (slice, first) = (batch.slice(at, step.min(batch.num_rows() - at)), start + at);
-                let (mut own, cache) = (Vec::new(), SliceCache::default());
+                let (mut own, cache) = (Vec::new(), SliceCache::new(&self.binding.constants));
                 let spans = self.span_finder(span_type, &[None]);
                 let mut sink =
                     OutcomeSink { message_type, labels: &[None], wanted, spans: &spans, cache: &cache, out: &mut own };

@@ -134,7 +134,7 @@ impl Way<'_> {
     /// The requests of a slice.
     fn rendered(&mut self, slice: &RecordBatch, first: usize, query: &Query) -> Result<Rendered> {
         let message_type = self.bound.message_type()?;
-        let (mut out, cache): (Vec<Outcome>, _) = (Vec::new(), SliceCache::default());
+        let (mut out, cache): (Vec<Outcome>, _) = (Vec::new(), SliceCache::new(&self.bound.binding.constants));
         let message_type = message_type.as_ref();
         let spans = self.bound.span_finder(None, query.labels);
         let mut sink = OutcomeSink {

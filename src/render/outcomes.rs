@@ -11,7 +11,9 @@ use super::fragments::{FragmentStores, RowFragments};
 use super::input::Batch;
 use super::media::MediaParts;
 use super::memory::{TextBlock, Texts, limit};
-use super::messages::{ContentViews, MessageArrays, MessageType, SliceCache, text_json};
+use super::messages::{
+    ContentViews, MessageArrays, MessageType, SliceCache, copied_json, escaped_fragments, text_json,
+};
 use super::rows::texts;
 use super::span_arrays::Spans;
 use crate::error::{Code, Error, Result};
@@ -61,7 +63,7 @@ pub(super) struct OutcomeSink<'a> {
     /// Finds the spans of some rows' requests, where any are wanted.
     pub(super) spans: FindSpans<'a>,
     /// What all slices of a batch have in common.
-    pub(super) cache: &'a SliceCache,
+    pub(super) cache: &'a SliceCache<'a>,
     pub(super) out: &'a mut Vec<Outcome>,
 }
 
@@ -148,7 +150,10 @@ impl BoundConfig<'_> {
         {
             return Ok(());
         }
-        let silent = |n: &usize| texts.offsets[*n] == texts.offsets[n + 1] && media.any(range.start + n);
+        let silent = |n: &usize| {
+            let (start, end) = texts.offsets.text(*n);
+            start == end && media.any(range.start + n)
+        };
         match (0..texts.offsets.len() - 1).find(silent) {
             None => Ok(()),
             Some(n) => {
@@ -171,6 +176,16 @@ impl BoundConfig<'_> {
             return Ok(prompts.map(|prompts| (prompts, false)));
         }
         let json = self.compiled.config.output.json;
+        if let (true, Some(_), None) = (json, sink.message_type, media) {
+            let examples = || {
+                let made = || escaped_fragments(rows.fragments.renderer);
+                self.binding.escaped_examples.get_or_init(made).as_ref().map_err(Clone::clone)
+            };
+            let shown = (rows.shown, rows.fragments);
+            if let Some(prompts) = copied_json(values, plans, range.clone(), shown, examples, layout)? {
+                return Ok(Some((prompts, false)));
+            }
+        }
         let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.compiled.config, plans, of);
         let borrowed = sink.message_type.filter(borrows).and_then(|_| ContentViews::new(plans, values));
         let rest = borrowed.as_ref().map(|borrowed| borrowed.rest(plans));

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use arrow_schema::Schema;
 
 use super::fragments::FragmentStore;
-use super::messages::MessageType;
+use super::messages::{MessageType, RepeatedColumns};
 use crate::error::Result;
 use crate::plan::{Columns, Plan};
 
@@ -17,13 +17,24 @@ pub(super) struct SchemaBinding {
     pub(super) plans: OnceLock<Vec<Arc<Plan>>>,
     /// The examples' fragments.
     pub(super) examples: OnceLock<Result<FragmentStore>>,
+    /// The same as they stand within JSON strings.
+    pub(super) escaped_examples: OnceLock<Result<FragmentStore>>,
     pub(super) message_type: OnceLock<Result<Option<MessageType>>>,
+    /// What the messages of all rows have.
+    pub(super) constants: RepeatedColumns,
 }
 
 impl SchemaBinding {
     /// Nothing yet but the columns.
     pub(super) fn new(schema: Arc<Schema>, columns: Columns) -> Self {
-        let (plans, examples, message_type) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { schema, columns, plans, examples, message_type }
+        Self {
+            schema,
+            columns,
+            plans: OnceLock::new(),
+            examples: OnceLock::new(),
+            escaped_examples: OnceLock::new(),
+            message_type: OnceLock::new(),
+            constants: RepeatedColumns::default(),
+        }
     }
 }

@@ -12,6 +12,11 @@ use crate::error::Result;
 use crate::plan::{InferMode, Plan};
 use crate::pytext::TextColumn;
 use crate::render::fragments::{FragmentStore, RowFragments};
+use crate::template::Turns;
+use crate::threads;
+
+/// Conversations that one thread takes at a time.
+const CHUNK_SAMPLES: usize = 4096;
 
 /// A model's own replies: the turn that is asked for, and the replies before it, one list a conversation.
 #[derive(Clone, Copy)]
@@ -77,6 +82,42 @@ impl RequestList {
         let shown = RowFragments { bounds: Vec::with_capacity(fragments), fragments: (0..fragments as u32).collect() };
         let (samples, turns) = (Vec::with_capacity(fragments), Vec::with_capacity(fragments));
         Self { samples, turns, plans: Vec::with_capacity(fragments), shown, start }
+    }
+
+    /// Each turn of each conversation, by the plans of the first, the second and so on; the fragments of a conversation stand
+    /// between two of `bounds`, and the first turns show the first of them.
+    pub fn of_all_turns(start: usize, bounds: &[usize], turns: &Turns, plans: &[u32]) -> Self {
+        let fragments = bounds.last().copied().unwrap_or(0);
+        let total = turns.count(fragments);
+        let mut out = Self::new(start, fragments);
+        (out.samples, out.turns, out.plans) = (vec![0; total], vec![0; total], vec![0; total]);
+        out.shown.bounds = vec![(0, 0); total];
+        let mut rest = (&mut out.samples[..], &mut out.turns[..], &mut out.plans[..], &mut out.shown.bounds[..]);
+        let mut work = Vec::new();
+        for samples in threads::chunks(0..bounds.len().saturating_sub(1), CHUNK_SAMPLES) {
+            let size = turns.count(bounds[samples.end] - bounds[samples.start]);
+            let own = (
+                rest.0.split_off_mut(..size).unwrap_or_default(),
+                rest.1.split_off_mut(..size).unwrap_or_default(),
+                rest.2.split_off_mut(..size).unwrap_or_default(),
+                rest.3.split_off_mut(..size).unwrap_or_default(),
+            );
+            work.push((samples, own));
+        }
+        threads::map(work, |(samples, own)| {
+            let mut slots = own.0.iter_mut().zip(own.1).zip(own.2).zip(own.3);
+            for sample in samples {
+                let (first, end) = (bounds[sample], bounds[sample + 1]);
+                for (turn, plan) in plans[..turns.count(end - first)].iter().enumerate() {
+                    let Some((((of, number), by), shown)) = slots.next() else { return };
+                    *of = (start + sample) as i64;
+                    *number = turn as i64;
+                    *by = *plan;
+                    *shown = (first, first + turns.cut(turn).0 + 1);
+                }
+            }
+        });
+        out
     }
 
     /// Ask for turn `turn` of a sample by a plan, with fragments that lie side by side and then others.

@@ -91,6 +91,23 @@ pub fn turn_requests(
         let make = || build_turn_request(turns, config, key[0] as usize, cut, replies.is_some());
         planner.place(&key.to_vec(), || Ok(vec![Plan::new(make()?, &none)])).map_err(Error::into_render)
     };
+    // Where every turn is asked for, which plan each has is known before the first conversation is looked at.
+    let longest = pairs.starts.windows(2).map(|bounds| turns.count(bounds[1] - bounds[0])).max().unwrap_or(0);
+    let mut plan_of = |turn: usize| {
+        let (pair, item) = turns.cut(turn);
+        plan([pair as u32 + 1, item as u32 + 1])
+    };
+    let all_plans = (config.infer_mode == InferMode::EveryWithGt && replies.is_none())
+        .then(|| (0..longest).map(&mut plan_of).collect::<Result<Vec<_>>>().ok())
+        .flatten();
+    let origins = |table: RecordBatch| {
+        let texts = turns.parts().into_iter().cloned().collect();
+        FragmentOrigins { table, columns: columns.clone(), texts, is_apart: false, dropped: Vec::new() }
+    };
+    if let Some(plans) = all_plans {
+        let requests = RequestList::of_all_turns(start, &pairs.starts, turns, &plans);
+        return Ok(requests.with(planner.plans, fragments, origins(pairs.table.clone())));
+    }
     let mut requests = RequestList::new(start, pairs.table.num_rows());
     // The plan of a turn, which is the same in each conversation, once it is known.
     let mut known: Vec<Option<u32>> = Vec::new();
@@ -120,7 +137,5 @@ pub fn turn_requests(
             requests.push(sample, turn, plan, first..first + pair + 1, &replied);
         }
     }
-    let texts = turns.parts().into_iter().cloned().collect();
-    let origins = FragmentOrigins { table: pairs.table, columns, texts, is_apart: false, dropped: Vec::new() };
-    Ok(requests.with(planner.plans, fragments, origins))
+    Ok(requests.with(planner.plans, fragments, origins(pairs.table.clone())))
 }

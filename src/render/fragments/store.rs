@@ -46,7 +46,8 @@ impl FragmentStore {
             return column.place(fragment as usize);
         }
         let at = self.starts[fragment as usize] + part as usize;
-        (&self.texts.bytes, self.texts.offsets[at], self.texts.offsets[at + 1])
+        let (start, end) = self.texts.offsets.text(at);
+        (&self.texts.bytes, start, end)
     }
 
     /// Whether a field could be filled into it.
@@ -69,7 +70,7 @@ impl FragmentStore {
 
     fn make_even(&mut self, each: Option<usize>) {
         let narrow =
-            || self.texts.offsets.iter().map(|offset| i32::try_from(*offset).ok()).collect::<Option<Vec<i32>>>();
+            || self.texts.offsets.iter().map(|offset| i32::try_from(offset).ok()).collect::<Option<Vec<i32>>>();
         self.even = each.and_then(|each| Some((each, narrow()?)));
     }
 
@@ -154,6 +155,27 @@ impl FragmentStore {
         Self { starts, columns, rows, ..self }
     }
 
+    /// The texts of all parts that are no columns, and how many.
+    pub fn texts<'t>(&'t self) -> (impl Fn(usize) -> &'t [u8] + Sync, usize) {
+        let text = |n: usize| {
+            let (start, end) = self.texts.offsets.text(n);
+            &self.texts.bytes[start..end]
+        };
+        (text, self.texts.offsets.len().saturating_sub(1))
+    }
+
+    /// The columns that parts are.
+    pub fn columns(&self) -> &[Option<TextColumn>] {
+        &self.columns
+    }
+
+    /// As many fragments of other texts, which nothing is filled into.
+    #[must_use]
+    pub fn with_texts(&self, texts: Texts, columns: Vec<Option<TextColumn>>) -> Self {
+        let each = self.even.as_ref().map(|(each, _)| *each);
+        Self { columns, rows: self.rows, ..Self::new(self.starts.clone(), texts, each, Vec::new()) }
+    }
+
     /// The same parts, each a fragment of its own.
     #[must_use]
     pub fn apart(mut self) -> Self {
@@ -165,7 +187,7 @@ impl FragmentStore {
 
     /// Add a fragment with one part that nothing is filled into.
     pub fn push(&mut self, text: &[u8]) -> u32 {
-        if self.texts.offsets.is_empty() {
+        if self.texts.offsets.len() == 0 {
             self.texts.offsets.push(0);
         }
         self.starts.push(self.texts.offsets.len() - 1);

@@ -402,7 +402,7 @@ impl<'a> MediaParts<'a> {
                 offsets.push(out.len());
             }
             let layout = self.config.layout;
-            let texts = Texts { offsets, bytes: out.into_bytes().into(), is_plain: false };
+            let texts = Texts { offsets: offsets.into(), bytes: out.into_bytes().into(), is_plain: false };
             return Ok((texts.bytes.len() <= limit(layout)).then(|| TextBlock::new(texts).array(layout, None)));
         }
         let wanted: Vec<(usize, usize)> = rows.clone().flat_map(|row| media.iter().map(move |m| (row, *m))).collect();

@@ -24,33 +24,58 @@ pub enum Bytes {
 const LARGE_BLOCK_BYTES: usize = 1 << 20;
 /// Sizes of mapped blocks are multiples of a huge page.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+/// So many requests later a block that no request was for is in the way.
+const REQUESTS_UNTIL_STALE: u64 = 16;
+/// Sizes of blocks between one power of two and twice that, at most.
+const SIZES_OF_DOUBLING: usize = 8;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
 const MAX_KEPT_BYTES: usize = 272 << 20;
 /// What of it may be scratch memory: the substituted texts of a batch of 65,536, with the room that growing left beside them.
 const MAX_SCRATCH_BYTES: usize = 80 << 20;
 
 /// Dropped memory, to be used again; the oldest first.
-static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), scratch: Vec::new() });
+static POOL: Mutex<Pool> = Mutex::new(Pool { blocks: Vec::new(), scratch: Vec::new(), asked: 0 });
 
 struct Pool {
-    blocks: Vec<MmapMut>,
+    blocks: Vec<KeptBlock>,
     scratch: Vec<Vec<u8>>,
+    /// How many blocks have been asked for.
+    asked: u64,
+}
+
+struct KeptBlock {
+    map: MmapMut,
+    /// How many had been asked for when it was dropped.
+    since: u64,
 }
 
 impl Pool {
     /// The smallest block that isn't much too large; of equal ones the newest, which is the likeliest to be in a cache.
     fn block(&mut self, size: usize) -> Option<MmapMut> {
-        let fits = |(_, map): &(usize, &MmapMut)| map.len() >= size && map.len() <= size + size / 2;
+        self.asked += 1;
+        let fits = |(_, kept): &(usize, &KeptBlock)| kept.map.len() >= size && kept.map.len() <= size + size / 2;
         let newest_first = self.blocks.iter().enumerate().rev();
-        let best = newest_first.filter(fits).min_by_key(|(_, map)| map.len())?.0;
-        Some(self.blocks.remove(best))
+        let best = newest_first.filter(fits).min_by_key(|(_, kept)| kept.map.len())?.0;
+        Some(self.blocks.remove(best).map)
     }
 
-    /// Keep a block, in the place of older ones: the newest are the likeliest to be of the size that is asked for next.
+    /// Keep a block, in the place of older ones: the newest are the likeliest to be of the size that is asked for next. A
+    /// stream's last batch is smaller than the others, which the next stream will have again: a larger block stays, unless
+    /// nobody wanted it for some time.
     fn keep(&mut self, map: MmapMut) {
-        if self.make_room(map.len()) {
-            self.blocks.push(map);
+        let (own, since) = (map.len(), self.asked);
+        let stays = |kept: &KeptBlock| kept.map.len() > own && since - kept.since < REQUESTS_UNTIL_STALE;
+        if own + self.size() > MAX_KEPT_BYTES && self.blocks.first().is_some_and(stays) {
+            return;
         }
+        if self.make_room(own) {
+            self.blocks.push(KeptBlock { map, since });
+        }
+    }
+
+    /// What is kept.
+    fn size(&self) -> usize {
+        self.scratch_size() + self.blocks.iter().map(|kept| kept.map.len()).sum::<usize>()
     }
 
     /// Keep scratch memory.
@@ -64,9 +89,7 @@ impl Pool {
     /// Give blocks back to the system until so many bytes more may be kept.
     fn make_room(&mut self, more: usize) -> bool {
         let others = self.scratch_size() + more;
-        while !self.blocks.is_empty()
-            && others + self.blocks.iter().map(|map| map.len()).sum::<usize>() > MAX_KEPT_BYTES
-        {
+        while !self.blocks.is_empty() && self.size() + more > MAX_KEPT_BYTES {
             self.blocks.remove(0);
         }
         others <= MAX_KEPT_BYTES
@@ -181,9 +204,16 @@ pub struct Pages {
     len: usize,
 }
 
+/// Batches of the same rows have nearly the same size: they get blocks of one size, so that each fits any of them. What
+/// nothing is written to takes no memory.
+fn block_size(len: usize) -> Option<usize> {
+    let step = (len.checked_next_power_of_two()? / 2 / SIZES_OF_DOUBLING).max(HUGE_PAGE_BYTES);
+    len.checked_next_multiple_of(step)
+}
+
 impl Pages {
     fn new(len: usize) -> Option<Self> {
-        let size = len.checked_next_multiple_of(HUGE_PAGE_BYTES)?;
+        let size = block_size(len)?;
         // The pool may be in use by another thread, or, in a forked child, by one that is no more: then nothing is taken.
         if let Some(map) = POOL.try_lock().ok().and_then(|mut pool| pool.block(size)) {
             return Some(Self { map: Some(map), len });
@@ -234,6 +264,24 @@ impl Drop for Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_smaller_block_takes_the_place_of_a_larger_one_once_that_is_stale() {
+        let block = |size| MmapOptions::new().len(size).map_anon().unwrap();
+        let (large, small) = (MAX_KEPT_BYTES - HUGE_PAGE_BYTES, 2 * HUGE_PAGE_BYTES);
+        let mut pool = Pool { blocks: Vec::new(), scratch: Vec::new(), asked: 0 };
+        let sizes = |pool: &Pool| pool.blocks.iter().map(|kept| kept.map.len()).collect::<Vec<_>>();
+        pool.keep(block(large));
+        pool.keep(block(small));
+        assert_eq!(sizes(&pool), [large]);
+        for _ in 0..REQUESTS_UNTIL_STALE {
+            assert!(pool.block(small).is_none());
+        }
+        pool.keep(block(small));
+        assert_eq!(sizes(&pool), [small]);
+        pool.keep(block(large));
+        assert_eq!(sizes(&pool), [large]);
+    }
 
     #[test]
     fn blocks_have_the_size_asked_for_whatever_they_are_made_of() {

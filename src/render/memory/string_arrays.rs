@@ -11,6 +11,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::texts::Texts;
 use crate::plan::Layout;
+use crate::pytext::lead_inside;
 
 /// Bytes that one array of a layout can hold.
 pub fn limit(layout: Layout) -> usize {
@@ -23,19 +24,45 @@ pub fn limit(layout: Layout) -> usize {
 /// Texts as they lie in memory.
 #[derive(Clone, Debug)]
 pub struct TextBlock {
-    offsets: Arc<[usize]>,
+    offsets: BlockOffsets,
     bytes: Buffer,
+}
+
+/// Where texts start, shared with the arrays that are made of them.
+#[derive(Clone, Debug)]
+enum BlockOffsets {
+    Narrow(ScalarBuffer<i32>),
+    Wide(Arc<[usize]>),
 }
 
 impl TextBlock {
     /// A block of rendered texts.
     pub fn new(texts: Texts) -> Self {
-        Self { offsets: texts.offsets.into(), bytes: texts.bytes.into_buffer() }
+        let offsets = match texts.offsets.into_scalars() {
+            Ok(narrow) => {
+                // They were written into memory that held anything, piece by piece.
+                debug_assert!(lead_inside(&narrow, texts.bytes.len()), "every offset was written");
+                BlockOffsets::Narrow(narrow)
+            }
+            Err(wide) => BlockOffsets::Wide(wide.into()),
+        };
+        Self { offsets, bytes: texts.bytes.into_buffer() }
     }
 
     /// How many texts.
     pub fn len(&self) -> usize {
-        self.offsets.len() - 1
+        match &self.offsets {
+            BlockOffsets::Narrow(offsets) => offsets.len() - 1,
+            BlockOffsets::Wide(offsets) => offsets.len() - 1,
+        }
+    }
+
+    #[inline]
+    fn offset(&self, n: usize) -> usize {
+        match &self.offsets {
+            BlockOffsets::Narrow(offsets) => offsets[n] as usize,
+            BlockOffsets::Wide(offsets) => offsets[n],
+        }
     }
 
     /// All texts, one after the other.
@@ -46,35 +73,47 @@ impl TextBlock {
     /// The view of a text, in the first of an array's buffers.
     #[inline]
     pub fn view(&self, n: usize) -> u128 {
-        make_view(self.get(n), 0, self.offsets[n] as u32)
+        make_view(self.get(n), 0, self.offset(n) as u32)
     }
 
     /// One text.
     pub fn get(&self, n: usize) -> &[u8] {
-        &self.bytes[self.offsets[n]..self.offsets[n + 1]]
+        &self.bytes[self.offset(n)..self.offset(n + 1)]
     }
 
     /// The texts as a string array; the block's size must be within [`limit`].
     pub fn array(&self, layout: Layout, nulls: Option<NullBuffer>) -> ArrayRef {
         match layout {
-            Layout::String => Arc::new(self.with_offsets::<i32>(nulls)),
-            Layout::LargeString => Arc::new(self.with_offsets::<i64>(nulls)),
+            Layout::String => Arc::new(match &self.offsets {
+                BlockOffsets::Narrow(offsets) => self.with_offsets(offsets.clone(), nulls),
+                BlockOffsets::Wide(_) => self.with_offsets(self.converted::<i32>(), nulls),
+            }),
+            Layout::LargeString => Arc::new(self.with_offsets(self.converted::<i64>(), nulls)),
             Layout::StringView => Arc::new(self.views(nulls)),
         }
     }
 
-    fn with_offsets<O: OffsetSizeTrait>(&self, nulls: Option<NullBuffer>) -> GenericStringArray<O> {
+    fn converted<O: OffsetSizeTrait>(&self) -> ScalarBuffer<O> {
+        (0..=self.len()).map(|n| O::usize_as(self.offset(n))).collect()
+    }
+
+    /// `offsets` are the block's own.
+    fn with_offsets<O: OffsetSizeTrait>(
+        &self,
+        offsets: ScalarBuffer<O>,
+        nulls: Option<NullBuffer>,
+    ) -> GenericStringArray<O> {
         assert!(O::from_usize(self.bytes.len()).is_some(), "the engine keeps blocks within the layout's limit");
-        let offsets: ScalarBuffer<O> = self.offsets.iter().map(|o| O::usize_as(*o)).collect();
         // SAFETY: offsets start at 0 and only add lengths, so they ascend, and the assertion above shows that the last,
-        // and so all, fit `O`.
+        // and so all, fit `O`. Where they are written by several threads, each writes all of its own: the pieces that
+        // `TextOffsets` is split into have the sizes of what is zipped with them.
         let offsets = unsafe { OffsetBuffer::new_unchecked(offsets) };
         // SAFETY: the engine writes every text whole, and a text is made of strings only: literals of `str`, fields
         // that `TextColumn` has validated or `super::plain` has while it copied them (it gives up what it wrote
         // otherwise), and parts of examples, which are texts themselves. Filling column by column cuts at `{name}`
         // tokens, which are `str` too, so it cuts between characters. Jinja's programs (`crate::jinja`) write slices of
-        // such texts that begin and end between characters, and what they put together of them. The last offset is the
-        // length of
+        // such texts that begin and end between characters, and what they put together of them. Texts within JSON are such
+        // texts with escapes, which are ASCII, in the place of ASCII (`crate::json_text`). The last offset is the length of
         // `bytes`.
         unsafe { GenericStringArray::new_unchecked(offsets, self.bytes.clone(), nulls) }
     }

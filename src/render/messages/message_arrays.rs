@@ -153,16 +153,8 @@ impl<'a> MessageArrays<'a> {
                 });
                 continue;
             }
-            let known = shared.constants.borrow().get(&(name.clone(), rows)).cloned();
-            columns.push(match known {
-                Some(array) => array,
-                None => {
-                    let ids = UInt32Array::from_iter_values((0..rows).flat_map(|_| 0..self.consts.len() as u32));
-                    let Some(array) = self.constants(name, data_type, &ids)? else { return Ok(None) };
-                    shared.constants.borrow_mut().insert((name.clone(), rows), array.clone());
-                    array
-                }
-            });
+            let Some(array) = shared.constants.get(&self.known(name, data_type)?, rows)? else { return Ok(None) };
+            columns.push(array);
         }
         let lengths = (0..rows).flat_map(|_| lengths.iter().copied());
         Ok(Some(lists(of, lengths, columns, total)?))

@@ -1,15 +1,22 @@
 //! Messages as JSON, one string a request: it holds whatever Arrow's types can't.
 
+use std::ops::Range;
+
 use arrow_array::ArrayRef;
 
 use super::message_arrays::MessageArrays;
 use super::message_refs::{MessageRef, MessageRefs, MessageSource, TextSource};
+use super::text_json::joined;
 use crate::error::Result;
-use crate::render::memory::{TextBlock, Texts, limit};
+use crate::render::memory::WrittenTexts;
 use crate::render::values::{json, value_at};
 use crate::role::{Message, Slot};
 use crate::template::keys;
+use crate::threads;
 use crate::value::Value;
+
+/// Requests that one thread takes at a time.
+const CHUNK_REQUESTS: usize = 512;
 
 impl MessageArrays<'_> {
     /// One JSON string a request; None where they pass what one array can hold.
@@ -19,33 +26,38 @@ impl MessageArrays<'_> {
     /// `RenderError` for a value that JSON has no form for.
     pub fn json(&self) -> Result<Option<ArrayRef>> {
         let MessageRefs { lengths, messages: refs, texts, .. } = self.refs()?;
-        let (mut offsets, mut out) = (vec![0], String::new());
-        let (mut refs, mut texts) = (refs.iter(), texts.into_iter().peekable());
-        for (n, length) in lengths.into_iter().enumerate() {
-            let row = self.rows.start + n / self.plans.labels;
-            if let Some((_, text)) = texts.next_if(|(request, _)| *request == n) {
-                json::string(&String::from_utf8_lossy(self.block.get(text)), &mut out);
-                offsets.push(out.len());
-                continue;
-            }
-            out.push('[');
-            for n in 0..length {
-                let Some(one) = refs.next() else { break };
-                if n > 0 {
-                    out.push_str(", ");
+        let mut starts = Vec::with_capacity(lengths.len() + 1);
+        starts.push(0);
+        starts.extend(lengths.iter().scan(0, |at, length| {
+            *at += length;
+            Some(*at)
+        }));
+        let positions: Vec<usize> = (0..self.consts.len()).map(|id| self.text_position(id)).collect();
+        let write = |requests: Range<usize>| -> Result<WrittenTexts> {
+            let first = texts.partition_point(|(request, _)| *request < requests.start);
+            let (mut texts, mut out) = (texts[first..].iter().peekable(), WrittenTexts::new(requests.len()));
+            let mut own = String::new();
+            for n in requests {
+                let row = self.rows.start + n / self.plans.labels;
+                own.clear();
+                if let Some((_, text)) = texts.next_if(|(request, _)| *request == n) {
+                    json::string(&String::from_utf8_lossy(self.block.get(*text)), &mut own);
+                    out.push(|out| out.extend_from_slice(own.as_bytes()));
+                    continue;
                 }
-                self.message_json(*one, row, &mut out).map_err(|e| e.at_row(row))?;
+                own.push('[');
+                for (n, one) in refs[starts[n]..starts[n + 1]].iter().enumerate() {
+                    if n > 0 {
+                        own.push_str(", ");
+                    }
+                    self.message_json(*one, row, &positions, &mut own).map_err(|e| e.at_row(row))?;
+                }
+                own.push(']');
+                out.push(|out| out.extend_from_slice(own.as_bytes()));
             }
-            out.push(']');
-            offsets.push(out.len());
-        }
-        if out.len() > limit(self.config.layout) {
-            return Ok(None);
-        }
-        Ok(Some(
-            TextBlock::new(Texts { offsets, bytes: out.into_bytes().into(), is_plain: false })
-                .array(self.config.layout, None),
-        ))
+            Ok(out)
+        };
+        joined(threads::map(threads::chunks(0..lengths.len(), CHUNK_REQUESTS), write), self.config.layout)
     }
 
     /// A message with parts: its keys in the configuration's order, and no payload copied on the way.
@@ -72,31 +84,48 @@ impl MessageArrays<'_> {
         Ok(())
     }
 
-    fn message_json(&self, one: MessageRef, row: usize, out: &mut String) -> Result<()> {
+    /// A message of the configuration; `position` is where its text stands among its keys.
+    fn dict_json(&self, id: usize, text: Option<&str>, position: usize, out: &mut String) -> Result<()> {
+        let (key, consts) = (self.text_keys[id].as_ref(), &self.consts[id]);
+        let said = key.zip(text);
+        if let (true, Some((key, text))) = (consts.is_empty(), said)
+            && &**key == keys::PROMPT
+        {
+            json::string(text, out);
+            return Ok(());
+        }
+        let mut between = "{";
+        let mut member = |key: &str, out: &mut String| {
+            out.push_str(std::mem::replace(&mut between, ", "));
+            json::string(key, out);
+            out.push_str(": ");
+        };
+        for n in 0..=consts.len() {
+            if let (true, Some((key, text))) = (n == position.min(consts.len()), said) {
+                member(key, out);
+                json::string(text, out);
+            }
+            if let Some((key, value)) = consts.get(n) {
+                json::check(value)?;
+                member(key, out);
+                json::value(value, out);
+            }
+        }
+        out.push_str(if between == "{" { "{}" } else { "}" });
+        Ok(())
+    }
+
+    fn message_json(&self, one: MessageRef, row: usize, positions: &[usize], out: &mut String) -> Result<()> {
         let text = match one.text {
-            TextSource::Rendered(n) => Some(String::from_utf8_lossy(self.block.get(n)).into_owned()),
+            TextSource::Rendered(n) => Some(String::from_utf8_lossy(self.block.get(n))),
             TextSource::Data => None,
         };
+        let text = text.as_deref();
         let mut entries: Vec<(Value, Value)> = match one.fields {
             MessageSource::Const(id) if self.part_keys[id as usize].is_some() => {
-                return self.parts_json(id as usize, text.as_deref(), row, out);
+                return self.parts_json(id as usize, text, row, out);
             }
-            MessageSource::Const(id) => {
-                // The configuration's own order of keys.
-                let key = &self.text_keys[id as usize];
-                let bare = self.consts[id as usize].is_empty() && key.as_deref() == Some(keys::PROMPT);
-                if let (true, Some(text)) = (bare, &text) {
-                    json::string(text, out);
-                    return Ok(());
-                }
-                let mut entries: Vec<(Value, Value)> =
-                    self.consts[id as usize].iter().map(|(k, v)| (Value::Str(k.clone()), v.clone())).collect();
-                if let (Some(key), Some(text)) = (key, &text) {
-                    let at = self.text_position(id as usize).min(entries.len());
-                    entries.insert(at, (Value::Str(key.clone()), Value::from(text.as_str())));
-                }
-                entries
-            }
+            MessageSource::Const(id) => return self.dict_json(id as usize, text, positions[id as usize], out),
             MessageSource::Data(column, row) => {
                 match value_at(self.expansions[column as usize].lists.values(), row as usize) {
                     Value::Dict(entries) => entries,
@@ -111,7 +140,7 @@ impl MessageArrays<'_> {
         if let (MessageSource::Data(..), Some(text)) = (one.fields, text)
             && let Some((_, content)) = entries.iter_mut().find(|(k, _)| k.as_str() == Some(keys::CONTENT))
         {
-            *content = Value::from(text.as_str());
+            *content = Value::from(text);
         }
         let message = Value::Dict(entries);
         json::check(&message).map_err(|e| match one.fields {

@@ -1,11 +1,17 @@
 //! Requests that are texts, each as a JSON string.
 
+use std::ops::Range;
+
 use arrow_array::ArrayRef;
 
 use crate::error::Result;
+use crate::json_text;
 use crate::plan::Layout;
-use crate::render::memory::{TextBlock, Texts, limit};
-use crate::render::values::json;
+use crate::render::memory::{TextBlock, Texts, WrittenTexts, limit};
+use crate::threads;
+
+/// Requests that one thread takes at a time.
+const CHUNK_REQUESTS: usize = 512;
 
 /// JSON of requests that are texts; None where they pass what one array can hold. `empty` writes that of an empty text.
 ///
@@ -15,17 +21,37 @@ use crate::render::values::json;
 pub fn text_json(
     block: &TextBlock,
     layout: Layout,
-    empty: impl Fn(usize, &mut String) -> Result<()>,
+    empty: impl Fn(usize, &mut String) -> Result<()> + Sync,
 ) -> Result<Option<ArrayRef>> {
-    let (mut offsets, mut out) = (vec![0], String::new());
-    for n in 0..block.len() {
-        if block.get(n).is_empty() {
-            empty(n, &mut out)?;
-        } else {
-            json::string(&String::from_utf8_lossy(block.get(n)), &mut out);
+    let write = |requests: Range<usize>| -> Result<WrittenTexts> {
+        let mut out = WrittenTexts::new(requests.len());
+        for n in requests {
+            if block.get(n).is_empty() {
+                let mut text = String::new();
+                empty(n, &mut text)?;
+                out.push(|out| out.extend_from_slice(text.as_bytes()));
+            } else {
+                out.push(|out| {
+                    out.push(b'"');
+                    json_text::inside_of_bytes(block.get(n), out);
+                    out.push(b'"');
+                });
+            }
         }
-        offsets.push(out.len());
+        Ok(out)
+    };
+    joined(threads::map(threads::chunks(0..block.len(), CHUNK_REQUESTS), write), layout)
+}
+
+/// What threads have written as an array; None where it passes what one can hold.
+///
+/// # Errors
+///
+/// The first one.
+pub fn joined(parts: Vec<Result<WrittenTexts>>, layout: Layout) -> Result<Option<ArrayRef>> {
+    let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+    if parts.iter().map(WrittenTexts::len).sum::<usize>() > limit(layout) {
+        return Ok(None);
     }
-    let texts = Texts { offsets, bytes: out.into_bytes().into(), is_plain: false };
-    Ok((texts.bytes.len() <= limit(layout)).then(|| TextBlock::new(texts).array(layout, None)))
+    Ok(Some(TextBlock::new(Texts::joined(&parts)?).array(layout, None)))
 }

@@ -147,6 +147,16 @@ impl<'a> BoundProgram<'a> {
 }
 
 impl Lengths<'_> {
+    /// The length that all plain texts have, where it is the same.
+    pub fn constant(&self) -> Option<usize> {
+        self.fields.is_empty().then_some(self.literals)
+    }
+
+    /// The lengths of plain texts in `rows` together.
+    pub fn total(&self, rows: Range<usize>) -> usize {
+        self.literals * rows.len() + self.fields.iter().map(|texts| texts.total_length(rows.clone())).sum::<usize>()
+    }
+
     /// Add the lengths of plain texts in `rows` to `lengths`, a column at a time.
     pub fn add(&self, rows: Range<usize>, lengths: &mut [usize]) {
         for length in lengths.iter_mut() {

@@ -18,7 +18,7 @@ use crate::plan::{Plan, Plans};
 use crate::render::copying::{TextSources, put};
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use crate::render::input::Batch;
-use crate::render::memory::{Bytes, Scratch, Texts, reserved};
+use crate::render::memory::{Bytes, OffsetSlot, OffsetSlots, Scratch, TextOffsets, Texts};
 use crate::render::substitution::{Filler, Room};
 use crate::threads;
 
@@ -67,6 +67,8 @@ fn prepare(batch: &Batch, plans: &[Arc<Plan>]) {
 struct Measured {
     requests: Range<usize>,
     lengths: Vec<usize>,
+    /// All lengths together.
+    total: usize,
     /// Texts rendered already: their numbers in the chunk, ascending, and the texts one after the other.
     substituted: Vec<usize>,
     texts: Scratch,
@@ -74,6 +76,28 @@ struct Measured {
 
 /// Requests that one thread takes at a time: enough to forget the cost of taking them, few enough to share.
 const CHUNK_REQUESTS: usize = 1024;
+
+/// Where all texts start, and how long they are together.
+fn laid_out(measured: &[Measured]) -> Result<(TextOffsets, usize)> {
+    fn put(slots: &mut [impl OffsetSlot], lengths: &[usize], mut at: usize) {
+        for (slot, length) in slots.iter_mut().zip(lengths) {
+            at += length;
+            slot.set(at);
+        }
+    }
+    let total = measured.iter().map(|chunk| chunk.total).sum();
+    let mut offsets = TextOffsets::new(measured.iter().map(|chunk| chunk.lengths.len()).sum(), total)?;
+    let (mut at, mut work) = (0, Vec::with_capacity(measured.len()));
+    for (chunk, slots) in measured.iter().zip(offsets.split_mut(measured.iter().map(|chunk| chunk.lengths.len()))) {
+        work.push((chunk, slots, at));
+        at += chunk.total;
+    }
+    threads::map(work, |(chunk, slots, at)| match slots {
+        OffsetSlots::Narrow(slots) => put(slots, &chunk.lengths, at),
+        OffsetSlots::Wide(slots) => put(slots, &chunk.lengths, at),
+    });
+    Ok((offsets, total))
+}
 
 /// Render the texts of the requests of rows `rows`, or nothing if they pass `limit` bytes in all.
 ///
@@ -137,20 +161,15 @@ pub fn texts(
         if kept > limits.batch_bytes {
             return Err(limits.batch_too_large(kept));
         }
-        Ok(Measured { requests: chunk, lengths, substituted, texts })
+        let total = lengths.iter().sum();
+        Ok(Measured { requests: chunk, lengths, total, substituted, texts })
     };
     let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
     let chunks =
         threads::chunks(rows.clone(), (CHUNK_REQUESTS / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
     let measured = threads::try_map(chunks, measure)?;
 
-    let mut offsets = reserved(measured.iter().map(|m| m.lengths.len()).sum::<usize>() + 1)?;
-    offsets.push(0);
-    let mut total = 0_usize;
-    for length in measured.iter().flat_map(|m| &m.lengths) {
-        total += length;
-        offsets.push(total);
-    }
+    let (offsets, total) = laid_out(&measured)?;
     check_sizes(plans, rows, &offsets, limits)?;
     if total > limit {
         return Ok(None);
@@ -159,7 +178,7 @@ pub fn texts(
     let mut rest = &mut bytes[..];
     let mut slices = Vec::with_capacity(measured.len());
     for chunk in &measured {
-        let (own, after) = rest.split_at_mut(chunk.lengths.iter().sum());
+        let (own, after) = rest.split_at_mut(chunk.total);
         slices.push((chunk, own));
         rest = after;
     }

@@ -89,8 +89,11 @@ pub fn fragments_of_programs(
     let (shown, none) = (RowFragments::default(), FragmentStore::default());
     let fragments = FragmentStores { renderer: &none, batch: &none };
     let texts = engine::texts(batch, &plans, 0..batch.rows, &shown, fragments, usize::MAX)?.unwrap_or_default();
-    let text = |at: &[usize]| tokens.could_form(&texts.bytes[at[0]..at[1]]);
-    let may_hold_placeholder: Vec<bool> =
-        if tokens.is_empty() { Vec::new() } else { texts.offsets.windows(2).map(text).collect() };
+    let text = |n: usize| {
+        let (start, end) = texts.offsets.text(n);
+        tokens.could_form(&texts.bytes[start..end])
+    };
+    let count = if tokens.is_empty() { 0 } else { texts.offsets.len().saturating_sub(1) };
+    let may_hold_placeholder: Vec<bool> = (0..count).map(text).collect();
     Ok(FragmentStore::new(starts, texts, even, may_hold_placeholder))
 }

@@ -15,10 +15,10 @@ use super::sizes::check_sizes;
 use crate::error::Result;
 use crate::plan::{Op, Plans, Program, Tokens};
 use crate::pytext::TextColumn;
-use crate::render::copying::TextSources;
+use crate::render::copying::{TextSources, Writer};
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, Runs};
 use crate::render::input::Batch;
-use crate::render::memory::{Bytes, Texts, reserved};
+use crate::render::memory::{Bytes, OffsetSlot, OffsetSlots, TextOffsets, Texts};
 use crate::threads;
 
 /// Rows that one thread takes at a time.
@@ -70,19 +70,20 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
         return Ok(Attempt::No);
     };
 
-    let each = ready.len();
-    let offsets = offsets(&lengths, rows.clone())?;
-    let total = offsets.last().copied().unwrap_or(0);
+    let chunks = threads::chunks(rows.clone(), CHUNK_ROWS);
+    let totals: Vec<usize> =
+        chunks.iter().map(|chunk| lengths.iter().map(|one| one.total(chunk.clone())).sum()).collect();
+    let total = totals.iter().sum();
+    let offsets = offsets(&lengths, &chunks, &totals)?;
     check_sizes(plans, rows.clone(), &offsets, batch.host.limits())?;
     if total > limit {
         return Ok(Attempt::TooLong);
     }
     let mut bytes = Bytes::new(total)?;
     let mut rest = &mut bytes[..];
-    let mut slices = Vec::with_capacity(rows.len() / CHUNK_ROWS + 1);
-    for chunk in threads::chunks(rows.clone(), CHUNK_ROWS) {
-        let place = |row: usize| offsets[(row - rows.start) * each];
-        let (own, after) = rest.split_at_mut(place(chunk.end) - place(chunk.start));
+    let mut slices = Vec::with_capacity(chunks.len());
+    for (chunk, total) in chunks.into_iter().zip(totals) {
+        let (own, after) = rest.split_at_mut(total);
         slices.push((chunk, own));
         rest = after;
     }
@@ -91,6 +92,9 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let by_output = total < read + read / 2 && programs.iter().all(|p| unread.tokens.find(&p.literals, 0).is_none());
     let apart = programs.iter().all(|program| fields_are_apart(program));
     let label_groups = label_groups(plans, sources)?;
+    // Literals of texts that follow each other are one, whatever number of texts they are.
+    let joined = (programs.len() > 1).then(|| Program::joined(&programs));
+    let joined = joined.as_ref().map(|joined| Writer::new(&joined.ops, &joined.literals, sources)).transpose()?;
     let block = (CACHED_BYTES * rows.len() / total.max(1)).clamp(1, MAX_BLOCK_ROWS);
     let stop = AtomicBool::new(false);
     let fine = threads::try_map(slices, |(rows, own)| -> Result<bool> {
@@ -101,6 +105,10 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
             if let [together] = &label_groups[..] {
                 for row in block.clone() {
                     at = together.write(own, at, row, &[], &mut marks);
+                }
+            } else if let Some(joined) = &joined {
+                for row in block.clone() {
+                    at = joined.write(own, at, row, &[]);
                 }
             } else {
                 for row in block.clone() {
@@ -181,38 +189,46 @@ fn fields_are_apart(program: &Program) -> bool {
     program.ops.first().is_none_or(is_literal) && program.ops.windows(2).all(|two| two.iter().any(is_literal))
 }
 
-/// Where each text starts: by row, then by program.
-fn offsets(lengths: &[&Lengths], rows: Range<usize>) -> Result<Vec<usize>> {
+/// Where each text starts: by row, then by program. `totals` are the chunks' lengths.
+fn offsets(lengths: &[&Lengths], chunks: &[Range<usize>], totals: &[usize]) -> Result<TextOffsets> {
     let each = lengths.len();
-    let mut offsets = reserved(rows.len() * each + 1)?;
-    offsets.resize(rows.len() * each + 1, 0_usize);
-    let chunk = |n: usize| rows.start + n * CHUNK_ROWS..(rows.start + (n + 1) * CHUNK_ROWS).min(rows.end);
-    let totals = threads::map(offsets[1..].chunks_mut(CHUNK_ROWS * each).enumerate().collect(), |(n, own)| {
-        if let [lengths] = lengths {
-            lengths.add(chunk(n), own);
-        } else {
-            let mut column = vec![0; chunk(n).len()];
-            for (k, lengths) in lengths.iter().enumerate() {
-                column.fill(0);
-                lengths.add(chunk(n), &mut column);
-                for (row, length) in column.iter().enumerate() {
-                    own[row * each + k] = *length;
-                }
-            }
-        }
-        let mut total = 0;
-        for offset in own {
-            total += *offset;
-            *offset = total;
-        }
-        total
-    });
-    let mut before = 0;
-    for (own, total) in offsets[1..].chunks_mut(CHUNK_ROWS * each).zip(totals) {
-        for offset in own {
-            *offset += before;
-        }
-        before += total;
+    let count = chunks.iter().map(|chunk| chunk.len() * each).sum();
+    let mut offsets = TextOffsets::new(count, totals.iter().sum())?;
+    let (mut at, mut work) = (0, Vec::with_capacity(chunks.len()));
+    let slots = offsets.split_mut(chunks.iter().map(|chunk| chunk.len() * each));
+    for ((slots, chunk), total) in slots.into_iter().zip(chunks).zip(totals) {
+        work.push((slots, chunk.clone(), at));
+        at += total;
     }
+    threads::map(work, |(slots, chunk, at)| match slots {
+        OffsetSlots::Narrow(slots) => put_offsets(slots, lengths, chunk, at),
+        OffsetSlots::Wide(slots) => put_offsets(slots, lengths, chunk, at),
+    });
     Ok(offsets)
+}
+
+/// Put down where the texts of some rows end, of which the first starts at `at`.
+fn put_offsets(slots: &mut [impl OffsetSlot], lengths: &[&Lengths], rows: Range<usize>, mut at: usize) {
+    let column = |one: &Lengths| {
+        let mut column = vec![0; rows.len()];
+        one.add(rows.clone(), &mut column);
+        column
+    };
+    if let [one] = lengths {
+        for (slot, length) in slots.iter_mut().zip(column(one)) {
+            at += length;
+            slot.set(at);
+        }
+        return;
+    }
+    // Of most messages all are as long: what varies from row to row is looked up.
+    let varying: Vec<Option<Vec<usize>>> =
+        lengths.iter().map(|one| one.constant().is_none().then(|| column(one))).collect();
+    let constant: Vec<usize> = lengths.iter().map(|one| one.constant().unwrap_or(0)).collect();
+    for (row, own) in slots.chunks_mut(lengths.len()).enumerate() {
+        for ((slot, length), column) in own.iter_mut().zip(&constant).zip(&varying) {
+            at += length + column.as_ref().map_or(0, |column| column[row]);
+            slot.set(at);
+        }
+    }
 }

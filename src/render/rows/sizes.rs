@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::error::Result;
 use crate::plan::{Limits, Plans};
+use crate::render::memory::TextOffsets;
 
 /// Refuse rows with a request that is too long, or all of them where they are too much together. `offsets` are those of
 /// all texts of the rows: those of a request, request by request.
@@ -11,14 +12,14 @@ use crate::plan::{Limits, Plans};
 /// # Errors
 ///
 /// `RenderError`, with the row where one is to blame.
-pub(super) fn check_sizes(plans: &Plans, rows: Range<usize>, offsets: &[usize], limits: Limits) -> Result<()> {
-    let total = offsets.last().copied().unwrap_or(0);
+pub(super) fn check_sizes(plans: &Plans, rows: Range<usize>, offsets: &TextOffsets, limits: Limits) -> Result<()> {
+    let total = offsets.last().unwrap_or(0);
     // No request is longer than all of them.
     if total > limits.prompt_bytes {
         let mut at = 0;
         for request in rows.start * plans.labels..rows.end * plans.labels {
             let next = at + plans.all[plans.of(request)].programs.len();
-            let bytes = offsets[next] - offsets[at];
+            let bytes = offsets.get(next) - offsets.get(at);
             if bytes > limits.prompt_bytes {
                 return Err(limits.prompt_too_long(bytes).at_row(request / plans.labels));
             }

@@ -1,0 +1,99 @@
+//! Texts as they stand within JSON strings, escaped once for all requests that show them.
+
+use std::ops::Range;
+
+use crate::error::{Code, Error, Result};
+use crate::json_text;
+use crate::plan::Layout;
+use crate::pytext::{Offsets, TextColumn};
+use crate::render::memory::{TextBlock, Texts, WrittenTexts, limit};
+use crate::threads;
+
+/// Texts that one thread takes at a time.
+const CHUNK_TEXTS: usize = 1024;
+
+/// So many texts, escaped.
+///
+/// # Errors
+///
+/// `RenderError` where there isn't as much memory.
+pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Result<Texts> {
+    let parts = threads::map(threads::chunks(0..count, CHUNK_TEXTS), |chunk| {
+        let mut out = WrittenTexts::new(chunk.len());
+        for n in chunk {
+            out.push(|out| json_text::inside_of_bytes(text(n), out));
+        }
+        out
+    });
+    Texts::joined(&parts)
+}
+
+/// A column's texts, escaped; the column itself where none of them has to be.
+///
+/// # Errors
+///
+/// As [`escaped`].
+pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
+    let chunks = || threads::chunks(0..texts.len(), CHUNK_TEXTS);
+    let made = match texts.plain() {
+        Some((Offsets::Narrow(offsets), data)) => escaped_lying(texts.len(), |n| offsets[n] as usize, data)?,
+        Some((Offsets::Wide(offsets), data)) => escaped_lying(texts.len(), |n| offsets[n] as usize, data)?,
+        None if threads::all(chunks(), |rows| {
+            rows.into_iter().all(|row| json_text::next_special(texts.bytes(row), 0).is_none())
+        }) =>
+        {
+            None
+        }
+        None => Some(escaped(texts.len(), |row| texts.bytes(row))?),
+    };
+    let Some(made) = made else { return Ok(texts.clone()) };
+    let layout = if made.bytes.len() > limit(Layout::String) { Layout::LargeString } else { Layout::String };
+    let array = TextBlock::new(made).array(layout, None);
+    // What it is made of has been checked.
+    TextColumn::unread(&*array).ok_or_else(|| Error::render(Code::InternalError, "escaped texts lie in order"))
+}
+
+/// [`escaped`] of texts that lie one behind the other; None where none of them needs it.
+fn escaped_lying(count: usize, start: impl Fn(usize) -> usize + Sync, data: &[u8]) -> Result<Option<Texts>> {
+    let chunks = || threads::chunks(0..count, CHUNK_TEXTS);
+    let of = |rows: &Range<usize>| &data[start(rows.start)..start(rows.end)];
+    if threads::all(chunks(), |rows| json_text::next_special(of(&rows), 0).is_none()) {
+        return Ok(None);
+    }
+    let parts = threads::map(chunks(), |rows| {
+        let (first, mut out) = (start(rows.start), WrittenTexts::new(rows.len()));
+        // All of them are text, so each is: it begins and ends between characters.
+        let all = simdutf8::basic::from_utf8(of(&rows));
+        for row in rows {
+            let text = all.ok().and_then(|all| all.get(start(row) - first..start(row + 1) - first));
+            match text {
+                Some(text) => out.push(|out| json_text::inside(text, out)),
+                None => out.push(|out| json_text::inside_of_bytes(&data[start(row)..start(row + 1)], out)),
+            }
+        }
+        out
+    });
+    Texts::joined(&parts).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::StringArray;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_escaped_wherever_they_stand() {
+        let plain: Vec<String> = (0..3 * CHUNK_TEXTS).map(|n| format!("é{n}")).collect();
+        let column = |texts: &[String]| TextColumn::new(&StringArray::from_iter_values(texts)).unwrap();
+        let clean = escaped_column(&column(&plain)).unwrap();
+        assert!((0..plain.len()).all(|n| clean.bytes(n) == plain[n].as_bytes()));
+        let mut odd = plain.clone();
+        odd[CHUNK_TEXTS + 7] = "a\"\n\u{1}\\".into();
+        let made = escaped_column(&column(&odd)).unwrap();
+        for (n, text) in odd.iter().enumerate() {
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(std::str::from_utf8(made.bytes(n)).unwrap(), &json[1..json.len() - 1]);
+        }
+    }
+}
