@@ -257,7 +257,7 @@ impl TextColumn {
             && picks.iter().max().is_some_and(|last| (*last as usize) < values.len())
             && let Ok(values) = Self::build(values, None, pool)
         {
-            let values = Box::new(values.with_room());
+            let values = Box::new(values.with_room(None));
             let short = values.short;
             return Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values, whole: true }, short });
         }
@@ -287,14 +287,15 @@ impl TextColumn {
         if live.is_some() {
             picks.iter_mut().filter(|pick| **pick as usize >= values.len()).for_each(|pick| *pick = 0);
         }
-        let values = Box::new(texts.with_room());
+        let values = Box::new(texts.with_room(used.as_ref()));
         let short = values.short;
         Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values, whole: false }, short })
     }
 
     /// The same with bytes behind the last text, so that each can be copied together with what follows it. Texts that are
-    /// many are left as they are: few of them stand near the end.
-    fn with_room(mut self) -> Self {
+    /// many are left as they are: few of them stand near the end. Of `used` texts those that aren't are never asked for,
+    /// and may lead anywhere.
+    fn with_room(mut self, used: Option<&NullBuffer>) -> Self {
         if let TextLayout::Plain(Slices::Narrow { data, .. } | Slices::Wide { data, .. }) = &mut self.layout
             && data.len() <= MAX_ROOM_BYTES
         {
@@ -302,7 +303,8 @@ impl TextColumn {
             own.extend_from_slice(data);
             own.resize(data.len() + ROOM_BYTES, 0);
             *data = Buffer::from_vec(own);
-            self.short = (0..self.len).all(|row| self.is_null(row) || self.length(row) <= SHORT_TEXT_BYTES);
+            let asked = |row: &usize| !self.is_null(*row) && used.is_none_or(|used| used.is_valid(*row));
+            self.short = (0..self.len).filter(asked).all(|row| self.length(row) <= SHORT_TEXT_BYTES);
         }
         self
     }
