@@ -49,7 +49,7 @@ impl Texts {
     /// As [`Self::new`].
     pub fn bytes_of(field: &Field, array: &ArrayRef) -> Result<Self> {
         readable_here(field)?;
-        match TextColumn::unread(array) {
+        match TextColumn::unread(array).filter(|texts| !texts.has_nulls()) {
             Some(column) => Ok(Self { column, nulls: None, unread: true }),
             None => Self::new(field, array),
         }
