@@ -40,6 +40,20 @@ def test_a_value_that_asks_for_the_answer():
     assert "answer_in_prompt" not in found(PLAIN, table(["1+1=?", "is it {a}?"], ["2", "4"]))
 
 
+@UNWARNED
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_an_examples_template_doesnt_show_the_samples_own_answer(size):
+    renderer = pp.Renderer(
+        {"type": "RawPromptTemplate", "messages": ["</E>", {"role": "user", "content": "{q}"}], "ice_token": "</E>"},
+        {"type": "PromptTemplate", "template": "{q} {a}"},
+        {"type": "FixKRetriever", "fix_id_list": [0]},
+        table(["so", "not"], ["x", "y"]),
+        READER,
+    )
+    samples = table(["is it {a}?", "why", "who", "is it {a}?", "when"], ["1st", "2nd", "3rd", "4th", "5th"])
+    assert rows(found(renderer, samples.to_batches(size)), "answer_in_prompt") == [0, 3]
+
+
 def test_an_answer_in_a_question():
     samples = table(
         [f"Did {AUTHOR} write it?", "Who?", "Why?", "When?"], [AUTHOR, AUTHOR, "as it was asked", "in the summer"]

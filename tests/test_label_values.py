@@ -205,6 +205,21 @@ def test_of_both_zeros_the_first_is_the_label(values: list[float]) -> None:
     assert [str(label) for label in labels[: len(set(values))]] == [str(value) for value in sorted(set(values))]
 
 
+def test_nulls_of_lists_choose_like_any_null() -> None:
+    template = {
+        "template": {"A": "</q> is A"},
+        "column_token_map": {"q": "</q>"},
+        "selected_column_name": "a",
+        "selected_column_map": {"A": "</q> is A", "B": "</q> is B"},
+    }
+    renderer = pp.Renderer(template, reader={"input_columns": ["q"], "output_column": "a"}, dialect="openicl")
+    of_any_type = renderer.render({"q": ["1", "2"], "a": pa.nulls(2)})["prompt"].to_pylist()
+    of_lists = renderer.render({"q": ["1", "2"], "a": pa.nulls(2, pa.list_(pa.int64()))})["prompt"].to_pylist()
+    assert of_lists == of_any_type
+    with pytest.raises(pp.RenderError, match=r'row 1, column "a": its values choose among labels'):
+        renderer.render({"q": ["1", "2"], "a": pa.array([None, [1]], pa.list_(pa.int64()))})
+
+
 @pytest.mark.parametrize("labels", [pa.array([[1], [2]]), pa.array([{"a": 1}, {"a": 2}])])
 def test_examples_labels_that_are_no_keys_are_refused_where_an_example_is_used(labels: pa.Array) -> None:
     rows = pa.table({"q": ["1", "2"], "a": labels})

@@ -92,7 +92,15 @@ impl Examples {
                 Ok(labels) => labels.iter().map(|label| ice.kind(label)).collect(),
                 Err(error) if error.code() == Code::WrongColumnType => {
                     let id = |row: usize| ids.as_ref().map_or(row, |ids| ids[row]);
-                    (0..count).map(|row| Err(in_examples(error.clone().at_row(id(row))))).collect()
+                    let column = table.column(at);
+                    let of_row = |row: usize| {
+                        // A null is None, which is a key like any.
+                        if column.is_null(row) {
+                            return ice.kind(&Value::None);
+                        }
+                        Err(in_examples(error.clone().at_row(id(row))))
+                    };
+                    (0..count).map(of_row).collect()
                 }
                 Err(error) => return Err(in_examples(error)),
             },

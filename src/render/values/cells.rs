@@ -34,7 +34,11 @@ pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<V
         };
     }
     if array.data_type().is_nested() && !matches!(array.data_type(), DataType::RunEndEncoded(..)) {
-        return Err(fault(&format!("a value of type {}", array.data_type())));
+        // A null is None, which is a key like any.
+        return match (0..array.len()).find(|row| array.is_valid(*row)) {
+            Some(row) => Err(fault(&format!("a value of type {}", array.data_type())).at_row(row)),
+            None => Ok(vec![Value::None; array.len()]),
+        };
     }
     readable(field, array)?;
     Ok((0..array.len()).map(|row| number(value_at(array, row), array.data_type())).collect())

@@ -16,7 +16,7 @@ from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._audit.batch import Batch
 from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.subject import Subject
+from promptpress._audit.subject import Subject, strings_within
 from promptpress._audit.texts import is_text, texts_within
 
 __all__ = ["Answers"]
@@ -43,6 +43,9 @@ class Answers:
         self._subject = subject
         self._name = answers
         self._template = "\0".join(subject.core.literals)
+        # The examples' template shows the examples' own answers.
+        own = subject.settings["prompt_template"] or subject.settings["ice_template"]
+        self._is_shown = any(f"{{{answers}}}" in text for text in strings_within(own))
         self._finder = _core.TextFinder([f"{{{answers}}}"])
         self._direct = Rows()
         self._by: str | None = None
@@ -89,7 +92,7 @@ class Answers:
         has_text = pc.indices_nonzero(says)
         if not len(has_text):
             return
-        if f"{{{self._name}}}" in self._template:
+        if self._is_shown:
             first = batch.first + has_text[0].as_py()
             place = self._place(batch, first)
             if place is not None:
