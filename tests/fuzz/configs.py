@@ -6,6 +6,10 @@ a worker has, and by whatever reading it does beside reading: a file written, a 
 
 from __future__ import annotations
 
+import contextlib
+import encodings
+import importlib
+import pkgutil
 import re
 import sys
 import tempfile
@@ -105,6 +109,10 @@ class Watch:
 
 @cache
 def watch() -> Watch:
+    # A source may name its encoding in a comment, and Python imports its own module for it.
+    for module in pkgutil.iter_modules(encodings.__path__, "encodings."):
+        with contextlib.suppress(ImportError):  # some are of other systems
+            importlib.import_module(module.name)
     return Watch()
 
 
