@@ -93,7 +93,7 @@ pub fn divergence(
         let step = (SLICE_ROWS / labels.len().max(1)).max(1);
         for block in threads::chunks(0..batch.num_rows(), BLOCK_ROWS.max(step)) {
             host.check()?;
-            if none_forms(&mine, &theirs, &batch.slice(block.start, block.len()), block.start)? {
+            if block.len() > step && none_forms(&mine, &theirs, &batch.slice(block.start, block.len()), block.start)? {
                 continue;
             }
             for rows in threads::chunks(block, step) {

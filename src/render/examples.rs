@@ -88,22 +88,15 @@ impl Examples {
         let kinds = match output_column.and_then(|name| schema.index_of(name).ok()) {
             None => vec![Err(missing()); count],
             Some(_) if !ice.by_label() => vec![ice.kind(&Value::None); count],
-            Some(at) => match keys_of(schema.field(at), table.column(at), host) {
-                Ok(labels) => labels.iter().map(|label| ice.kind(label)).collect(),
-                Err(error) if error.code() == Code::WrongColumnType => {
-                    let id = |row: usize| ids.as_ref().map_or(row, |ids| ids[row]);
-                    let column = table.column(at);
-                    let of_row = |row: usize| {
-                        // A null is None, which is a key like any.
-                        if column.is_null(row) {
-                            return ice.kind(&Value::None);
-                        }
-                        Err(in_examples(error.clone().at_row(id(row))))
-                    };
-                    (0..count).map(of_row).collect()
-                }
-                Err(error) => return Err(in_examples(error)),
-            },
+            Some(at) => {
+                let labels = keys_of(schema.field(at), table.column(at), host).map_err(in_examples)?;
+                let id = |row: usize| ids.as_ref().map_or(row, |ids| ids[row]);
+                let kind = |(row, label): (usize, Result<Value>)| match label {
+                    Ok(label) => ice.kind(&label),
+                    Err(error) => Err(in_examples(error.at_row(id(row)))),
+                };
+                labels.into_iter().enumerate().map(kind).collect()
+            }
         };
         Ok(Self { table, columns, kinds, total, ids })
     }

@@ -143,8 +143,9 @@ impl BoundConfig<'_> {
         present(schema, std::iter::once(name))?;
         let at = schema.index_of(name).unwrap_or_default();
         let keys = self.compiled.config.main().labels();
-        let place = |value: &Value| keys.iter().position(|key| key.equals(value)).unwrap_or(0) as u32;
-        Ok(Some(keys_of(schema.field(at), batch.column(at), host)?.iter().map(place).collect()))
+        let place = |value: Value| keys.iter().position(|key| key.equals(&value)).unwrap_or(0) as u32;
+        let values = keys_of(schema.field(at), batch.column(at), host)?;
+        values.into_iter().map(|value| value.map(place)).collect::<Result<_>>().map(Some)
     }
 
     /// The examples of each row, as places among the examples.

@@ -14,34 +14,32 @@ use crate::pytext::TextColumn;
 use crate::render::input::{Host, is_row_numbers, readable};
 use crate::value::Value;
 
-/// The values of a column by which a label map is asked, as Python sees them.
+/// The values of a column by which a label map is asked, as Python sees them; for lists and dicts, which are no keys, the
+/// error of who asks by them.
 ///
 /// # Errors
 ///
-/// `RenderError` for invalid UTF-8 or offsets, for a value that Python can't read, and for lists and dicts, which are no
-/// keys.
-pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<Value>> {
-    let fault = |found: &str| {
+/// `RenderError` for invalid UTF-8 or offsets, and for a value that Python can't read.
+pub fn keys_of(field: &Field, array: &ArrayRef, host: &dyn Host) -> Result<Vec<Result<Value>>> {
+    let fault = |row: usize, found: &str| {
         let message = format!("its values choose among labels, which {found} can't");
-        Error::render(Code::WrongColumnType, message).at_row(0).in_column(field.name())
+        Err(Error::render(Code::WrongColumnType, message).at_row(row).in_column(field.name()))
     };
     if is_row_numbers(field) {
-        let values = host.values(field, array)?;
-        let unfit = values.iter().position(|value| matches!(value, Value::List(_) | Value::Dict(_)));
-        return match unfit {
-            Some(row) => Err(fault(values[row].type_name()).at_row(row)),
-            None => Ok(values),
+        let key = |(row, value): (usize, Value)| match value {
+            Value::List(_) | Value::Dict(_) => fault(row, value.type_name()),
+            key => Ok(key),
         };
+        return Ok(host.values(field, array)?.into_iter().enumerate().map(key).collect());
     }
     if array.data_type().is_nested() && !matches!(array.data_type(), DataType::RunEndEncoded(..)) {
+        let found = format!("a value of type {}", array.data_type());
         // A null is None, which is a key like any.
-        return match (0..array.len()).find(|row| array.is_valid(*row)) {
-            Some(row) => Err(fault(&format!("a value of type {}", array.data_type())).at_row(row)),
-            None => Ok(vec![Value::None; array.len()]),
-        };
+        let key = |row: usize| if array.is_null(row) { Ok(Value::None) } else { fault(row, &found) };
+        return Ok((0..array.len()).map(key).collect());
     }
     readable(field, array)?;
-    Ok((0..array.len()).map(|row| number(value_at(array, row), array.data_type())).collect())
+    Ok((0..array.len()).map(|row| Ok(number(value_at(array, row), array.data_type()))).collect())
 }
 
 /// A decimal as the number whose equal it is in Python, if any is.
