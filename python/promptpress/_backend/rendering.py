@@ -61,16 +61,22 @@ class Rendering:
         self._kinds: dict[int, Any] = {}  # by the number of examples: the class of a request, None if not covered
         self._block: Block | None = None
         self._blocks: dict[int, Block] = {}
-        self._older: dict[int, Block] = {}  # the one before, where threads may still be at it
+        # The one before each: threads may still be at it, and loops give a batch to the parser a second time.
+        self._older: dict[int, Block] = {}
         self._marks = marks
 
-    def request(self, prompt: Prompt) -> Any:
-        """What the parser makes of a prompt."""
+    def request(self, prompt: Prompt, end: int = 0) -> Any:
+        """What the parser makes of a prompt.
+
+        Args:
+            prompt: The prompt.
+            end: Before which sample the ones end that are asked for with it.
+        """
         block = self._block
         row = prompt.row
         if block is None or not _holds(block, prompt):
             with self._renderer.lock:
-                block = self._block_of(prompt)
+                block = self._block_of(prompt, end)
             if block is None:
                 self._marks[row] = 2
                 return self._harness(prompt)
@@ -92,9 +98,12 @@ class Rendering:
                     request, start = block.request, block.start
                     self._marks[first:at] = bytes((1,)) * (at - first)
                     return [request(row - start) for row in range(first, at)]
-        return [self.request(prompt) for prompt in prompts]
+        end = first + len(prompts)
+        if prompts[-1].row + 1 != end:
+            end = 0
+        return [self.request(prompt, end) for prompt in prompts]
 
-    def _block_of(self, prompt: Prompt) -> Block | None:
+    def _block_of(self, prompt: Prompt, end: int) -> Block | None:
         row, length = prompt.row, len(prompt.shots)
         known = self._blocks.get(length)
         if known is not None and _holds(known, prompt):
@@ -108,19 +117,19 @@ class Rendering:
             return None
         # Who reads on gets larger blocks; who jumps gets small ones.
         start, is_shared = row, self._renderer.is_shared
-        size = FIRST_BLOCK_ROWS
+        size = max(FIRST_BLOCK_ROWS, end - row)
         if known is not None:
             grown = min(2 * (known.end - known.start), self._renderer.largest_block)
             # Of several threads another than the first may be ahead.
             if known.end == row or (is_shared and known.end < row < known.end + grown):
-                size, start = grown, known.end
+                size, start = max(size, grown), known.end
         size = min(size, self._renderer.largest_block)
         # A thread that was left behind asks for one prompt; the others are elsewhere.
         is_late = is_shared and known is not None and row < known.start
         if is_late:
             size = 1
         else:
-            if known is not None and is_shared:
+            if known is not None:
                 self._older[length] = known
             self._block = None
             self._blocks.pop(length, None)
