@@ -201,6 +201,31 @@ impl TextColumn {
         Self { len: spans.len(), nulls: None, layout: TextLayout::Spans { bases, spans }, short: false }
     }
 
+    /// Whether the values of a type are printed one by one: they aren't text, and rows don't pick from others.
+    pub fn prints_by_row(data_type: &DataType) -> bool {
+        let others = matches!(data_type, DataType::Null | DataType::Dictionary(..) | DataType::RunEndEncoded(..));
+        !is_string(data_type) && !others
+    }
+
+    /// The texts of some rows, as those of a column; None where they aren't slices of anything.
+    ///
+    /// # Panics
+    ///
+    /// If there are no such rows.
+    pub fn slice(&self, rows: Range<usize>) -> Option<Self> {
+        let layout = match &self.layout {
+            TextLayout::Plain(slices) => TextLayout::Plain(slices.slice(&rows)),
+            TextLayout::Picked { picks, values, whole } => {
+                let picks = picks[rows.clone()].to_vec();
+                TextLayout::Picked { picks, values: values.clone(), whole: *whole }
+            }
+            TextLayout::Spans { .. } => return None,
+        };
+        let nulls = self.nulls.as_ref().map(|nulls| nulls.slice(rows.start, rows.len()));
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        Some(Self { len: rows.len(), nulls, layout, short: self.short })
+    }
+
     /// The texts of the rows of `array` that `live` has as valid; the others are never asked for, and may be anything.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ fn is_printable(c: char) -> bool {
     }
 }
 
-/// Appends the `repr` of bytes that it shows as they are, between single quotes: printable ASCII without `\\` and `'`. False, and
+/// Appends the `repr` of bytes that it shows as they are: printable ASCII without `\\`, and not with both quotes. False, and
 /// nothing, if they aren't such.
 #[inline]
 pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
@@ -48,22 +48,24 @@ pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
         if let Some(inside) = slot[1..].first_chunk_mut::<{ SLOT_BYTES - 1 }>() {
             put(bytes, inside);
         }
-        let plain = shown(slot);
-        slot[0] = b'\'';
-        out.truncate(if plain { at + 1 + len } else { at });
-        if plain {
-            out.push(b'\'');
+        let quote = quote_around(kinds(slot));
+        slot[0] = quote.unwrap_or_default();
+        out.truncate(if quote.is_some() { at + 1 + len } else { at });
+        out.extend(quote);
+        return quote.is_some();
+    }
+    let mut found = bytes.last_chunk().map_or(OTHER, kinds);
+    for chunk in bytes.as_chunks().0 {
+        found |= kinds(chunk);
+        if found & OTHER != 0 {
+            return false;
         }
-        return plain;
     }
-    let ends = bytes.last_chunk().is_some_and(shown);
-    if !(ends && bytes.as_chunks().0.iter().all(shown)) {
-        return false;
-    }
+    let Some(quote) = quote_around(found) else { return false };
     out.reserve(len + 2);
-    out.push(b'\'');
+    out.push(quote);
     out.extend_from_slice(bytes);
-    out.push(b'\'');
+    out.push(quote);
     true
 }
 
@@ -73,7 +75,7 @@ pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
 pub(super) fn plain_among(bytes: &[u8], start: usize, end: usize, out: &mut Vec<u8>) -> bool {
     let Some(len) = end.checked_sub(start).filter(|len| *len <= SLOT_BYTES) else { return false };
     let Some(window) = bytes.get(start..).and_then(<[u8]>::first_chunk) else { return false };
-    if !shown(window) {
+    if kinds(window) & !QUOTE != 0 {
         return false;
     }
     let at = out.len() + 1;
@@ -84,14 +86,31 @@ pub(super) fn plain_among(bytes: &[u8], start: usize, end: usize, out: &mut Vec<
     true
 }
 
-/// Whether all bytes are printable ASCII without `\\` and `'`.
+/// What bytes hold, a bit each.
+const APOSTROPHE: u8 = 1;
+const QUOTE: u8 = 2;
+/// What isn't printable ASCII, and `\\`.
+const OTHER: u8 = 4;
+
+/// What is among some bytes.
 #[inline]
-fn shown(bytes: &[u8; SLOT_BYTES]) -> bool {
+fn kinds(bytes: &[u8; SLOT_BYTES]) -> u8 {
     // Each byte is told by arithmetic, and all of them together: the compiler looks at several at once.
     let odd = bytes.map(|byte| {
-        u8::from(byte.wrapping_sub(b' ') > b'~' - b' ') | u8::from(byte == b'\\') | u8::from(byte == b'\'')
+        let other = u8::from(byte.wrapping_sub(b' ') > b'~' - b' ') | u8::from(byte == b'\\');
+        u8::from(byte == b'\'') * APOSTROPHE | u8::from(byte == b'"') * QUOTE | other * OTHER
     });
-    odd.as_chunks().0.iter().fold(0, |all, part| all | u64::from_ne_bytes(*part)) == 0
+    let all = odd.as_chunks().0.iter().fold(0, |all, part| all | u64::from_ne_bytes(*part));
+    if all == 0 { 0 } else { all.to_ne_bytes().into_iter().fold(0, |kinds, byte| kinds | byte) }
+}
+
+/// What stands around a text that nothing is escaped in: single quotes, unless they alone would have to be.
+fn quote_around(kinds: u8) -> Option<u8> {
+    match kinds {
+        0 | QUOTE => Some(b'\''),
+        APOSTROPHE => Some(b'"'),
+        _ => None,
+    }
 }
 
 /// Appends `repr(text)`.
@@ -170,7 +189,20 @@ mod tests {
                 assert_eq!(among, own);
             }
             for at in 0..len {
-                for other in [b'\'', b'\\', b'\n', 0x7f, 0x80, 0xff] {
+                for quotes in [&b"\""[..], b"'", b"\"'", b"'\""] {
+                    let mut text = long.as_bytes()[..len].to_vec();
+                    quotes.iter().zip(0..).for_each(|(quote, n)| text[(at + 7 * n) % len] = *quote);
+                    let (mut quick, mut all) = (b"[".to_vec(), b"[".to_vec());
+                    string(std::str::from_utf8(&text).unwrap(), &mut all);
+                    let both = text.contains(&b'"') && text.contains(&b'\'');
+                    assert_eq!(plain(&text, &mut quick), !both);
+                    assert_eq!(quick, if both { &b"["[..] } else { &all });
+                    let (mut among, padded) = (b"[".to_vec(), [&text[..], &[b' '; 32]].concat());
+                    if plain_among(&padded, 0, len, &mut among) {
+                        assert_eq!(among, all);
+                    }
+                }
+                for other in [b'\\', b'\n', 0x7f, 0x80, 0xff] {
                     let mut text = long.as_bytes()[..len].to_vec();
                     text[at] = other;
                     assert!(!plain(&text, &mut quick) && !plain_among(&text, 0, len, &mut quick));

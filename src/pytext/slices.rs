@@ -65,6 +65,29 @@ impl Slices {
         Self::Views { views: array.views().inner().clone(), buffers: array.data_buffers().into() }
     }
 
+    /// Those of some rows.
+    ///
+    /// # Panics
+    ///
+    /// If there are no such rows.
+    pub(super) fn slice(&self, rows: &Range<usize>) -> Self {
+        match self {
+            Self::Narrow { offsets, data } => {
+                Self::Narrow { offsets: offsets.slice(rows.start, rows.len() + 1), data: data.clone() }
+            }
+            Self::Wide { offsets, data } => {
+                Self::Wide { offsets: offsets.slice(rows.start, rows.len() + 1), data: data.clone() }
+            }
+            Self::Views { views, buffers } => {
+                let views = views.slice_with_length(rows.start * VIEW_BYTES, rows.len() * VIEW_BYTES);
+                Self::Views { views, buffers: buffers.clone() }
+            }
+            Self::Fixed { data, size } => {
+                Self::Fixed { data: data.slice_with_length(rows.start * size, rows.len() * size), size: *size }
+            }
+        }
+    }
+
     /// The bytes of row `row` of slices that were checked.
     ///
     /// # Panics

@@ -1,5 +1,7 @@
 //! Which fragments each row shows.
 
+use std::ops::Range;
+
 /// The fragments of each row.
 #[derive(Debug, Default)]
 pub struct RowFragments {
@@ -17,5 +19,10 @@ impl RowFragments {
             Some((start, end)) => &self.fragments[*start..*end],
             None => &[],
         }
+    }
+
+    /// How many fragments some rows show, one as often as it is shown.
+    pub fn count(&self, rows: Range<usize>) -> usize {
+        self.bounds.get(rows).unwrap_or_default().iter().map(|(start, end)| end - start).sum()
     }
 }

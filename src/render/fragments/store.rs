@@ -114,19 +114,26 @@ impl FragmentStore {
             total = total.checked_add(length + between).filter(|total| *total <= MAX_RUN_BYTES)?;
             offsets.push(total as i32);
         }
-        let fragments = threads::map(threads::chunks(0..self.len(), CHUNK_FRAGMENTS), |fragments| {
-            let mut bytes = Vec::with_capacity((offsets[fragments.end] - offsets[fragments.start]) as usize);
+        let mut bytes = vec![0; total];
+        let (mut rest, mut work) = (&mut bytes[..], Vec::new());
+        for fragments in threads::chunks(0..self.len(), CHUNK_FRAGMENTS) {
+            let size = (offsets[fragments.end] - offsets[fragments.start]) as usize;
+            work.push((fragments, rest.split_off_mut(..size)?));
+        }
+        threads::map(work, |(fragments, own)| {
+            let mut at = 0;
             for fragment in fragments {
                 for piece in key {
-                    bytes.extend_from_slice(match piece {
+                    let piece = match piece {
                         RunPiece::Part(part) => self.bytes(fragment as u32, *part),
                         RunPiece::Lit(literal) => literal,
-                    });
+                    };
+                    own[at..at + piece.len()].copy_from_slice(piece);
+                    at += piece.len();
                 }
             }
-            bytes
         });
-        Some(Run { offsets, bytes: fragments.concat() })
+        Some(Run { offsets, bytes })
     }
 
     /// The column that a part of every fragment is, as it stands.

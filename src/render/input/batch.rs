@@ -1,5 +1,6 @@
 //! A record batch as the row loop sees it: the texts of its columns, and which values need a closer look.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
@@ -58,6 +59,43 @@ impl<'a> Batch<'a> {
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
             host,
         }
+    }
+
+    /// Some of the rows as a batch of their own, whose first row is 0. Texts that were made already are shared.
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        let array = |own: &(FieldRef, ArrayRef)| (own.0.clone(), own.1.slice(rows.start, rows.len()));
+        let known = |texts: &OnceLock<Result<TextColumn>>| {
+            let known = texts.get().and_then(|made| made.as_ref().ok()?.slice(rows.clone()));
+            known.map_or_else(OnceLock::new, |texts| OnceLock::from(Ok(texts)))
+        };
+        let flags = |own: &OnceLock<Option<Vec<bool>>>| match own.get() {
+            Some(flags) => {
+                let own = flags.as_ref().map(|flags| flags[rows.clone()].to_vec());
+                OnceLock::from(own.filter(|flags| flags.contains(&true)))
+            }
+            None => OnceLock::new(),
+        };
+        Self {
+            columns: self.columns,
+            rows: rows.len(),
+            arrays: self.arrays.iter().map(|own| own.as_ref().map(array)).collect(),
+            texts: self.texts.iter().map(known).collect(),
+            may_hold_placeholder: self.may_hold_placeholder.iter().map(flags).collect(),
+            host: self.host,
+        }
+    }
+
+    /// Whether the values of a column have to be printed, each by itself, and haven't been.
+    pub fn prints_by_row(&self, column: usize) -> bool {
+        self.texts[column].get().is_none()
+            && self.arrays[column]
+                .as_ref()
+                .is_some_and(|(field, array)| !is_row_numbers(field) && TextColumn::prints_by_row(array.data_type()))
+    }
+
+    /// Whether it is known already that no value of a column could form a placeholder.
+    pub fn was_looked_through(&self, column: usize) -> bool {
+        self.may_hold_placeholder[column].get().is_some_and(Option::is_none)
     }
 
     /// The texts of a column.

@@ -20,6 +20,7 @@ use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowF
 use crate::render::input::Batch;
 use crate::render::memory::{Bytes, OffsetSlot, OffsetSlots, Scratch, TextOffsets, Texts};
 use crate::render::substitution::{Filler, Room};
+use crate::template::FragmentSet;
 use crate::threads;
 
 /// Whether some text that these plans give for some row has to be filled column by column.
@@ -77,6 +78,10 @@ struct Measured {
 /// Requests that one thread takes at a time: enough to forget the cost of taking them, few enough to share.
 const CHUNK_REQUESTS: usize = 1024;
 
+/// How often the fragments of a batch have to be shown, on average, until it pays to put their parts together: which is to
+/// copy them once more, into fresh memory.
+const MIN_TIMES_SHOWN: usize = 4;
+
 /// Where all texts start, and how long they are together.
 fn laid_out(measured: &[Measured]) -> Result<(TextOffsets, usize)> {
     fn put(slots: &mut [impl OffsetSlot], lengths: &[usize], mut at: usize) {
@@ -121,7 +126,12 @@ pub fn texts(
     let labels = plans.labels;
     let tables = LengthTables::new(fragments, rows.len() * labels);
     let programs = plans.all.iter().flat_map(|plan| &plan.programs).map(|program| &**program);
-    let runs = Runs::of(programs, fragments, |set| tables.pays(set));
+    let is_often_shown = |set| match set {
+        // Kept for all batches.
+        FragmentSet::Renderer => true,
+        FragmentSet::Batch => shown.count(rows.clone()) >= MIN_TIMES_SHOWN * fragments.batch.len(),
+    };
+    let runs = Runs::of(programs, fragments, |set| tables.pays(set) && is_often_shown(set));
     let lookup = |column: usize| batch.texts(column);
     let sources = TextSources { texts: &lookup, fragments, runs: &runs };
     let bound: Vec<Vec<BoundProgram>> = plans

@@ -1,7 +1,8 @@
 //! The row loop: programs bound to a batch (`bound_program`, `label_group`), and all their texts written into memory of
 //! exactly the right size.
 //!
-//! `engine` is the loop. It leaves batches without anything to decide to `plain`. `fragments` renders by it what other
+//! `engine` is the loop. It leaves batches without anything to decide to `plain` (rows bound as `plain_rows`, their columns as
+//! `unread`). `fragments` renders by it what other
 //! requests will show.
 
 mod bound_program;
@@ -9,7 +10,9 @@ mod engine;
 mod fragments;
 mod label_group;
 mod plain;
+mod plain_rows;
 mod sizes;
+mod unread;
 
 pub use bound_program::BoundProgram;
 pub use engine::{any_may_need_substitution, any_needs_substitution, texts};
