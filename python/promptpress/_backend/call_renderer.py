@@ -98,6 +98,10 @@ class CallRenderer:
             )
         return renderer.render(table)["prompt"]
 
+    def example_values(self, column: str) -> set[Any]:
+        """What the rows that are examples have in a column."""
+        return set() if self._examples is None else set(self._examples[column].to_pylist())
+
     def _fixed(self, rows: Sequence[int]) -> dict[str, Any]:
         if not rows:
             return {"type": "ZeroRetriever", "ice_eos_token": self._joints["ice_eos_token"]}
