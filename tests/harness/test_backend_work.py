@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import promptpress._backend.objects as objects
 import pyarrow as pa
 import pytest
 from harness import scripted
 from harness.both import MODELS, answers
-
-pytestmark = pytest.mark.usefixtures("opencompass")
+from promptpress._backend import objects
 
 READER = {"input_columns": ["q"], "output_column": "a"}
 SAMPLES = pa.table({"q": [f"question {n}" for n in range(300)], "a": ["AB"[n % 2] for n in range(300)]})
@@ -21,6 +19,7 @@ def case(inferencer: dict[str, Any], model: str = "text", **others: Any) -> dict
     return {"samples": SAMPLES, "reader": READER, "inferencer": inferencer, **MODELS[model], **others}
 
 
+@pytest.mark.usefixtures("opencompass")
 def test_messages_of_a_configuration_s_class_are_made_without_going_over_their_texts(monkeypatch, said):
     from mmengine.config import ConfigDict
 
@@ -46,6 +45,7 @@ def test_messages_of_a_configuration_s_class_are_made_without_going_over_their_t
     assert type(held["content"][0]) is ConfigDict
 
 
+@pytest.mark.usefixtures("opencompass")
 def test_labels_of_examples_are_read_at_once(monkeypatch, said):
     """Where a retriever chooses other examples for each sample, all rows of the train split are examples."""
     from datasets import Dataset
@@ -80,3 +80,50 @@ def test_labels_of_examples_are_read_at_once(monkeypatch, said):
     monkeypatch.setattr("promptpress._backend.dataset._READ_FUNCTIONS", ())
     OpenCompassBulkCall(retriever, shots, *made)
     assert read == []
+
+
+@pytest.mark.usefixtures("opencompass")
+def test_shortened_prompts_of_choices_come_from_blocks_too(monkeypatch, said):
+    from promptpress.opencompass._bulk_call import OpenCompassBulkCall
+
+    built: list[Any] = []
+    own = OpenCompassBulkCall.generation_prompt
+
+    def counted(self: Any, token: str, row: int, rows: Any) -> Any:
+        built.append(row)
+        return own(self, token, row, rows)
+
+    monkeypatch.setattr(OpenCompassBulkCall, "generation_prompt", counted)
+    samples = SAMPLES.append_column("choices", pa.array([["A", "B"]] * len(SAMPLES)))
+    given = {
+        "samples": samples,
+        "ice_template": {"type": "PromptTemplate", "template": "{q} {a}"},
+        "prompt_template": {"type": "PromptTemplate", "template": "</E>{q}: {a}", "ice_token": "</E>"},
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1, 2, 3]},
+    }
+    off, on = answers(case({"type": "CLPInferencer", "batch_size": 16, "max_seq_len": 9}, **given))
+    assert on == off
+    assert said == []
+    # The first of each number of examples.
+    assert len(built) <= 5 + 1
+
+
+@pytest.mark.usefixtures("aisbench")
+def test_a_loop_over_more_labels_than_there_is_room_for_largest_blocks(tmp_path, said, rendered):
+    from harness.scripted_aisbench import MODELS, dataset, run
+    from promptpress import aisbench as backend
+
+    labels = [f"label {n}" for n in range(80)]
+    infer = {
+        "prompt_template": {"type": "PromptTemplate", "template": {label: "{q} " + label for label in labels}},
+        "retriever": {"type": "ZeroRetriever"},
+        "inferencer": {"type": "PPLInferencer"},
+    }
+    data = [dataset("many labels", {"reader_cfg": READER, "infer_cfg": infer}, SAMPLES[:100], SAMPLES)]
+    off = run(data, MODELS["text"], tmp_path / "off", kind="api", together=3)
+    with backend.backend():
+        on = run(data, MODELS["text"], tmp_path / "on", kind="api", together=3)
+    assert on == off
+    assert "raised" not in off
+    assert said == []
+    assert sum(rendered) == 80 * (100 + 1)
