@@ -13,7 +13,7 @@ LARGEST = 1024
 class Renderer:
     """Stands for a call's renderer: a request is its sample's number, and it counts what it renders."""
 
-    largest_block = LARGEST
+    block_rows = LARGEST
     is_shared = False
 
     def __init__(self, shots: list[list[int]]) -> None:
@@ -32,7 +32,7 @@ class Renderer:
     def requests_of(self, _arguments, prompts, _kind):
         return prompts.__getitem__
 
-    def add_block(self, _owner, _length):
+    def add_block(self, _owner, _length, _rows):
         pass
 
 

@@ -1,10 +1,12 @@
-"""OpenCompass's own command line with its own partitioner: the same files, sooner, and a word about it."""
+"""The harnesses' own command lines with their own partitioners: the same files, sooner, and a word about it."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
+from harness.command_line import aisbench
 from harness.command_line import opencompass as command
 
 pytestmark = pytest.mark.usefixtures("opencompass")
@@ -20,6 +22,11 @@ infer = dict(
 
 def both(folder, *arguments, **settings):
     return tuple(command(folder / name, *arguments, on=name == "on", **settings) for name in ("off", "on"))
+
+
+def named(text):
+    """AISBench's results without the random names of requests, in one order."""
+    return sorted(re.sub(rb'"uuid": "[0-9a-f]+"', b"", text).splitlines())
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -53,6 +60,21 @@ def test_a_service_that_is_asked_by_threads(tmp_path):
     }
     assert sum(len(json.loads(one)) for one in off.predictions.values()) == 40
     assert "promptpress: 40 prompts in bulk, 0 by the harness, in 1 task" in on.console
+
+
+@pytest.mark.parametrize("model", ["Echo", pytest.param("EchoApi", marks=pytest.mark.full)])
+@pytest.mark.usefixtures("aisbench")
+def test_aisbench_with_a_local_model_and_with_a_service(tmp_path, model):
+    off, on = (aisbench(tmp_path / name, on=name == "on", model=model, is_profiled=True) for name in ("off", "on"))
+    lines = [named(run.predictions["predictions/echo/questions.jsonl"]) for run in (off, on)]
+    assert lines[0] == lines[1]
+    assert len(lines[0]) == 40
+    assert "promptpress: 40 prompts in bulk, 0 by the harness, in 1 task" in on.console
+    # Where the time went is known, of all processes.
+    assert "promptpress" in {part for one in on.cpu for part in one["parts"]}
+    assert "promptpress" not in {part for one in off.cpu for part in one["parts"]}
+    for one in on.cpu:
+        assert sum(one["parts"].values()) <= one["cpu"]
 
 
 @pytest.mark.full

@@ -104,9 +104,12 @@ class BulkCall:
         }
         self.expands = expands(prompt_template) or expands(ice_template)
         joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
-        if any(shots):
-            self._check_examples(shots)
+        has_examples = any(shots)
+        if has_examples:
+            self._check_examples()
         self.renderer = self.call_renderer_of(retriever.test_ds, retriever.index_ds, shots, settings, joints)
+        if has_examples:
+            self._check_labels()
 
     def call_renderer_of(self, *parts: Any) -> CallRenderer:
         """What renders the samples of the call; the arguments are `CallRenderer`'s."""
@@ -191,19 +194,22 @@ class BulkCall:
         check_attributes(template, lambda: type(template)(**settings), same)
         return {"type": type(template).__name__, **settings}
 
-    def _check_examples(self, shots: list[Sequence[int]]) -> None:
+    def _check_examples(self) -> None:
         """Leave to the harness what it will raise somewhere between the first sample and the last."""
-        column = self.retriever.dataset_reader.output_column
-        if self.ice_template is None or column not in self.retriever.index_ds.column_names:
+        if self.ice_template is None or self._output_column not in self.retriever.index_ds.column_names:
             raise NotCoveredError("examples without a template, or without an output column")
+
+    def _check_labels(self) -> None:
+        """The same, for examples of which each has the template of its label."""
         template = getattr(self.ice_template, "template", None)
         if isinstance(template, dict) and self.ice_template.prompt_type == "origin":
             kinds = {type(one) for one in template.values()}
-            lists = {id(rows): rows for rows in shots}.values()
-            used = {row for rows in lists for row in rows}
-            labels = {self.retriever.index_ds[row][column] for row in used}
-            if len(kinds) > 1 or not labels <= template.keys():
+            if len(kinds) > 1 or not self.renderer.example_values(self._output_column) <= template.keys():
                 raise NotCoveredError("templates of examples differ in kind, or a label has none")
+
+    @property
+    def _output_column(self) -> Any:
+        return self.retriever.dataset_reader.output_column
 
 
 def bulk_call_of(  # noqa: PLR0917 - a call, as the harness makes it

@@ -18,7 +18,7 @@ from promptpress._notes import silent
 from promptpress._renderer import Renderer
 
 _MAX_RENDERERS = 32
-_MAX_BLOCKS = 64
+_MAX_LARGEST_BLOCKS = 64  # so many samples are held rendered at most, as are in so many blocks of the largest size
 _SHOTS_COLUMN = "promptpress shots"
 
 
@@ -72,7 +72,8 @@ class CallRenderer:
                 raise NotCoveredError("the retriever chooses rows that the train split doesn't have")
             self._examples = self.example_rows.take(used)
         self._renderers: OrderedDict[Any, Renderer] = OrderedDict()
-        self._blocks: OrderedDict[tuple[int, int], Any] = OrderedDict()
+        self._blocks: OrderedDict[tuple[int, int], tuple[Any, int]] = OrderedDict()
+        self._held_rows = 0
 
     def render(self, arguments: dict[str, Any], key: Any, start: int, shots: list[Sequence[int]]) -> Any:
         """Render samples that follow one another.
@@ -97,6 +98,10 @@ class CallRenderer:
                 arguments, (key, None), {"type": "IndexColumn", "column": _SHOTS_COLUMN, **self._joints}
             )
         return renderer.render(table)["prompt"]
+
+    def example_values(self, column: str) -> set[Any]:
+        """What the rows that are examples have in a column."""
+        return set() if self._examples is None else set(self._examples[column].to_pylist())
 
     def _fixed(self, rows: Sequence[int]) -> dict[str, Any]:
         if not rows:
@@ -140,16 +145,28 @@ class CallRenderer:
         """
         return requests_of(prompts, kind)
 
-    def add_block(self, owner: Any, length: int) -> None:
-        """Remember that a rendering stored a block, and have the oldest block of all let go.
+    @property
+    def block_rows(self) -> int:
+        """How many samples a block may have, so that there is room for as many as there are blocks now.
+
+        A loop may go through all labels of a sample before the next, and comes back to the block of each.
+        """
+        fair = _MAX_LARGEST_BLOCKS * self.largest_block // max(1, len(self._blocks))
+        return min(self.largest_block, max(1, fair))
+
+    def add_block(self, owner: Any, length: int, rows: int) -> None:
+        """Remember that a rendering stored a block, and have the oldest blocks of all let go if there are too many.
 
         Args:
             owner: What holds the block; its `drop` is called with `length` in the end.
             length: Which of its blocks.
+            rows: How many samples it has.
         """
         place = (id(owner), length)
-        self._blocks[place] = owner
+        self._held_rows += rows - self._blocks.get(place, (None, 0))[1]
+        self._blocks[place] = owner, rows
         self._blocks.move_to_end(place)
-        if len(self._blocks) > _MAX_BLOCKS:
-            (_, oldest), other = self._blocks.popitem(last=False)
+        while self._held_rows > _MAX_LARGEST_BLOCKS * self.largest_block:
+            (_, oldest), (other, let_go) = self._blocks.popitem(last=False)
+            self._held_rows -= let_go
             other.drop(oldest)

@@ -49,6 +49,12 @@ class PromptSource:
         """The prompt of a sample with the examples that were chosen for it."""
         return Prompt(self, row, self.renderer.shots[row])
 
+    def text(self, prompt: Prompt) -> str:
+        """A prompt that is a string, as the harness builds it."""
+        known = self._renderings.get(None)
+        text: str = prompt.build() if known is None else known[0].request(prompt)
+        return text
+
     def parsed(self, parser: Any, parse: Callable[[Any, Any, str], Any], prompt: Prompt, mode: str) -> Any:
         """What a parser makes of a prompt.
 

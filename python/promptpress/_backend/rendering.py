@@ -119,11 +119,11 @@ class Rendering:
         start, is_shared = row, self._renderer.is_shared
         size = max(FIRST_BLOCK_ROWS, end - row)
         if known is not None:
-            grown = min(2 * (known.end - known.start), self._renderer.largest_block)
+            grown = min(2 * (known.end - known.start), self._renderer.block_rows)
             # Of several threads another than the first may be ahead.
             if known.end == row or (is_shared and known.end < row < known.end + grown):
                 size, start = max(size, grown), known.end
-        size = min(size, self._renderer.largest_block)
+        size = min(size, self._renderer.block_rows)
         # A thread that was left behind asks for one prompt; the others are elsewhere.
         is_late = is_shared and known is not None and row < known.start
         if is_late:
@@ -149,7 +149,7 @@ class Rendering:
         if is_late:
             return block
         self._block = self._blocks[length] = block
-        self._renderer.add_block(self, length)
+        self._renderer.add_block(self, length, size)
         self._renderer.record.rendered()
         return block
 

@@ -34,10 +34,13 @@ class ClpRetriever(BulkRetriever):
     def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Any:  # noqa: ARG002 - the choice says it
         """The prompt of a sample: to be parsed at first, as it is once it has been shortened."""
         rows = self._bulk_call.renderer.shots[idx]
+        prompt = super().generate_prompt_for_generate_task(idx, super().generate_ice(rows))
         if idx > self._reached:
             self._reached = idx
-            return super().generate_prompt_for_generate_task(idx, super().generate_ice(rows))
-        return self._bulk_call.generation_prompt("", idx, rows)
+            return prompt
+        # What it has shortened the harness doesn't hand to the parser.
+        source = prompt.source
+        return source.text(prompt) if source.shape is str else prompt.build()
 
 
 def bulk_choices(harness: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,12 +6,12 @@ import os
 import zlib
 from typing import Any
 
+import numpy as np
 from datasets import Dataset, DatasetDict
+from made_up import LETTERS, rows
 from opencompass.datasets.base import BaseDataset
 from opencompass.models.base import BaseModel
 from opencompass.models.base_api import BaseAPIModel
-
-LETTERS = "ABCD"
 
 
 class Questions(BaseDataset):
@@ -23,18 +23,6 @@ class Questions(BaseDataset):
         return DatasetDict(test=Dataset.from_list(rows(count)), dev=Dataset.from_list(rows(5)))
 
 
-def rows(count: int) -> list[dict[str, str]]:
-    words = [f"word{n}" for n in range(40)]
-    return [
-        {
-            "input": " ".join(words[(n * 7 + k) % 40] for k in range(25)) + f" {n}?",
-            **{letter: f"choice {n * k}" for k, letter in enumerate(LETTERS)},
-            "target": LETTERS[n % 4],
-        }
-        for n in range(count)
-    ]
-
-
 class Echo(BaseModel):
     """Answers by a rule that depends on every byte of a request."""
 
@@ -43,6 +31,9 @@ class Echo(BaseModel):
 
     def generate(self, inputs: list[Any], max_out_len: int) -> list[str]:  # noqa: ARG002
         return [LETTERS[zlib.crc32(repr(one).encode()) % 4] for one in inputs]
+
+    def get_ppl(self, inputs: list[Any], mask_length: Any = None) -> Any:  # noqa: ARG002
+        return np.array([zlib.crc32(one.encode()) / 2**32 for one in inputs])
 
 
 class EchoApi(BaseAPIModel):

@@ -35,6 +35,10 @@ def _stand_in() -> None:
             sys.modules[name] = bare
 
 
+if os.environ.get("PROMPTPRESS_TEST_PROFILE"):
+    import cpu_parts
+
+    cpu_parts.start(os.environ["PROMPTPRESS_TEST_PROFILE"])
 if os.environ.get("PROMPTPRESS_TEST_COMMAND"):
     sys.path[:] = [path for path in sys.path if not path.endswith("system_torch")]  # slow to import, and not needed
     _stand_in()
