@@ -84,15 +84,26 @@ pub fn inside_of_bytes(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The routine writes quotes too: the first one over what stands before the text, and the last one is taken away.
+/// The routine looks at so many bytes at once, behind the end of what it is given too.
+const LOOKED_AT_BYTES: usize = 32;
+
+/// The routine writes quotes too: the first one over what stands before the text, and the last one is taken away. It is given
+/// so much that what it looks at is still the text's: the next byte may be another's, or nobody's.
 fn inside_piece(text: &str, out: &mut Vec<u8>) {
-    let Some(before) = out.pop() else {
-        return escape(text, |piece| out.extend_from_slice(piece.as_bytes()));
-    };
-    let at = out.len();
-    json_escape_simd::escape_into(text, out);
-    out.pop();
-    out[at] = before;
+    let inside = (text.len() + 1).saturating_sub(LOOKED_AT_BYTES);
+    let end = (0..=inside).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let (head, tail) = text.split_at(end);
+    if !head.is_empty()
+        && let Some(before) = out.pop()
+    {
+        let at = out.len();
+        json_escape_simd::escape_into(head, out);
+        out.pop();
+        out[at] = before;
+    } else {
+        escape(head, |piece| out.extend_from_slice(piece.as_bytes()));
+    }
+    escape(tail, |piece| out.extend_from_slice(piece.as_bytes()));
 }
 
 /// Appends a JSON string.

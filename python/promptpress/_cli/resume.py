@@ -24,6 +24,7 @@ from promptpress._outputs.background_writer import background_writer
 from promptpress._outputs.output_file import STDOUT
 from promptpress._outputs.parts import Parts, read_manifest, refuse_other_run
 from promptpress._render_options import RenderOptions
+from promptpress._sizes import bytes_of
 from promptpress._view.visible import encodable, printable
 
 __all__ = ["PART_BYTES", "PART_SECONDS", "Job", "finish_parts", "finished_parts", "remember_clock"]
@@ -148,7 +149,7 @@ def finish_parts(parts: Parts, job: Job, progress: Progress, counts: RunCounts) 
                 complete = rows = size = 0
                 since = time.monotonic()
             waiting.append(batch)
-            size += batch.nbytes
+            size += bytes_of(batch)
         if rows:
             write((waiting, rows))
     return parts.batches()

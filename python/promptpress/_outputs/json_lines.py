@@ -14,6 +14,7 @@ from pyarrow import types
 
 from promptpress import _core, _text
 from promptpress._input_checks import checked
+from promptpress._sizes import bytes_of
 from promptpress._tables import unlike
 from promptpress._to_pylist import to_pylist
 
@@ -262,7 +263,7 @@ def slices(batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
     [(2, 0)]
 
     """
-    size = max(1, int(batch.num_rows * SLICE_BYTES / max(batch.nbytes, 1)))
+    size = max(1, int(batch.num_rows * SLICE_BYTES / max(bytes_of(batch), 1)))
     for first in range(0, batch.num_rows, size):
         yield batch.slice(first, size), first
 

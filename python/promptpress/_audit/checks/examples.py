@@ -13,6 +13,7 @@ from promptpress._audit.batch import Batch
 from promptpress._audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
 from promptpress._audit.taken import taken, taken_of_table
+from promptpress._sizes import bytes_of
 
 __all__ = ["OwnExamples"]
 
@@ -59,7 +60,7 @@ class OwnExamples:
         if not own:
             return None
         # The longest first: by it rows are passed over.
-        own.sort(key=lambda name: -examples[name].nbytes)
+        own.sort(key=lambda name: -bytes_of(examples[name]))
         answers = [subject.output_column] if subject.output_column in examples.column_names else []
         return cls(subject, examples, [*own, *filter(None, answers)])
 

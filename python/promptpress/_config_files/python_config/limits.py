@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-MAX_STEPS = 3_000_000
+MAX_STEPS = 1_000_000
 MAX_ITEMS = 1 << 27
 MAX_TEXT_CHARS = 1 << 24
 MAX_BITS = 1 << 12
