@@ -2,8 +2,11 @@
 //! no such copy is made. What has a kernel for each type takes half as long to compile as this crate does.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
+use arrow_array::builder::GenericStringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, GenericStringArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, make_array};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, Field, Schema};
@@ -38,7 +41,36 @@ pub fn interleaved(
             (_, None) => runs.push(Run::Null(1)),
         }
     }
-    copied(arrays, runs, len)
+    match arrays[0].data_type() {
+        DataType::Utf8 => strings::<i32>(arrays, &runs, len),
+        DataType::LargeUtf8 => strings::<i64>(arrays, &runs, len),
+        _ => copied(arrays, runs, len),
+    }
+}
+
+/// Strings, of which each message of a batch may have some: the kernel takes twice as long for one by one.
+fn strings<O: OffsetSizeTrait>(arrays: &[&dyn Array], runs: &[Run], len: usize) -> Option<ArrayRef> {
+    let arrays: Vec<&GenericStringArray<O>> = arrays.iter().map(|array| array.as_string::<O>()).collect();
+    let size = |run: &Run| match run {
+        Run::Of(array, run) => {
+            let offsets = arrays[*array].value_offsets();
+            (offsets[run.end] - offsets[run.start]).as_usize()
+        }
+        Run::Null(_) => 0,
+    };
+    let size = runs.iter().map(size).sum();
+    O::from_usize(size)?;
+    let mut copy = GenericStringBuilder::<O>::with_capacity(len, size);
+    for run in runs {
+        match run {
+            Run::Of(array, run) => {
+                let array = arrays[*array];
+                run.clone().for_each(|at| copy.append_option(array.is_valid(at).then(|| array.value(at))));
+            }
+            Run::Null(count) => copy.append_nulls(*count),
+        }
+    }
+    Some(Arc::new(copy.finish()))
 }
 
 /// Batches of one schema as one. A dictionary that has no room for what it has in all of them is unpacked.
@@ -127,9 +159,6 @@ fn dictionaries_fit(all: &[&ArrayData]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow_array::cast::AsArray;
     use arrow_array::types::{Int8Type, Int64Type};
     use arrow_array::{DictionaryArray, Int8Array, Int64Array, StringArray, StringViewArray, StructArray};
 
