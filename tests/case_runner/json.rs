@@ -67,7 +67,7 @@ pub fn scalar(array: &dyn Array, row: usize) -> Json {
             scalar(dictionary.values(), dictionary.normalized_keys()[row])
         }
         kind if kind.is_integer() => {
-            downcast_integer_array!(array => { return (array.value(row) as i64).into(); } _ => unreachable!("it is an int"))
+            downcast_integer_array!(array => { array.value(row).into() } _ => unreachable!("it is an int"))
         }
         DataType::Float32 => f64::from(array.as_primitive::<Float32Type>().value(row)).into(),
         DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into(),

@@ -253,7 +253,9 @@ mod tests {
 
         let mut views = ListViewBuilder::new(StringBuilder::new());
         for words in [&["a", "b"][..], &[], &["c"]] {
-            words.iter().for_each(|word| views.values().append_value(word));
+            for word in words {
+                views.values().append_value(word);
+            }
             views.append(true);
         }
         views.append(false);
