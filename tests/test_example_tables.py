@@ -58,3 +58,20 @@ def test_invalid_text_among_the_examples_is_refused(kind: str) -> None:
 def test_the_examples_given_stay_as_they_were() -> None:
     assert TRAIN[0] == {"q": "0 + 0?", "hint": "{a}", "a": "0"}
     assert render_plain({"prompt_template": "{q}"}, [{"q": "x"}], []) == ["x"]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.int64(), pa.large_string()])
+@pytest.mark.parametrize("chunk", [3, 100])
+def test_chunks_of_examples_may_have_dictionaries_of_their_own(chunk: int, kind: pa.DataType) -> None:
+    """Two dictionaries of 100 values have no room beside each other under keys of 8 bits."""
+    values = pa.array(range(2 * chunk)).cast(kind)
+    chunks = [pa.DictionaryArray.from_arrays(pa.array(range(chunk), pa.int8()), values[n:][:chunk]) for n in (0, chunk)]
+    questions = pa.chunked_array(chunks)
+    ice = {"type": "PromptTemplate", "template": "{q}={a} "}
+    retriever = {"type": "FixKRetriever", "fix_id_list": [0, chunk - 1, chunk, 2 * chunk - 1]}
+
+    def prompts(own: pa.ChunkedArray) -> list[str]:
+        examples = pa.table({"q": own, "a": ["A"] * len(own)})
+        return pp.Renderer(PROMPT, ice, retriever, examples, READER).render(SAMPLES)["prompt"].to_pylist()
+
+    assert prompts(questions) == prompts(pa.chunked_array([values]))

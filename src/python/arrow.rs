@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use super::errors::to_python;
 use super::guard::{caught, raise};
 use crate::error::{Code, Error};
+use crate::render::joined;
 
 /// An argument that is taken over from Arrow's C interface, by code that trusts what it is told.
 pub(super) struct Imported<T>(pub(super) T);
@@ -79,9 +80,8 @@ pub(super) fn one_batch(py: Python<'_>, table: Imported<Table>) -> PyResult<Reco
     if batches.len() == 1 {
         return Ok(batches.remove(0));
     }
-    let schema = batches[0].schema();
-    let joined = caught(|| arrow_select::concat::concat_batches(&schema, &batches)).map_err(|panic| raise(&panic))?;
-    joined.map_err(|e| to_python(py, &Error::render(Code::OffsetOverflow, e.to_string()), None))
+    let joined = caught(|| joined(&batches)).map_err(|panic| raise(&panic))?;
+    joined.map_err(|error| to_python(py, &error, None))
 }
 
 /// An array for pyarrow.

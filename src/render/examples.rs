@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 
 use super::fragments::FragmentStore;
-use super::input::{Batch, Host, names, present, readable, sound};
+use super::input::{Batch, Host, names, present, readable, sound, taken};
 use super::rows::fragments_of_forms;
 use super::substitution::{InvolvedColumns, Traced, traced};
 use super::values::{keys_of, value_at};
@@ -47,9 +47,12 @@ impl Examples {
                         sound(&column.slice(*id, 1)).map_err(in_examples)?;
                     }
                 }
-                let picked = UInt32Array::from_iter_values(ids.iter().map(|id| *id as u32));
-                arrow_select::take::take_record_batch(table, &picked)
-                    .map_err(|e| Error::render(Code::OffsetOverflow, format!("examples: {e}")))?
+                let too_large = || Error::render(Code::OffsetOverflow, "examples: they don't fit one array");
+                let picked = |column: &ArrayRef| taken(column, ids.iter().copied().map(Some)).ok_or_else(too_large);
+                let columns = table.columns().iter().map(picked).collect::<Result<_>>()?;
+                let rows = RecordBatchOptions::new().with_row_count(Some(ids.len()));
+                RecordBatch::try_new_with_options(table.schema(), columns, &rows)
+                    .map_err(|e| in_examples(Error::render(Code::MalformedArray, e.to_string())))?
             }
             None => table.clone(),
         };

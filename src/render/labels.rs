@@ -5,7 +5,7 @@ use arrow_schema::DataType;
 
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
-use super::input::{is_row_numbers, readable};
+use super::input::{is_row_numbers, readable, repeated};
 use super::messages::SliceCache;
 use super::values::{build, distinct, string_type, type_of};
 use crate::error::{Code, Error, Result};
@@ -82,9 +82,9 @@ impl BoundConfig<'_> {
             let texts: Vec<Value> = given.iter().map(|label| label_text(label).as_str().into()).collect();
             build(&texts.iter().collect::<Vec<_>>(), &data_type)
         })?;
-        let index = arrow_array::UInt32Array::from((0..given.len() as u32).collect::<Vec<_>>().repeat(rows));
-        let all = arrow_select::take::take(&one, &index, None)
-            .map_err(|e| Error::render(Code::InternalError, e.to_string()))?;
+        let too_large =
+            || Error::render(Code::OffsetOverflow, "the labels don't fit one array; render fewer rows at once");
+        let all = repeated(&one, rows).ok_or_else(too_large)?;
         shared.labels.replace(Some(all.clone()));
         Ok(Some(all))
     }

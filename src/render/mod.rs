@@ -55,6 +55,7 @@ pub(crate) use copying::{Pairs, Step as CopyStep, put};
 pub use divergence::{Divergence, divergence};
 pub use explain::{OriginSpan, explain};
 pub use findings::findings;
+pub use input::joined;
 pub use input::{Host, NoHost};
 pub(crate) use input::{cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound};
 pub use labels::labels_of;

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float64Array, Int32Array, Int64Array, ListArray,
-    MapArray, NullArray, RecordBatch, RecordBatchOptions, StringArray, StructArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, ListArray, MapArray,
+    NullArray, RecordBatch, RecordBatchOptions, StringArray, StringViewArray, StructArray, UInt8Array, UInt32Array,
+    UInt64Array, make_array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use serde_json::Value as Json;
 
@@ -34,26 +36,29 @@ fn array(kind: &Json, values: &[&Json]) -> ArrayRef {
     let Some((name, inner)) = kind.as_object().and_then(|entries| entries.iter().next()) else {
         return simple(text(kind), values);
     };
-    let as_type = |data_type| cast(&simple("int64", values), &data_type).expect("whole numbers of that unit");
-    let to = |array: ArrayRef, data_type: DataType| cast(&array, &data_type).expect("a type that can be cast to");
+    let same_bytes = |of: &str, data_type| {
+        let numbers = simple(of, values).to_data().into_builder().data_type(data_type);
+        make_array(numbers.build().expect("whole numbers of that unit"))
+    };
     match name.as_str() {
         "list" => list(inner, values),
         "large_list" => {
             let array = list(inner, values);
-            let DataType::List(item) = array.data_type().clone() else { unreachable!("it is a list") };
-            to(array, DataType::LargeList(item))
+            let (item, offsets, items, nulls) = array.as_list::<i32>().clone().into_parts();
+            let offsets = OffsetBuffer::from_lengths(offsets.lengths());
+            Arc::new(LargeListArray::new(item, offsets, items, nulls))
         }
         "struct" => structs(inner, values),
         "map" => map(inner, values),
         "dictionary" => {
-            let array = array(inner, values);
-            let values = array.data_type().clone();
-            to(array, DataType::Dictionary(Box::new(DataType::Int32), Box::new(values)))
+            let places = |(n, value): (usize, &&Json)| (!value.is_null()).then_some(n as i32);
+            let keys: Int32Array = values.iter().enumerate().map(places).collect();
+            Arc::new(DictionaryArray::new(keys, array(inner, values)))
         }
-        "timestamp" => as_type(DataType::Timestamp(unit(inner), None)),
-        "duration" => as_type(DataType::Duration(unit(inner))),
-        "time64" => as_type(DataType::Time64(unit(inner))),
-        "time32" => to(as_type(DataType::Int32), DataType::Time32(unit(inner))),
+        "timestamp" => same_bytes("int64", DataType::Timestamp(unit(inner), None)),
+        "duration" => same_bytes("int64", DataType::Duration(unit(inner))),
+        "time64" => same_bytes("int64", DataType::Time64(unit(inner))),
+        "time32" => same_bytes("int32", DataType::Time32(unit(inner))),
         "decimal128" => {
             let part = |n: usize| inner[n].as_i64().expect("precision and scale");
             let array: Decimal128Array = values.iter().map(|value| value.as_i64().map(i128::from)).collect();
@@ -65,37 +70,33 @@ fn array(kind: &Json, values: &[&Json]) -> ArrayRef {
 
 fn simple(name: &str, values: &[&Json]) -> ArrayRef {
     let each = values.iter();
-    let target = match name {
-        "null" => return Arc::new(NullArray::new(values.len())),
-        "string" => return Arc::new(each.map(|v| v.as_str()).collect::<StringArray>()),
+    macro_rules! numbers {
+        ($array:ty) => {
+            Arc::new(each.map(|v| v.as_i64().map(|n| n.try_into().expect("a number of the type"))).collect::<$array>())
+        };
+    }
+    match name {
+        "null" => Arc::new(NullArray::new(values.len())),
+        "string" => Arc::new(each.map(|v| v.as_str()).collect::<StringArray>()),
         "binary" => {
             let bytes: Vec<Option<Vec<u8>>> = each.map(|v| v.as_str().map(bytes)).collect();
-            return Arc::new(bytes.iter().map(Option::as_deref).collect::<BinaryArray>());
+            Arc::new(bytes.iter().map(Option::as_deref).collect::<BinaryArray>())
         }
-        "bool" => return Arc::new(each.map(|v| v.as_bool()).collect::<BooleanArray>()),
-        "int64" => return Arc::new(each.map(|v| v.as_i64()).collect::<Int64Array>()),
-        "float64" => return Arc::new(each.map(|v| float(v)).collect::<Float64Array>()),
-        "large_string" => DataType::LargeUtf8,
-        "string_view" => DataType::Utf8View,
-        "int8" => DataType::Int8,
-        "int16" => DataType::Int16,
-        "int32" => DataType::Int32,
-        "uint8" => DataType::UInt8,
-        "uint32" => DataType::UInt32,
-        "uint64" => DataType::UInt64,
-        "float32" => DataType::Float32,
-        "date32" => {
-            let days: Int32Array = each.map(|v| v.as_i64().map(|days| days as i32)).collect();
-            return cast(&days, &DataType::Date32).expect("days");
-        }
+        "large_string" => Arc::new(each.map(|v| v.as_str()).collect::<LargeStringArray>()),
+        "string_view" => Arc::new(each.map(|v| v.as_str()).collect::<StringViewArray>()),
+        "bool" => Arc::new(each.map(|v| v.as_bool()).collect::<BooleanArray>()),
+        "int8" => numbers!(Int8Array),
+        "int16" => numbers!(Int16Array),
+        "int32" => numbers!(Int32Array),
+        "int64" => numbers!(Int64Array),
+        "uint8" => numbers!(UInt8Array),
+        "uint32" => numbers!(UInt32Array),
+        "uint64" => numbers!(UInt64Array),
+        "date32" => numbers!(Date32Array),
+        "float32" => Arc::new(each.map(|v| float(v).map(|one| one as f32)).collect::<Float32Array>()),
+        "float64" => Arc::new(each.map(|v| float(v)).collect::<Float64Array>()),
         other => panic!("no type {other:?} in case files"),
-    };
-    let source = match &target {
-        DataType::LargeUtf8 | DataType::Utf8View => "string",
-        DataType::Float32 => "float64",
-        _ => "int64",
-    };
-    cast(&simple(source, values), &target).expect("values of the type")
+    }
 }
 
 /// A float; those that JSON lacks are `"nan"`, `"inf"` and `"-inf"`.

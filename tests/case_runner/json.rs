@@ -1,8 +1,8 @@
 //! JSON as the values of a configuration, and Arrow as JSON.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, cast::as_boolean_array};
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, cast::as_boolean_array, downcast_integer_array};
 use arrow_schema::DataType;
 use promptpress::value::Value;
 use serde_json::{Map, Value as Json};
@@ -67,13 +67,10 @@ pub fn scalar(array: &dyn Array, row: usize) -> Json {
             scalar(dictionary.values(), dictionary.normalized_keys()[row])
         }
         kind if kind.is_integer() => {
-            arrow_cast::cast(array, &DataType::Int64).expect("an int").as_primitive::<Int64Type>().value(row).into()
+            downcast_integer_array!(array => { array.value(row).into() } _ => unreachable!("it is an int"))
         }
-        kind if kind.is_floating() => arrow_cast::cast(array, &DataType::Float64)
-            .expect("a float")
-            .as_primitive::<Float64Type>()
-            .value(row)
-            .into(),
+        DataType::Float32 => f64::from(array.as_primitive::<Float32Type>().value(row)).into(),
+        DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into(),
         kind => panic!("requests of type {kind} have no JSON here"),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow_array::{Array, ArrayRef, LargeListArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
 
 use crate::error::{Code, Error, Result};
-use crate::render::input::sound;
+use crate::render::input::{sound, taken};
 
 /// The elements of a batch's lists: one row a place in them.
 pub(super) struct Zipped {
@@ -34,7 +34,7 @@ impl Zipped {
         }
         let mut starts = Vec::with_capacity(samples + 1);
         starts.push(0);
-        let mut rows: Vec<Vec<u64>> = vec![Vec::new(); lists.len()];
+        let mut rows: Vec<Vec<usize>> = vec![Vec::new(); lists.len()];
         for sample in 0..samples {
             let bounds = |list: &LargeListArray| {
                 let offsets = list.value_offsets();
@@ -43,7 +43,7 @@ impl Zipped {
             let length = lists.iter().map(|(_, list)| bounds(list)).map(|(start, end)| end - start).min().unwrap_or(0);
             for ((_, list), rows) in lists.iter().zip(&mut rows) {
                 let start = bounds(list).0;
-                rows.extend((start..start + length).map(|n| n as u64));
+                rows.extend((start..start + length).map(|n| n as usize));
             }
             starts.push(starts[sample] + length as usize);
         }
@@ -65,12 +65,13 @@ impl Zipped {
     }
 }
 
-fn take(list: &LargeListArray, rows: Vec<u64>) -> Result<ArrayRef> {
+fn take(list: &LargeListArray, rows: Vec<usize>) -> Result<ArrayRef> {
     if rows.windows(2).all(|w| w[0] + 1 == w[1]) {
-        let start = rows.first().map_or(0, |first| *first as usize);
+        let start = rows.first().copied().unwrap_or(0);
         return Ok(list.values().slice(start, rows.len()));
     }
     sound(list.values())?;
-    arrow_select::take::take(list.values(), &UInt64Array::from(rows), None)
-        .map_err(|e| Error::render(Code::InternalError, e.to_string()))
+    taken(list.values(), rows.into_iter().map(Some)).ok_or_else(|| {
+        Error::render(Code::OffsetOverflow, "the entries don't fit one array; render fewer rows at once")
+    })
 }

@@ -1,8 +1,7 @@
-//! Arrays as they come in: checked before they are believed, and cast without loss.
+//! Arrays as they come in: checked before they are believed.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait};
-use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field};
 
 use super::host::is_row_numbers;
@@ -58,16 +57,6 @@ pub fn lists_in_bounds(array: &dyn Array) -> Result<()> {
         }
         _ => sound(array),
     }
-}
-
-/// An array as one of another type, which holds each of its values: a value that the type lacks is no null.
-///
-/// # Errors
-///
-/// `RenderError` for such a value, or types that have nothing in common.
-pub fn cast(array: &dyn Array, to: &DataType) -> Result<ArrayRef> {
-    let exact = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, to, &exact).map_err(|e| Error::render(Code::UnconvertibleValue, e.to_string()))
 }
 
 /// Check an array whole, down to each value, before Arrow's kernels copy it: they believe what it says of itself.

@@ -6,7 +6,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, LargeListArray};
 use arrow_schema::{DataType, Field};
 
-use super::arrays::{cast, lists_in_bounds};
+use super::arrays::lists_in_bounds;
+use super::cast::cast;
 use crate::error::Result;
 
 /// Whether Python sees a list in the cells of such a column.

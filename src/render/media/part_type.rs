@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, UInt32Array};
+use arrow_array::{ArrayRef, UInt32Array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::plan::Layout;
+use crate::render::input::{interleaved, taken};
 use crate::render::memory::TextBlock;
 use crate::render::values::{build, string_type, structs, type_of, unify};
 use crate::template::{Media, Part, PartKey};
@@ -83,7 +84,8 @@ impl PartBlock<'_> {
     }
 
     fn column(&self, data_type: &DataType, cells: &[Cell]) -> Result<ArrayRef> {
-        let fault = |e: arrow_schema::ArrowError| Error::render(Code::InternalError, e.to_string());
+        let fault = || Error::render(Code::OffsetOverflow, "parts don't fit one array; render fewer rows at once");
+        let places = || self.places.values().iter().map(|place| *place as usize);
         if let (DataType::Struct(fields), true) = (data_type, cells.iter().any(|c| matches!(c, Cell::Object(_)))) {
             let inner = |field: &Arc<Field>| {
                 let name = field.name().as_str();
@@ -110,7 +112,7 @@ impl PartBlock<'_> {
         let values: Vec<&Value> =
             cells.iter().map(|cell| if let Cell::Const(value) = cell { *value } else { &none }).collect();
         if !cells.iter().any(is_text) {
-            return arrow_select::take::take(&build(&values, data_type)?, &self.places, None).map_err(fault);
+            return taken(&build(&values, data_type)?, places().map(Some)).ok_or_else(fault);
         }
         if cells.iter().all(|cell| matches!(cell, Cell::Text | Cell::Absent)) {
             // One block under several keys, each showing its own: nothing is copied.
@@ -118,15 +120,8 @@ impl PartBlock<'_> {
         }
         let consts = build(&values, data_type)?;
         let texts = self.block.array(self.layout, None);
-        let indices: Vec<(usize, usize)> = self
-            .places
-            .values()
-            .iter()
-            .enumerate()
-            .map(|(n, place)| if is_text(&cells[*place as usize]) { (1, n) } else { (0, *place as usize) })
-            .collect();
-        let arrays: [&dyn Array; 2] = [&consts, &texts];
-        arrow_select::interleave::interleave(&arrays, &indices).map_err(fault)
+        let place = |(n, place): (usize, usize)| Some(if is_text(&cells[place]) { (1, n) } else { (0, place) });
+        interleaved(&[&consts, &texts], places().enumerate().map(place)).ok_or_else(fault)
     }
 
     fn nulls(&self, cells: &[Cell], there: impl Fn(&Cell) -> bool) -> Option<NullBuffer> {

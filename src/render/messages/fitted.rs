@@ -1,9 +1,10 @@
 //! Arrays made to fit a field of messages: of its type, in the order of the messages.
 
 use arrow_array::{Array, ArrayRef};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::DataType;
 
 use crate::error::{Code, Error, Result};
+use crate::render::input::interleaved;
 use crate::render::values::widened;
 
 /// An array of what messages have under a key, as the messages' type has it.
@@ -13,10 +14,7 @@ pub(super) fn typed(name: &str, array: &ArrayRef, data_type: &DataType) -> Resul
 }
 
 /// Values of several arrays in this order: array and place; None where they pass what one array can hold.
-pub(super) fn woven(arrays: &[ArrayRef], indices: &[(usize, usize)]) -> Result<Option<ArrayRef>> {
+pub(super) fn woven(arrays: &[ArrayRef], indices: impl IntoIterator<Item = (usize, usize)>) -> Option<ArrayRef> {
     let arrays: Vec<&dyn Array> = arrays.iter().map(|a| &**a).collect();
-    match arrow_select::interleave::interleave(&arrays, indices) {
-        Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
-        woven => woven.map(Some).map_err(|e| Error::render(Code::InternalError, e.to_string())),
-    }
+    interleaved(&arrays, indices.into_iter().map(Some))
 }

@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, StringArray, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use arrow_schema::{DataType, Field, FieldRef};
 
 use super::content_views::ContentViews;
 use super::expansion::Expansion;
@@ -18,7 +18,7 @@ use super::slice_cache::SliceCache;
 use super::text_parts::text_parts;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Config, Layout, Plan, Plans};
-use crate::render::input::{Batch, is_text, readable};
+use crate::render::input::{Batch, is_text, readable, taken};
 use crate::render::media::MediaParts;
 use crate::render::memory::{TextBlock, Texts};
 use crate::render::values::{build, structs};
@@ -153,7 +153,7 @@ impl<'a> MessageArrays<'a> {
                 });
                 continue;
             }
-            let Some(array) = shared.constants.get(&self.known(name, data_type)?, rows)? else { return Ok(None) };
+            let Some(array) = shared.constants.get(&self.known(name, data_type)?, rows) else { return Ok(None) };
             columns.push(array);
         }
         let lengths = (0..rows).flat_map(|_| lengths.iter().copied());
@@ -256,7 +256,7 @@ impl<'a> MessageArrays<'a> {
             (MessageSource::Data(..), TextSource::Rendered(text)) => (1, text),
             (MessageSource::Data(column, row), TextSource::Data) => (first_data + column as usize, row as usize),
         };
-        woven(&arrays, &refs.iter().enumerate().map(place).collect::<Vec<_>>())
+        Ok(woven(&arrays, refs.iter().enumerate().map(place)))
     }
 
     /// The parts of messages, null where a message has none; None where their texts pass what one array can hold.
@@ -363,11 +363,13 @@ impl<'a> MessageArrays<'a> {
     }
 
     /// What these messages of the configuration have under a key; None where it passes what one array can hold.
-    fn constants(&self, name: &str, data_type: &DataType, ids: &UInt32Array) -> Result<Option<ArrayRef>> {
-        match arrow_select::take::take(&self.known(name, data_type)?, ids, None) {
-            Err(ArrowError::OffsetOverflowError(_)) => Ok(None),
-            taken => taken.map(Some).map_err(|e| Error::render(Code::InternalError, e.to_string())),
-        }
+    fn constants(
+        &self,
+        name: &str,
+        data_type: &DataType,
+        ids: impl Iterator<Item = Option<usize>>,
+    ) -> Result<Option<ArrayRef>> {
+        Ok(taken(&self.known(name, data_type)?, ids))
     }
 
     fn field(
@@ -379,9 +381,8 @@ impl<'a> MessageArrays<'a> {
         renamed: &[(usize, &str)],
     ) -> Result<Option<ArrayRef>> {
         if self.expansions.is_empty() && !is_text {
-            let ids: UInt32Array =
-                refs.iter().map(|r| if let MessageSource::Const(id) = r.fields { Some(id) } else { None }).collect();
-            return self.constants(name, data_type, &ids);
+            let id = |r: &MessageRef| if let MessageSource::Const(id) = r.fields { Some(id as usize) } else { None };
+            return self.constants(name, data_type, refs.iter().map(id));
         }
         let consts = self.known(name, data_type)?;
         let mut arrays = vec![new_null_array(data_type, 1), consts];
@@ -415,7 +416,7 @@ impl<'a> MessageArrays<'a> {
         if !names.is_empty() {
             arrays.push(typed(name, &(Arc::new(StringArray::from(names)) as ArrayRef), data_type)?);
         }
-        woven(&arrays, &indices)
+        Ok(woven(&arrays, indices))
     }
 
     /// What the elements of each list column have under a key.

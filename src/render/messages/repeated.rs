@@ -2,10 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use arrow_array::{Array, ArrayRef, UInt32Array};
-use arrow_schema::ArrowError;
+use arrow_array::{Array, ArrayRef};
 
-use crate::error::{Code, Error, Result};
+use crate::render::input::repeated;
 
 /// Columns that are kept; a configuration has one for each key of its messages, and few of these.
 const MAX_COLUMNS: usize = 8;
@@ -18,21 +17,13 @@ pub struct RepeatedColumns(Mutex<Vec<(ArrayRef, ArrayRef)>>);
 
 impl RepeatedColumns {
     /// `values`, so many times; None where that passes what one array can hold.
-    ///
-    /// # Errors
-    ///
-    /// `RenderError` for what Arrow refuses.
-    pub fn get(&self, values: &ArrayRef, times: usize) -> Result<Option<ArrayRef>> {
+    pub fn get(&self, values: &ArrayRef, times: usize) -> Option<ArrayRef> {
         let count = values.len() * times;
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = lock().iter().find(|(own, known)| known.len() >= count && own == values) {
-            return Ok(Some(known.slice(0, count)));
+            return Some(known.slice(0, count));
         }
-        let places = UInt32Array::from_iter_values((0..times).flat_map(|_| 0..values.len() as u32));
-        let made = match arrow_select::take::take(values, &places, None) {
-            Err(ArrowError::OffsetOverflowError(_)) => return Ok(None),
-            made => made.map_err(|e| Error::render(Code::InternalError, e.to_string()))?,
-        };
+        let made = repeated(values, times)?;
         if made.get_array_memory_size() <= MAX_COLUMN_BYTES {
             let mut all = lock();
             all.retain(|(own, _)| own != values);
@@ -41,7 +32,7 @@ impl RepeatedColumns {
             }
             all.push((values.clone(), made.clone()));
         }
-        Ok(Some(made))
+        Some(made)
     }
 }
 
@@ -57,7 +48,7 @@ mod tests {
     fn what_is_kept_is_as_long_as_it_is_asked_for() {
         let columns = RepeatedColumns::default();
         let of = |values: &[&str]| Arc::new(StringArray::from(values.to_vec())) as ArrayRef;
-        let repeated = |values: &[&str], times| columns.get(&of(values), times).unwrap().unwrap();
+        let repeated = |values: &[&str], times| columns.get(&of(values), times).unwrap();
         for times in [2, 1, 3, 0] {
             assert_eq!(&repeated(&["a", "b"], times), &of(&["a", "b"].repeat(times)));
             assert_eq!(&repeated(&["a"], times), &of(&["a"].repeat(times)));

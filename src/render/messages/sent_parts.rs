@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StringArray, StructArray};
+use arrow_array::{Array, ArrayRef, ListArray, StringArray, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
-use crate::render::input::{cast, element_type, is_list, is_text};
+use crate::render::input::{cast, element_type, is_list, is_text, taken};
 use crate::render::values::structs;
 use crate::template::keys;
 
@@ -61,7 +61,6 @@ pub fn sent(contents: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn part_columns(own: &StructArray, fields: &Fields) -> Result<Vec<ArrayRef>> {
-    let fault = |e: ArrowError| Error::render(Code::InternalError, e.to_string());
     let child = |key: &str| own.column_by_name(key);
     let Some(kinds) = child(keys::TYPE) else { return Err(Error::render(Code::InternalError, "parts have a type")) };
     let kinds = cast(kinds, &DataType::Utf8)?;
@@ -73,7 +72,8 @@ fn part_columns(own: &StructArray, fields: &Fields) -> Result<Vec<ArrayRef>> {
         (0..own.len()).map(|n| matches!(kind(n), "image" | IMAGE_URL) && has(IMAGE_URL, n)).collect();
     let without = |column: &ArrayRef, texts: bool, images: bool| {
         let gone = text.iter().zip(&image).map(|(text, image)| *text && texts || *image && images);
-        arrow_select::nullif::nullif(column, &gone.map(Some).collect::<BooleanArray>()).map_err(fault)
+        let left = gone.enumerate().map(|(n, gone)| (!gone).then_some(n));
+        taken(column, left).ok_or_else(|| Error::render(Code::InternalError, "what is left of parts is too large"))
     };
     let column = |field: &Arc<Field>| {
         let Some(column) = child(field.name()) else {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, ListArray, StringArray, UInt32Array, new_null_array};
+use arrow_array::{Array, ArrayRef, ListArray, StringArray, new_null_array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
 
 use super::fitted::typed;
 use crate::error::{Code, Error, Result};
+use crate::render::input::repeated;
 use crate::render::values::structs;
 use crate::template::keys;
 
@@ -24,8 +25,7 @@ pub(super) fn text_parts(text: &ArrayRef, data_type: &DataType) -> Result<ArrayR
     let column = |field: &arrow_schema::FieldRef| match field.name().as_str() {
         keys::TYPE => {
             let kind = typed(keys::TYPE, &kind, field.data_type())?;
-            arrow_select::take::take(&kind, &UInt32Array::from(vec![0; count]), None)
-                .map_err(|e| internal(&e.to_string()))
+            repeated(&kind, count).ok_or_else(|| internal("the kinds of parts don't fit one array"))
         }
         keys::TEXT => typed(keys::TEXT, text, field.data_type()),
         _ => Ok(new_null_array(field.data_type(), count)),

@@ -146,14 +146,14 @@ pub fn build(values: &[&Value], data_type: &DataType) -> Result<ArrayRef> {
             structs(fields.clone(), columns, nulls(values), values.len())?
         }
         other => {
-            // A type that came with the data: what the configuration has for it is made as it is and cast.
+            // A type that came with the data, which nothing that a configuration has is of.
             let own = type_of(values.iter().copied(), Layout::String).ok_or_else(|| {
                 Error::render(Code::NoArrowType, format!("the configuration's values don't fit the type {other}"))
             })?;
             if own == T::Null {
                 return Ok(new_null_array(other, values.len()));
             }
-            cast(&build(values, &own)?, other)?
+            return Err(Error::render(Code::NoArrowType, format!("values of type {own} don't fit the type {other}")));
         }
     })
 }
