@@ -214,13 +214,14 @@ def json_lines(results: Results) -> Iterator[str]:
     yield from ["## JSON lines", ""]
     yield "The same prompts as Parquet, as JSON lines and as a file of OpenAI's Batch API, each by one command from"
     yield "Parquet, and Polars' `write_ndjson` of finished prompts in memory-mapped Arrow. Whole processes, in turns;"
-    yield "promptpress syncs its files to disk, Polars doesn't."
+    yield "promptpress syncs its files to disk, Polars doesn't unless that is said."
     yield from ["", "| workload | | samples | seconds: median (least to most) |", "|---|---|---:|---:|"]
     names = {
         "parquet": "`promptpress render`, Parquet",
         "jsonl": "`promptpress render`, JSON lines",
         "batch": "`promptpress export openai-batch`",
         "polars": "Polars `write_ndjson`",
+        "polars-synced": "the same and `fsync`, as the command does",
     }
     for run in runs:
         yield f"| {run['workload']} | {names[run['program']]} | {run['samples']:,} | {seconds(run)} |"

@@ -173,12 +173,12 @@ def json_line_targets() -> Iterator[Target]:
         took = longer_than(workload, "jsonl", "parquet")
         yield Target(f"{workload}: JSONL file to Parquet file, time", took, 1.5, at_least=False)
         for program, what in (("jsonl", "JSONL"), ("batch", "batch")):
-            to_polars = json_lines(workload, program, "polars")
-            yield Target(
-                f"{workload}: {what} file, rendering, to Polars' `write_ndjson` of finished prompts, rate",
-                to_polars,
-                1.5,
-            )
+            for other, synced in (("polars", ""), ("polars-synced", " and `fsync`")):
+                yield Target(
+                    f"{workload}: {what} file, rendering, to Polars' `write_ndjson`{synced} of finished prompts, rate",
+                    json_lines(workload, program, other),
+                    1.5,
+                )
 
 
 def targets() -> Iterator[Target]:

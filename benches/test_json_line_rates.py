@@ -1,11 +1,14 @@
 """Prompts as JSON lines and as a batch file, beside the same prompts as Parquet, and beside Polars' `write_ndjson`.
 
-All are timed as whole processes, from start to exit, in turns. Polars gets finished prompts: it renders nothing.
+All are timed as whole processes, from start to exit, in turns. Polars gets finished prompts: it renders nothing. Its
+file is left to the system to write; `polars-synced` waits until it is on the disk, as the command does for its files.
+What a program leaves to the system is written before the next one starts, and not while that is timed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -27,7 +30,7 @@ ROUNDS_OF_EACH = ROUNDS + 2  # files of this size meet whatever else the disk do
 SAMPLES = {"zero": 1_000_000, "five-text": 250_000}
 QUICK_SAMPLES = 20_000
 COMPARED_ROWS = 2_000
-PROGRAMS = ("parquet", "jsonl", "batch", "polars")
+PROGRAMS = ("parquet", "jsonl", "batch", "polars", "polars-synced")
 CASES = [(workload, program, Replay()) for workload in SAMPLES for program in PROGRAMS]
 measured: dict[str, dict[str, list[float]]] = {}
 
@@ -46,6 +49,7 @@ def commands(workload_id: str, folder: Path, count: int) -> dict[str, list[str]]
     with pa.ipc.new_file(folder / "finished.arrow", prompts.schema) as writer:
         writer.write_table(prompts)
     ours = [sys.executable, "-m", "promptpress"]
+    polars = [sys.executable, ndjson_program.__file__, str(folder / "finished.arrow")]
     everything = ["--max-requests", "1000000000", "--max-bytes", "1000000000000"]  # one file, as the others are
     return {
         "parquet": [*ours, "render", *given, "--out", str(folder / "parquet")],
@@ -61,7 +65,8 @@ def commands(workload_id: str, folder: Path, count: int) -> dict[str, list[str]]
             "--out",
             str(folder / "batch"),
         ],
-        "polars": [sys.executable, ndjson_program.__file__, str(folder / "finished.arrow"), str(folder / "polars")],
+        "polars": [*polars, str(folder / "polars")],
+        "polars-synced": [*polars, str(folder / "polars-synced"), "--sync"],
     }
 
 
@@ -73,6 +78,7 @@ def measure(workload_id: str, folder: Path, count: int) -> dict[str, list[float]
     for number in range(ROUNDS_OF_EACH + 1):  # the first brings files into the cache
         for program in PROGRAMS:
             (folder / program).unlink(missing_ok=True)
+            os.sync()
             air(MEMORY_LIMIT_BYTES)
             start = time.perf_counter()
             subprocess.run(lines[program], check=True)
@@ -85,7 +91,7 @@ def measure(workload_id: str, folder: Path, count: int) -> dict[str, list[float]
 def compare(folder: Path, count: int) -> None:
     """Read back what was written: all of the same prompts, and a part of the batch's."""
     prompts = pq.read_table(folder / "parquet", columns=["prompt"])["prompt"]
-    for program in ("jsonl", "polars"):
+    for program in ("jsonl", "polars", "polars-synced"):
         found = pyarrow.json.read_json(folder / program)["prompt"]
         assert found.equals(prompts.cast(found.type)), f"{program} holds different prompts"
     with open(folder / "batch", encoding="utf-8") as file:

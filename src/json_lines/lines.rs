@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use arrow_array::{Array, LargeBinaryArray, RecordBatch};
-use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
+use super::line_bytes::LineBytes;
 use super::line_layout::{LineLayout, Segment};
 use super::requests::Requests;
 use super::seen_ids::{Ids, Keys};
@@ -99,6 +100,8 @@ pub fn write<'a>(
             Segment::Items(at) => (Some(*at), Bound::Items(requests(*at)?)),
             Segment::Member(before, at) => (Some(*at), Bound::Member(before.as_bytes(), json(*at)?)),
             Segment::Json(at) => (Some(*at), Bound::Json(json(*at)?)),
+            // Digits are the same within a JSON string.
+            Segment::Text(at) if column(*at)?.data_type().is_integer() => (Some(*at), Bound::Plain(json(*at)?)),
             Segment::Text(at) => (Some(*at), Bound::Text(json(*at)?)),
             Segment::Plain(at) => (Some(*at), Bound::Plain(json(*at)?)),
             Segment::Row => (None, Bound::Row),
@@ -107,7 +110,8 @@ pub fn write<'a>(
     }
     let piece = |rows: Range<usize>| -> Result<(LargeBinaryArray, Option<Ids>)> {
         host.check()?;
-        let (mut out, mut text) = (Vec::new(), Vec::new());
+        let (mut lines, mut text) = (LineBytes::new(), Vec::new());
+        let out = &mut lines.0;
         let mut ids = keys.map(|keys| Ids::new(keys, rows.len()));
         let mut offsets = Vec::with_capacity(rows.len() + 1);
         offsets.push(0);
@@ -117,7 +121,7 @@ pub fn write<'a>(
                 if at == layout.id.start {
                     id = out.len();
                 }
-                segment.write(row, first_row, &mut out, &mut text).map_err(|error| {
+                segment.write(row, first_row, out, &mut text).map_err(|error| {
                     let error = error.at_row(first_row + row);
                     match place {
                         Some(at) => error.in_column(schema.field(*at).name()),
@@ -137,7 +141,7 @@ pub fn write<'a>(
             }
         }
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        let lines = LargeBinaryArray::try_new(offsets, Buffer::from_vec(out), None)
+        let lines = LargeBinaryArray::try_new(offsets, lines.into_buffer(), None)
             .map_err(|error| Error::render(Code::InternalError, error.to_string()))?;
         Ok((lines, ids))
     };

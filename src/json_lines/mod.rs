@@ -6,9 +6,11 @@
 //! | `requests` | requests as the harness passes them on: messages with the keys that they have |
 //! | `chat_messages` | whether they are what every chat API takes |
 //! | `lines` | a batch's lines, on all threads |
+//! | `line_bytes` | the memory that they lie in, used again |
 //! | `seen_ids` | which ids have been there before |
 
 mod chat_messages;
+mod line_bytes;
 mod line_layout;
 mod lines;
 mod requests;

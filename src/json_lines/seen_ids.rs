@@ -5,13 +5,33 @@ use std::hash::{BuildHasher as _, RandomState};
 /// A place of the table that no row has taken.
 const FREE: u64 = 0;
 
-/// Hashes ids with keys that are drawn when it is made, so nobody can make ids on purpose that have one hash.
+/// The bytes of an id that is kept as it is: all of a hash but one, which has their number.
+const MAX_WHOLE_BYTES: usize = size_of::<u128>() - 1;
+/// What that byte is of others.
+const HASHED: u8 = u8::MAX;
+
+/// Hashes ids with keys that are drawn when it is made, so nobody can make ids on purpose that have one hash. A short one
+/// is its own hash.
 #[derive(Clone)]
 pub struct Keys([RandomState; 2]);
 
 impl Keys {
     fn hash(&self, id: &[u8]) -> u128 {
-        u128::from(self.0[0].hash_one(id)) << 64 | u128::from(self.0[1].hash_one(id))
+        let mut whole = [0; size_of::<u128>()];
+        if let Some(bytes) = whole.get_mut(..id.len()).filter(|_| id.len() <= MAX_WHOLE_BYTES) {
+            bytes.copy_from_slice(id);
+            whole[MAX_WHOLE_BYTES] = id.len() as u8;
+        } else {
+            whole[..8].copy_from_slice(&self.0[0].hash_one(id).to_le_bytes());
+            whole[8..].copy_from_slice(&self.0[1].hash_one(id).to_le_bytes());
+            whole[MAX_WHOLE_BYTES] = HASHED;
+        }
+        u128::from_le_bytes(whole)
+    }
+
+    /// Where a hash should stand in a table: short ids can be made on purpose so that their bytes agree.
+    fn place(&self, hash: u128) -> usize {
+        self.0[0].hash_one(hash) as usize
     }
 }
 
@@ -63,7 +83,7 @@ pub struct FoundIds {
     pub repeated: Option<(usize, usize)>,
 }
 
-/// The ids of rows, by hashes of 128 bits: two rows that differ have one hash by chance once in far more rows than
+/// The ids of rows, by hashes of 120 bits: two rows that differ have one hash by chance once in far more rows than
 /// there are.
 ///
 /// Ids that rise from row to row, as row numbers do, differ; only when one doesn't, all are put into the table.
@@ -135,7 +155,7 @@ impl SeenIds {
     /// Where a hash stands in the table, or would.
     fn place(&self, hash: u128) -> usize {
         let last = self.table.len() - 1;
-        let mut place = hash as usize & last;
+        let mut place = self.keys.place(hash) & last;
         while self.table[place] != FREE && self.hashes[self.table[place] as usize - 1] != hash {
             place = (place + 1) & last;
         }
@@ -175,8 +195,22 @@ mod tests {
     }
 
     #[test]
+    fn ids_around_the_length_that_is_kept_whole_differ_from_one_another() {
+        let ids = |byte: char| (0..40).rev().map(move |len| String::from(byte).repeat(len));
+        let mut seen = SeenIds::default();
+        assert_eq!(add(&mut seen, ids('a')).repeated, None);
+        assert_eq!(add(&mut seen, ids('\0').take(39)).repeated, None);
+        assert_eq!(add(&mut seen, ids('\u{ff}').take(39)).repeated, None);
+        for len in [0, 1, 14, 15, 16, 17, 39] {
+            let mut again = SeenIds::default();
+            assert_eq!(add(&mut again, ids('a')).repeated, None);
+            assert_eq!(add(&mut again, ["a".repeat(len)]).repeated, Some((40, 39 - len)));
+        }
+    }
+
+    #[test]
     fn an_id_twice_in_a_row_is_repeated() {
-        for ids in [["7", "7"], ["", ""]] {
+        for ids in [["7", "7"], ["", ""], ["a name of more than 15 bytes"; 2]] {
             let mut seen = SeenIds::default();
             assert_eq!(add(&mut seen, ids.map(str::to_owned)).repeated, Some((1, 0)));
             let mut seen = SeenIds::default();

@@ -115,6 +115,10 @@ def rendered(
         table = samples.table()
         labels = table_labels(configuration, table)
         samples = TableSamples(table, samples.batch_size)
+    if isinstance(samples, Samples) and not options.errors:
+        # What is kept comes out as it came in.
+        filled_in = [name for name in samples.schema.names if name not in options.keep]
+        return renderer._stream_from(samples.reader(count, first, filled_in), options, labels, first)
     return renderer._stream_from(samples.reader(count, first), options, labels, first)
 
 

@@ -9,7 +9,6 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -171,6 +170,8 @@ def _run(arguments: Namespace, job: Job) -> dict[str, Any]:
         "--data": job.samples.identity(),
     }
     if not isinstance(job.renderer, promptpress.Renderer) or job.renderer._configuration.chat is not None:
+        from importlib.metadata import version  # noqa: PLC0415 - slow, and few runs need it
+
         run["version of Jinja2"] = version("jinja2")
     if _has_clock(arguments):
         run["clock"] = arguments.now.isoformat()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from promptpress._config_files.bounded_file import read_bytes
-from promptpress._config_files.python_config import read_python
 from promptpress._file_errors import ConfigError, reason
 from promptpress._inputs.formats import FORMATS
 from promptpress._places import is_remote
@@ -51,6 +50,9 @@ def read_config(path: str) -> Config:
         raise ConfigError(f"{path}: a configuration is a local file; samples may be at an address", is_choice=True)
     suffix = Path(path).suffix.lower()
     if suffix == ".py":
+        # Other files needn't wait for what reads Python's syntax.
+        from promptpress._config_files.python_config.statements import read_python  # noqa: PLC0415
+
         return Config(path, read_python(path), python=True)
     if suffix not in _READERS:
         message = f"{path}: a configuration is a {', '.join(_READERS)} or .py file"

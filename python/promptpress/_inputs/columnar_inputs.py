@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from errno import EIO
 from itertools import accumulate
@@ -13,6 +13,9 @@ import pyarrow.parquet as pq
 
 from promptpress._file_errors import Choice, DataError, reason
 from promptpress._inputs.sources import Source
+
+_NUMBER_BYTES = 4
+"""So few bytes a value, its share of the texts among them, are those of numbers in a dictionary."""
 
 
 class RowGroup(NamedTuple):
@@ -50,7 +53,10 @@ class ParquetInput:
     def __init__(self, source: Source, batch_size: int, stack: ExitStack, *, skip_corrupt: bool | None = None) -> None:
         self._path = source.path
         self._hint = "--skip-corrupt leaves it out" if skip_corrupt is not None else ""
-        self._file = stack.enter_context(pq.ParquetFile(source.open_anywhere(), page_checksum_verification=True))
+        opened = source.open_anywhere()
+        # One that is replaced meanwhile is read to its end, however often a reader of it is made.
+        self._opened: Any = stack.enter_context(pa.OSFile(opened, "rb")) if isinstance(opened, str) else opened
+        self._file = stack.enter_context(pq.ParquetFile(self._opened, page_checksum_verification=True))
         self._batch_size = batch_size
         self.schema: pa.Schema = self._file.schema_arrow
         metadata = self._file.metadata
@@ -76,11 +82,38 @@ class ParquetInput:
         starts = accumulate((self._counts[n] for n in self._groups), initial=0)
         return max((start for start in starts if start <= first and start % self._batch_size == 0), default=0)
 
-    def batches(self, first: int = 0) -> Iterator[pa.RecordBatch]:
+    def repetitive(self, names: Collection[str]) -> set[str]:
+        """Say which columns of texts can come as dictionaries, with less work and in batches of the same rows.
+
+        Args:
+            names: columns that may.
+
+        Returns:
+            Those whose texts the file has once each, with numbers for the rows.
+
+        """
+        # A dictionary is a row group's own, and a batch has one: it would end where a row group does.
+        if not self._groups or any(self._counts[n] % self._batch_size for n in self._groups[:-1]):
+            return set()
+        metadata = self._file.metadata
+        looked_at = {self._groups[0], self._groups[len(self._groups) // 2], self._groups[-1]}
+        found = set()
+        for n in range(metadata.num_columns):
+            name = metadata.schema.column(n).path  # of a field within another it has dots
+            at = self.schema.get_field_index(name)  # -1 where several have it
+            if name in names and "." not in name and at >= 0 and self.schema.field(at).type == pa.string():
+                columns = [metadata.row_group(group).column(n) for group in looked_at]
+                values = sum(column.num_values for column in columns)
+                if sum(column.total_uncompressed_size for column in columns) <= _NUMBER_BYTES * values:
+                    found.add(name)
+        return found
+
+    def batches(self, first: int = 0, dictionaries: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
         """Read the rows.
 
         Args:
             first: the row to begin with, as `begin` gives it.
+            dictionaries: columns that are to come as dictionaries, of those that `repetitive` gives.
 
         Yields:
             Record batches of the file's schema.
@@ -91,8 +124,16 @@ class ParquetInput:
         """
         starts = list(accumulate((self._counts[n] for n in self._groups), initial=0))
         at = first
+        file = self._file
+        if dictionaries:
+            file = pq.ParquetFile(
+                self._opened,
+                metadata=file.metadata,
+                read_dictionary=sorted(dictionaries),
+                page_checksum_verification=True,
+            )
         try:
-            for batch in self._file.iter_batches(self._batch_size, row_groups=self._groups[starts.index(first) :]):
+            for batch in file.iter_batches(self._batch_size, row_groups=self._groups[starts.index(first) :]):
                 yield batch
                 at += batch.num_rows
         except (pa.ArrowException, OSError) as error:

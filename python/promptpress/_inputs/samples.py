@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lzma
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -134,18 +134,33 @@ class Samples:
                 out.append(identity(path))
         return out
 
-    def reader(self, count: Callable[[int], object] = int, first: int = 0) -> pa.RecordBatchReader:
+    def reader(
+        self, count: Callable[[int], object] = int, first: int = 0, dictionaries: Collection[str] = ()
+    ) -> pa.RecordBatchReader:
         """Open the stream.
 
         Args:
             count: is told the number of rows of each batch, when the next is asked for.
             first: the row to begin with.
+            dictionaries: columns of texts that may come as dictionaries, where that is how the files have them.
 
         Returns:
             A reader over all files, to be consumed once.
 
         """
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches(count, first))
+        found = self._repetitive(dictionaries)
+        schema = self.schema
+        for name in found:
+            at = schema.get_field_index(name)
+            schema = schema.set(at, schema.field(at).with_type(pa.dictionary(pa.int32(), pa.string())))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(count, first, schema, found))
+
+    def _repetitive(self, names: Collection[str]) -> set[str]:
+        """Which columns are to come as dictionaries: all files have to give them so."""
+        if not names:
+            return set()
+        found = [file.repetitive(names) if isinstance(file, ParquetInput) else set() for _, file in self._files]
+        return set.intersection(*found)
 
     def table(self) -> pa.Table:
         """Read everything.
@@ -157,9 +172,11 @@ class Samples:
             DataError: when a file turns out to be damaged.
 
         """
-        return pa.Table.from_batches(list(self._batches(int)), self.schema)
+        return pa.Table.from_batches(list(self._batches(int, 0, self.schema, set())), self.schema)
 
-    def _batches(self, count: Callable[[int], object], first: int = 0) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self, count: Callable[[int], object], first: int, schema: pa.Schema, dictionaries: set[str]
+    ) -> Iterator[pa.RecordBatch]:
         left = None if self._limit is None else self._limit - first
         try:
             for path, file in self._files:
@@ -168,7 +185,7 @@ class Samples:
                     continue
                 begin = file.begin(first) if isinstance(file, ParquetInput) else 0
                 first -= begin
-                for batch in self._batches_of(path, file, begin):
+                for batch in self._batches_of(path, file, begin, dictionaries):
                     if batch.num_rows <= first:
                         first -= batch.num_rows
                         continue
@@ -177,7 +194,7 @@ class Samples:
                     if left is not None:
                         left -= kept.num_rows
                     if kept.num_rows:
-                        yield pa.RecordBatch.from_arrays(kept.columns, schema=self.schema)
+                        yield pa.RecordBatch.from_arrays(kept.columns, schema=schema)
                         count(kept.num_rows)
                     if left == 0:
                         return
@@ -187,13 +204,13 @@ class Samples:
             self.error = error
             raise
 
-    def _batches_of(self, path: str, file: _Input, first: int) -> Iterator[pa.RecordBatch]:
+    def _batches_of(self, path: str, file: _Input, first: int, dictionaries: set[str]) -> Iterator[pa.RecordBatch]:
         """Read a file, a columnar one from a row on; it is to stay what it was."""
         state = self._states[path]
         try:
             with reading(path):
                 if isinstance(file, ParquetInput):
-                    yield from _ahead(file.batches(first))
+                    yield from _ahead(file.batches(first, dictionaries))
                 else:
                     yield from _ahead(file.batches())
         except DataError as error:

@@ -97,14 +97,16 @@ def _run(arguments: Namespace) -> ExitCode:
     from promptpress._cli.jobs import takes_all  # noqa: PLC0415
     from promptpress._cli.lm_eval_files import is_lm_eval, is_samples  # noqa: PLC0415
     from promptpress._cli.render import render  # noqa: PLC0415 - --help needn't wait for Arrow
-    from promptpress._cli.render_all import render_all  # noqa: PLC0415
-    from promptpress._cli.render_lm_eval import render_lm_eval  # noqa: PLC0415
 
     if is_lm_eval(arguments.config) and not is_samples(arguments.config):
+        from promptpress._cli.render_lm_eval import render_lm_eval  # noqa: PLC0415 - a tenth of the start
+
         render_lm_eval(arguments)
         return ExitCode.OK
     refuse_lm_eval(arguments)
     if takes_all(arguments) and not has_own_source(arguments):
+        from promptpress._cli.render_all import render_all  # noqa: PLC0415 - likewise
+
         return render_all(arguments)
     return render(arguments)
 

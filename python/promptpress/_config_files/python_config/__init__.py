@@ -1,6 +1,5 @@
-"""A harness's Python configuration, read as data and never executed."""
+"""A harness's Python configuration, read as data and never executed: by `statements.read_python`."""
 
-from .statements import read_python
 from .values import Opaque, RefusedError, Symbol
 
-__all__ = ["Opaque", "RefusedError", "Symbol", "read_python"]
+__all__ = ["Opaque", "RefusedError", "Symbol"]
