@@ -98,7 +98,7 @@ fn kinds(bytes: &[u8; SLOT_BYTES]) -> u8 {
     // Each byte is told by arithmetic, and all of them together: the compiler looks at several at once.
     let odd = bytes.map(|byte| {
         let other = u8::from(byte.wrapping_sub(b' ') > b'~' - b' ') | u8::from(byte == b'\\');
-        u8::from(byte == b'\'') * APOSTROPHE | u8::from(byte == b'"') * QUOTE | other * OTHER
+        (u8::from(byte == b'\'') * APOSTROPHE) | (u8::from(byte == b'"') * QUOTE) | (other * OTHER)
     });
     let all = odd.as_chunks().0.iter().fold(0, |all, part| all | u64::from_ne_bytes(*part));
     if all == 0 { 0 } else { all.to_ne_bytes().into_iter().fold(0, |kinds, byte| kinds | byte) }

@@ -16,6 +16,9 @@ struct UnreadColumn {
     scanned: bool,
 }
 
+/// A column has values that aren't copied as they are.
+struct NotPlain;
+
 /// The columns of a batch that are read, or looked through, while they are copied.
 pub struct Unread<'a> {
     batch: &'a Batch<'a>,
@@ -29,28 +32,28 @@ impl<'a> Unread<'a> {
         // Side by side, since it goes over all offsets, and prints what isn't text.
         let found = threads::map(shown_by(programs), |column| {
             let scanned = programs.iter().any(|program| program.scanned.contains(&column));
-            Some((column, Self::column(batch, column, scanned)?))
+            Self::column(batch, column, scanned).map(|own| (column, own))
         });
-        let found: Vec<(usize, Option<UnreadColumn>)> = found.into_iter().collect::<Option<_>>()?;
+        let found: Vec<(usize, Option<UnreadColumn>)> = found.into_iter().collect::<Result<_, NotPlain>>().ok()?;
         let columns = found.into_iter().filter_map(|(column, own)| Some((column, own?))).collect();
         Some(Self { batch, columns })
     }
 
-    /// A column as far as something of it is still to be looked at; None if it isn't plain.
-    fn column(batch: &Batch, column: usize, scanned: bool) -> Option<Option<UnreadColumn>> {
+    /// A column if something of it is still to be looked at.
+    fn column(batch: &Batch, column: usize, scanned: bool) -> Result<Option<UnreadColumn>, NotPlain> {
         if let Some(texts) = batch.unread(column) {
-            return Some(Some(UnreadColumn { texts, scanned }));
+            return Ok(Some(UnreadColumn { texts, scanned }));
         }
         batch.prepare(column, false);
-        let texts = batch.texts(column).ok()?;
+        let texts = batch.texts(column).map_err(|_| NotPlain)?;
         if !scanned {
-            return Some(None);
+            return Ok(None);
         }
         // What was printed lies in a row; of other texts it is told at once whether they are clean.
         if !batch.was_looked_through(column) && !texts.has_nulls() && texts.contiguous().is_some() {
-            return Some(Some(UnreadColumn { texts: texts.clone(), scanned }));
+            return Ok(Some(UnreadColumn { texts: texts.clone(), scanned }));
         }
-        matches!(batch.may_hold_placeholder(column), Ok(None)).then_some(None)
+        if matches!(batch.may_hold_placeholder(column), Ok(None)) { Ok(None) } else { Err(NotPlain) }
     }
 
     /// The texts of a column.
