@@ -105,7 +105,7 @@ def memory(found: dict[str, dict[str, int]]) -> str:
         rows.append([f"`{verb}`", f"{int([*after][-1]):,}", f"{first:.1f}", f"{second:.1f}", f"{last:.1f}"])
     return f"""## Memory
 
-Resident memory of a process, in MiB, after calls with two rows each. Again: `python -m soak.growth VERB 1 1000 1000000`
+Resident memory of a process, in MiB, after calls with two rows each. Again: `python -m soak.growth VERB 1 1000 CALLS`
 in `tests/`.
 
 {table(["verb", "calls", "after 1", "after 1,000", "at the end"], rows)}"""
