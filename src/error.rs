@@ -37,6 +37,8 @@ struct Inner {
     code: Code,
     message: String,
     place: Place,
+    /// Whether the place is in the train split, and not among the samples.
+    in_examples: bool,
 }
 
 /// The crate's error: one pointer wide, so that results stay small.
@@ -50,19 +52,31 @@ impl Error {
     /// A fault of the configuration at `path`.
     pub fn template(code: Code, path: impl Into<String>, message: impl Into<String>) -> Self {
         let place = Place { path: Some(path.into()), ..Place::default() };
-        Self(Box::new(Inner { kind: Kind::Template, code, message: message.into(), place }))
+        Self(Box::new(Inner { kind: Kind::Template, code, message: message.into(), place, in_examples: false }))
     }
 
     /// A fault of the data.
     pub fn render(code: Code, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind: Kind::Render, code, message: message.into(), place: Place::default() }))
+        Self(Box::new(Inner {
+            kind: Kind::Render,
+            code,
+            message: message.into(),
+            place: Place::default(),
+            in_examples: false,
+        }))
     }
 
     /// The work was stopped by the caller, who knows why.
     pub fn stopped() -> Self {
         // The caller's own exception is raised; should there be none, that is a bug.
         let code = Code::InternalError;
-        Self(Box::new(Inner { kind: Kind::Stopped, code, message: "stopped".into(), place: Place::default() }))
+        Self(Box::new(Inner {
+            kind: Kind::Stopped,
+            code,
+            message: "stopped".into(),
+            place: Place::default(),
+            in_examples: false,
+        }))
     }
 
     /// The same error at row `row` (rows count from 0).
@@ -85,10 +99,18 @@ impl Error {
         self
     }
 
-    /// The same error with every row number moved by `rows`: a batch's rows as rows of the table.
+    /// The same error in the train split: its row, if any, is one of that.
+    #[must_use]
+    pub fn in_examples(mut self) -> Self {
+        let column = self.0.place.column.take().unwrap_or_default();
+        self.0.in_examples = true;
+        self.in_column(format!("examples.{column}"))
+    }
+
+    /// The same error with its row number moved by `rows`: a batch's rows as rows of the table. Those of examples stay.
     #[must_use]
     pub fn shifted(mut self, rows: usize) -> Self {
-        if let Some(row) = &mut self.0.place.row {
+        if let Some(row) = self.0.place.row.as_mut().filter(|_| !self.0.in_examples) {
             *row += rows;
         }
         self

@@ -164,3 +164,23 @@ def test_no_row_is_believed_to_fail_that_does_not_by_itself(monkeypatch: pytest.
     monkeypatch.setattr(_row_errors.RowErrors, "_rendered", misleading)
     found = pp.Renderer("Q: {q}").render(table(10, {2, 5}), errors="column")
     assert [n for n, error in enumerate(found["error"].to_pylist()) if error is not None] == [2, 5]
+
+
+EXOTIC = {
+    "union": pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])]),
+    "runs of views": pa.RunEndEncodedArray.from_arrays(
+        pa.array([1, 2], pa.int32()), pa.array(["a", "b"], pa.string_view())
+    ),
+    "dictionary of moments in lists": pa.ListArray.from_arrays(
+        pa.array([0, 1, 2], pa.int32()),
+        pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), pa.array([1], pa.timestamp("s"))),
+    ),
+}
+
+
+@pytest.mark.parametrize("column", EXOTIC.values(), ids=EXOTIC)
+def test_columns_of_which_pyarrow_makes_no_empty_array(column: pa.Array) -> None:
+    bad = pa.Array.from_buffers(pa.string(), 2, pa.array([b"ok", b"\xff"]).buffers())
+    found = pp.Renderer("{b}").render(pa.table({"b": bad, "x": column}), errors="column")
+    assert found["prompt"].to_pylist() == ["ok", None]
+    assert found["error"][1].as_py().startswith("invalid_utf8")

@@ -208,7 +208,8 @@ class RowErrors:
     def _failed(self, schema: pa.Schema, row: int, error: RenderError) -> Part:
         """The requests of a row that can't be rendered: of each label one, of a conversation's turns none."""
         core = self._configuration.core
-        core_schema = for_core(schema.empty_table())[0].schema
+        # Without batches: of some types pyarrow makes no empty array.
+        core_schema = for_core(pa.Table.from_batches([], schema))[0].schema
         fields = self._configuration.output_fields(core_schema)
         prompts = fields[-1]
         spans = self._configuration.spans_type(core_schema, self._span_detail)

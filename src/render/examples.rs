@@ -42,9 +42,11 @@ impl Examples {
         let table = match &ids {
             Some(ids) => {
                 // Only what is copied, and only where copying believes what a column says of itself.
-                for column in table.columns().iter().filter(|column| !column.data_type().is_primitive()) {
+                let columns = table.schema_ref().fields().iter().zip(table.columns());
+                for (field, column) in columns.filter(|(field, _)| !field.data_type().is_primitive()) {
                     for id in ids {
-                        sound(&column.slice(*id, 1)).map_err(in_examples)?;
+                        sound(&column.slice(*id, 1))
+                            .map_err(|error| error.at_row(*id).in_column(field.name()).in_examples())?;
                     }
                 }
                 let too_large = || Error::render(Code::OffsetOverflow, "examples: they don't fit one array");
@@ -52,7 +54,7 @@ impl Examples {
                 let columns = table.columns().iter().map(picked).collect::<Result<_>>()?;
                 let rows = RecordBatchOptions::new().with_row_count(Some(ids.len()));
                 RecordBatch::try_new_with_options(table.schema(), columns, &rows)
-                    .map_err(|e| in_examples(Error::render(Code::MalformedArray, e.to_string())))?
+                    .map_err(|e| Error::render(Code::MalformedArray, e.to_string()).in_examples())?
             }
             None => table.clone(),
         };
@@ -61,20 +63,20 @@ impl Examples {
             Some(Template::Prompt(PromptTemplate { tokens: Some(tokens), .. })) => {
                 let by_label = tokens.selected.as_ref().map(|own| &own.column);
                 let read = tokens.columns.iter().map(|(name, _)| name).filter(|name| Some(*name) != by_label);
-                present(schema, read.map(|name| &**name)).map_err(in_examples)?;
+                present(schema, read.map(|name| &**name)).map_err(Error::in_examples)?;
                 Columns::with_tokens(config, &tokens.columns, &[], None)
             }
             None if config.dialect.renders_without_template() => {
                 let others: Vec<String> =
                     config.reader.input_columns.iter().chain(&config.reader.output_column).cloned().collect();
-                present(schema, others.iter().map(String::as_str)).map_err(in_examples)?;
+                present(schema, others.iter().map(String::as_str)).map_err(Error::in_examples)?;
                 Columns::with_tokens(config, &[], &others, None)
             }
             _ => Columns::new(config, names(schema), None)?,
         };
         for name in ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()).flat_map(ExampleForm::expands) {
             if let Ok(at) = table.schema_ref().index_of(name) {
-                readable(table.schema_ref().field(at), table.column(at)).map_err(in_examples)?;
+                readable(table.schema_ref().field(at), table.column(at)).map_err(Error::in_examples)?;
             }
         }
         let count = table.num_rows();
@@ -92,11 +94,11 @@ impl Examples {
             None => vec![Err(missing()); count],
             Some(_) if !ice.by_label() => vec![ice.kind(&Value::None); count],
             Some(at) => {
-                let labels = keys_of(schema.field(at), table.column(at), host).map_err(in_examples)?;
+                let labels = keys_of(schema.field(at), table.column(at), host).map_err(Error::in_examples)?;
                 let id = |row: usize| ids.as_ref().map_or(row, |ids| ids[row]);
                 let kind = |(row, label): (usize, Result<Value>)| match label {
                     Ok(label) => ice.kind(&label),
-                    Err(error) => Err(in_examples(error.at_row(id(row)))),
+                    Err(error) => Err(error.at_row(id(row)).in_examples()),
                 };
                 labels.into_iter().enumerate().map(kind).collect()
             }
@@ -168,7 +170,15 @@ impl Examples {
         let parts = |form: &'a Result<ExampleForm>| form.as_ref().map(ExampleForm::parts).unwrap_or_default();
         let forms: Vec<Vec<&Text>> = ice.kinds.iter().map(|(_, form)| parts(form)).collect();
         let kinds = self.kinds.iter().map(|kind| kind.as_ref().ok().copied());
-        fragments_of_forms(&batch, &forms, kinds, &samples.tokens).map_err(in_examples)
+        fragments_of_forms(&batch, &forms, kinds, &samples.tokens).map_err(|error| self.placed(error, 0).in_examples())
+    }
+
+    /// An error of rows of a batch, of which the first is example `first`, at the row of the train split.
+    fn placed(&self, error: Error, first: usize) -> Error {
+        match error.place().row {
+            Some(row) => error.at_row(self.ids.as_ref().map_or(first + row, |ids| ids[first + row])),
+            None => error,
+        }
     }
 
     /// One example with its texts in place, each byte with its origin. `involved` gets the column of every value that
@@ -187,7 +197,7 @@ impl Examples {
     ) -> Result<ExampleForm> {
         let row = self.table.slice(example as usize, 1);
         let batch = Batch::new(&self.columns, &row, host);
-        self.filled(ice, example, slot, (&batch, 0), involved).map_err(|e| e.shifted(example as usize))
+        self.filled(ice, example, slot, (&batch, 0), involved)
     }
 
     /// The same examples under another way of substituting.
@@ -228,7 +238,10 @@ impl Examples {
     /// As [`Self::concrete`].
     pub fn traced_parts(&self, ice: &IceForm, example: u32, batch: &Batch) -> Result<Vec<Traced>> {
         let form = ice.kinds[self.kind(example)?].1.as_ref().map_err(Clone::clone)?;
-        let traced = |old: &Text| of_example(old, batch, example as usize, 0, &mut InvolvedColumns::new());
+        let row = example as usize;
+        let traced = |old: &Text| {
+            of_example(old, batch, row, 0, &mut InvolvedColumns::new()).map_err(|error| self.placed(error, 0))
+        };
         form.parts().into_iter().map(traced).collect()
     }
 
@@ -245,8 +258,8 @@ impl Examples {
         let form = ice.kinds[kind].1.as_ref().map_err(Clone::clone)?;
         let mut failed = None;
         let text = |_: u32, old: &Text| {
-            let traced = of_example(old, batch, row, slot, involved).unwrap_or_else(|e| {
-                failed.get_or_insert(e);
+            let traced = of_example(old, batch, row, slot, involved).unwrap_or_else(|error| {
+                failed.get_or_insert(self.placed(error, example as usize - row));
                 Traced::new()
             });
             let atoms = traced.into_iter().map(|(s, origin)| Atom::Lit(s, origin)).collect();
@@ -268,18 +281,13 @@ impl Examples {
 fn of_example(old: &Text, batch: &Batch, row: usize, slot: u32, involved: &mut InvolvedColumns) -> Result<Traced> {
     // Whoever speaks the literals around a field speaks the field.
     let speaker = old.speaker().cloned();
-    let traced = traced(old, batch, row, involved).map_err(in_examples)?.into_iter();
+    let traced = traced(old, batch, row, involved).map_err(Error::in_examples)?.into_iter();
     let placed = |(s, origin): (Arc<str>, Origin)| {
         let source = if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
         let role = origin.role.clone().or_else(|| speaker.clone());
         (s, Origin { example: Some(slot), source, role, ..origin })
     };
     Ok(traced.map(placed).collect())
-}
-
-fn in_examples(error: Error) -> Error {
-    let column = error.place().column.clone().unwrap_or_default();
-    error.in_column(format!("examples.{column}"))
 }
 
 fn listed(columns: &Columns) -> String {

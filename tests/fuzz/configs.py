@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import promptpress._config_files.python_config.statements  # noqa: F401 - else the first file imports it
 from promptpress._config_files.config_file import read_config
 from promptpress._file_errors import ConfigError
 

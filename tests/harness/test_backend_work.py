@@ -127,3 +127,62 @@ def test_a_loop_over_more_labels_than_there_is_room_for_largest_blocks(tmp_path,
     assert "raised" not in off
     assert said == []
     assert sum(rendered) == 80 * (100 + 1)
+
+
+@pytest.mark.usefixtures("opencompass")
+@pytest.mark.parametrize("has_examples", [True, False])
+def test_each_label_has_a_renderer_of_its_own_template(monkeypatch, said, has_examples):
+    """All labels in the renderer of each would make a call as slow as their number squared."""
+    from promptpress._backend import call_renderer
+
+    sizes: list[tuple[int, int]] = []
+    own = call_renderer.Renderer
+
+    def counted(*arguments: Any, **settings: Any) -> Any:
+        templates = [settings.get(name) or {"template": {}} for name in ("prompt_template", "ice_template")]
+        sizes.append(tuple(len(one["template"]) for one in templates))
+        return own(*arguments, **settings)
+
+    labels = ["A", "B", *(f"label {n}" for n in range(40))]
+    turns = {label: {"round": [TURNS[0], {"role": "BOT", "prompt": label}]} for label in labels}
+    given: dict[str, Any] = {
+        "prompt_template": {
+            "type": "PromptTemplate",
+            "template": {label: {"begin": "</E>", **one} for label, one in turns.items()},
+            "ice_token": "</E>",
+        }
+    }
+    if has_examples:
+        given["ice_template"] = {"type": "PromptTemplate", "template": turns}
+        given["retriever"] = {"type": "FixKRetriever", "fix_id_list": [0, 1, 2]}
+    monkeypatch.setattr(call_renderer, "Renderer", counted)
+    off, on = answers(case({"type": "PPLInferencer", "batch_size": 16}, **given))
+    assert on == off
+    assert said == []
+    assert len(sizes) >= len(labels)
+    assert max(sizes) <= (1, 3)
+
+
+@pytest.mark.usefixtures("opencompass")
+@pytest.mark.parametrize("model", ["text", "lines", "messages"])
+def test_samples_without_examples_among_others(said, model):
+    """No examples are a string, whatever the others' are; a batch is parsed as the harness does."""
+    from promptpress._backend.prompts import Shots
+    from promptpress._backend.retriever import Examples
+    from promptpress.opencompass._bulk_call import OpenCompassBulkCall
+
+    ice = {"type": "PromptTemplate", "template": {"round": TURNS}}
+    prompt = {"type": "PromptTemplate", "template": {"begin": "</E>", "round": TURNS}, "ice_token": "</E>"}
+    data = scripted.dataset(SAMPLES, SAMPLES, READER)
+    retriever = scripted.built({"type": "ZeroRetriever"}, data)
+    call = OpenCompassBulkCall(retriever, [[] for _ in SAMPLES["q"]], scripted.built(ice), scripted.built(prompt))
+    examples = Examples(call)
+    parser = scripted.model(**MODELS[model]).template_parser
+    for chosen in ([[], [0, 1]], [[0], [], [1, 2]], [[], []], [[3], [4]]):
+        expected = parser.parse_template([call.ice(rows) for rows in chosen], mode="ppl")
+        found = examples.parsed_batch(
+            parser, type(parser).parse_template, [Shots(examples, rows) for rows in chosen], "ppl"
+        )
+        assert found == expected
+        assert [type(one) for one in found] == [type(one) for one in expected]
+    assert said == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from promptpress._label_values import labels_of
 from promptpress._model_classes import did_you_mean
 from promptpress._render_options import RenderOptions
 from promptpress._tables import as_reader, as_table, for_core
+from promptpress._threads import Threads
 from promptpress._tokenizer import load_tokenizer
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def audit(renderer: Renderer, samples: Any, tokenizer: Any, limits: Mapping[str,
     subject = Subject(renderer, reader.schema, labels, limits, counter)
     checks = [check for kind in CHECKS if (check := kind.of(subject)) is not None]
     # Each check keeps what it has found to itself, and leaves Python for most of its time.
-    with ThreadPoolExecutor(min(_core.threads(), _MAX_THREADS), "promptpress-audit") as threads:
+    with Threads(min(_core.threads(), _MAX_THREADS)) as threads:
         for batch in _ahead(_batches(subject, reader), threads):
             for done in [threads.submit(check.add, batch) for check in checks]:
                 done.result()
@@ -82,7 +82,7 @@ def _batches(subject: Subject, reader: Iterable[pa.RecordBatch]) -> Iterator[Bat
             first += samples.num_rows
 
 
-def _ahead(batches: Iterator[Batch], threads: ThreadPoolExecutor) -> Iterator[Batch]:
+def _ahead(batches: Iterator[Batch], threads: Threads) -> Iterator[Batch]:
     """Render a batch while the one before is looked at."""
     following = threads.submit(next, batches, None)
     while (batch := following.result()) is not None:

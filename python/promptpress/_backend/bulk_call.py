@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from promptpress._backend.call_renderer import CallRenderer
@@ -96,12 +97,13 @@ class BulkCall:
         self.ice_template = ice_template
         self.prompt_template = prompt_template
         reader = retriever.dataset_reader
-        settings = {
+        settings: dict[str, Any] = {
             "prompt_template": self.template(prompt_template),
             "ice_template": self.template(ice_template),
             "reader": {"input_columns": list(reader.input_columns), "output_column": reader.output_column},
             "dialect": self.classes.dialect,
         }
+        self._settings = settings
         self.expands = expands(prompt_template) or expands(ice_template)
         joints = {"ice_separator": retriever.ice_separator, "ice_eos_token": retriever.ice_eos_token}
         has_examples = any(shots)
@@ -150,8 +152,30 @@ class BulkCall:
             row: The sample to look at first.
             shots: Its examples.
         """
-        settings = {"mode": "ppl", "labels": [label]}
+        settings = {"mode": "ppl", "labels": [label], **self._templates_for(label)}
         return self._source(settings, lambda row, rows: self.label_prompt(label, row, rows), row, shots)
+
+    def _templates_for(self, label: Any) -> dict[str, Any]:
+        """The templates with what the prompts of one label show of them.
+
+        Each label has a renderer of its own: were all labels in each, a call's cost would grow with their square.
+        """
+        found = {}
+        for name, template in (("prompt_template", self.prompt_template), ("ice_template", self.ice_template)):
+            by_label = getattr(template, "template", None)
+            if not isinstance(by_label, dict) or template.prompt_type != "origin" or label not in by_label:
+                continue
+            shown = {label}
+            if name == "ice_template":
+                shown |= self._example_labels
+            own = {key: value for key, value in by_label.items() if key in shown}
+            found[name] = {**self._settings[name], "template": own}
+        return found
+
+    @cached_property
+    def _example_labels(self) -> set[Any]:
+        """The labels of all rows that are examples."""
+        return self.renderer.example_values(self._output_column)
 
     def _source(
         self, settings: dict[str, Any], build: Callable[..., Any], row: int, shots: Sequence[int]
@@ -204,7 +228,7 @@ class BulkCall:
         template = getattr(self.ice_template, "template", None)
         if isinstance(template, dict) and self.ice_template.prompt_type == "origin":
             kinds = {type(one) for one in template.values()}
-            if len(kinds) > 1 or not self.renderer.example_values(self._output_column) <= template.keys():
+            if len(kinds) > 1 or not self._example_labels <= template.keys():
                 raise NotCoveredError("templates of examples differ in kind, or a label has none")
 
     @property

@@ -30,7 +30,7 @@ class CallRenderer:
         examples: The dataset whose rows are examples.
         shots: For each sample the numbers of its examples. The list is looked into again later: the harness shortens
             its items.
-        settings: Arguments of `Renderer` that hold for all prompts, without a retriever.
+        settings: Arguments of `Renderer` that hold for all prompts that don't bring their own, without a retriever.
         joints: `ice_separator` and `ice_eos_token` of the retriever.
 
     Raises:
@@ -113,7 +113,7 @@ class CallRenderer:
         if found is None:
             examples = None if retriever["type"] == "ZeroRetriever" else self._examples
             arguments = {name: value for name, value in arguments.items() if name != "finish"}
-            found = silent(Renderer(**self._settings, **arguments, retriever=retriever, examples=examples))
+            found = silent(Renderer(**{**self._settings, **arguments}, retriever=retriever, examples=examples))
             self._renderers[key] = found
             if len(self._renderers) > _MAX_RENDERERS:
                 self._renderers.popitem(last=False)

@@ -49,9 +49,11 @@ class Examples:
         if not all(type(shots) is Shots for shots in batch):
             return None
         parsed = [self.parsed(parser, parse, shots, mode) for shots in batch]
-        joined = [self._joined(shots.rows) for shots in batch[:1]]
+        # No examples are a string, whatever others are.
+        kinds = {bool(shots.rows): shots for shots in batch}
+        are_strings = all(isinstance(self._joined(shots.rows), str) for shots in kinds.values())
         # A parser looks into a list of strings before it takes one by one.
-        return parse(parser, type(batch)(parsed), mode) if isinstance(joined[0], str) else parsed
+        return parse(parser, type(batch)(parsed), mode) if are_strings else parsed
 
     def _joined(self, rows: Sequence[int]) -> Any:
         """The harness's own joining, over examples that are rendered already."""

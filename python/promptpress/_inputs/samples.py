@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -22,6 +21,7 @@ from promptpress._inputs.remote import why
 from promptpress._inputs.sources import Source
 from promptpress._places import is_remote, missing
 from promptpress._tables import core_schema
+from promptpress._threads import Threads
 
 
 class Samples:
@@ -245,7 +245,7 @@ def example_rows(paths: Sequence[str], data_format: str | None) -> pa.Table | No
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the next batch in a thread of its own while one is worked on."""
-    thread = ThreadPoolExecutor(1, "promptpress-reader")
+    thread = Threads(1)
     coming = thread.submit(next, batches, None)
     try:
         while (batch := coming.result()) is not None:
@@ -254,9 +254,8 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     finally:
         # What is read is waited for, the thread isn't: this may be the garbage collector's call, which comes in the
         # midst of anything, such as the start of another thread, whose lock joining one would wait for.
-        if not coming.cancel():
-            wait([coming])
-        thread.shutdown(wait=False)
+        coming.wait()
+        thread.close()
 
 
 @contextmanager

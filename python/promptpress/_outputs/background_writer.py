@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from promptpress._file_errors import OutputError, reason
+from promptpress._threads import Call, Threads
 
 Made = TypeVar("Made")
 
@@ -36,7 +36,7 @@ def background_writer(write: Callable[[Made], object]) -> Iterator[Callable[[Mad
         a batch
 
     """
-    coming: Future[None] | None = None
+    coming: Call[None] | None = None
 
     def take(made: Made) -> None:
         nonlocal coming
@@ -44,10 +44,15 @@ def background_writer(write: Callable[[Made], object]) -> Iterator[Callable[[Mad
             coming.result()
         coming = thread.submit(write_or_raise, write, made)
 
-    with ThreadPoolExecutor(1, "promptpress-writer") as thread:
-        yield take
-        if coming is not None:
-            coming.result()
+    with Threads(1) as thread:
+        try:
+            yield take
+            if coming is not None:
+                coming.result()
+        finally:
+            # Nothing is written any more when the block has ended, however it has.
+            if coming is not None:
+                coming.wait()
 
 
 def write_or_raise(write: Callable[..., object], *arguments: Any) -> None:

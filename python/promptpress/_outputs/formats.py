@@ -151,7 +151,17 @@ class _ArrowWriter:
         self._writer = pa.ipc.new_file(self._sink, schema, options=options)
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
+        try:
+            self._writer.write_batch(batch)
+        except pa.ArrowInvalid as error:
+            if "Dictionary replacement" not in str(error):
+                raise
+            names = [repr(field.name) for field in batch.schema if pa.types.is_dictionary(field.type)]
+            message = (
+                f"an Arrow file has one dictionary for a column, and these samples have several ({', '.join(names)}); "
+                "write Parquet or JSON lines, or keep other columns"
+            )
+            raise OutputError(message) from error
 
     def close(self) -> None:
         self._writer.close()

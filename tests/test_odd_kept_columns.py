@@ -1,10 +1,11 @@
-"""Sizes of columns that pyarrow can't measure: its `nbytes` ends the process."""
+"""Kept columns that pyarrow can't measure (its `nbytes` ends the process), or can't write to some formats."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from promptpress._cli import main
 from promptpress._sizes import bytes_of
@@ -36,3 +37,17 @@ def test_they_pass_the_command(tmp_path: Path, name: str) -> None:
     where = [str(tmp_path / "config.json"), "--data", str(tmp_path / "in.arrow"), "--out", str(tmp_path / name)]
     assert main(["render", *where, "--keep", "q"]) == 0
     assert (tmp_path / name).stat().st_size
+
+
+def test_kept_dictionaries_that_differ_are_no_arrow_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for n in (0, 1):
+        column = pa.array([f"x{n}", f"y{n}"]).dictionary_encode()
+        pq.write_table(pa.table({"q": ["a", "b"], "d": column}), tmp_path / f"{n}.parquet")
+    files = [str(tmp_path / f"{n}.parquet") for n in (0, 1)]
+    options = ["render", "--template", "{q}", "--keep", "d", "--data", *files, "--out"]
+    assert main([*options, str(tmp_path / "out.arrow")]) == 5
+    error = capsys.readouterr().err
+    assert "'d'" in error
+    assert "Parquet" in error
+    assert not (tmp_path / "out.arrow").exists()
+    assert main([*options, str(tmp_path / "out.jsonl")]) == 0
