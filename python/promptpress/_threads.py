@@ -1,8 +1,8 @@
 """Threads for work beside the caller's, which can be interrupted at any moment.
 
 `concurrent.futures` takes locks in Python code. Ctrl-C between taking one and giving it back leaves it taken: its
-threads wait for it for ever, and whoever ends the process waits for them. Here nothing is taken but what the interpreter
-gives back itself, and nobody waits for a thread.
+threads wait for it for ever, and whoever ends the process waits for them. Here nothing is taken but what the
+interpreter gives back itself, and nobody waits for a thread.
 """
 
 from __future__ import annotations
