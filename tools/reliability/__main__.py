@@ -33,7 +33,7 @@ SHORT = {
 }
 FULL = {"prompts": 1_000_000, "cells": 10_000_000, "arrow": 50_000, "configs": 50_000, "valgrind": 200, "core": 120,
         "calls": 1_000_000}  # fmt: skip
-SLOWER = {"audit": 10}
+SLOWER = {"audit": 50}
 """Verbs that are called so many times less often: each call takes as much longer."""
 FAULT_TESTS = ("tests/test_resume.py", "tests/test_killed_runs.py")
 
