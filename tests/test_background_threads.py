@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import promptpress
 import pytest
 from promptpress._threads import Threads
 
@@ -80,3 +81,15 @@ def test_an_interrupted_process_ends(tmp_path: Path) -> None:
                 assert process.wait(30) == 130
             finally:
                 process.kill()
+
+
+def test_nobody_uses_threads_that_an_interrupt_could_lock_up() -> None:
+    package = Path(promptpress.__file__).parent
+    modules = list(package.rglob("*.py"))
+    assert len(modules) > 100
+    found = [
+        path.name
+        for path in modules
+        if "import concurrent" in (text := path.read_text("utf-8")) or "from concurrent" in text
+    ]
+    assert not found, f"{found}: promptpress._threads has threads without locks in Python"
