@@ -125,13 +125,13 @@ fn dictionaries_fit(all: &[&ArrayData]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use arrow_array::{DictionaryArray, Int8Array, Int64Array, StringArray, StringViewArray, StructArray};
 
     use super::*;
 
     /// Numbers from `first` on in a dictionary of as many values.
-    fn dictionary(first: i64, len: i8) -> ArrayRef {
+    pub fn dictionary(first: i64, len: i8) -> ArrayRef {
         let values = Int64Array::from_iter_values(first..first + i64::from(len));
         Arc::new(DictionaryArray::new(Int8Array::from_iter_values(0..len), Arc::new(values)))
     }

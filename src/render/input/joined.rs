@@ -40,19 +40,11 @@ pub fn joined(batches: &[RecordBatch]) -> Result<RecordBatch> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Int8Type, Int64Type};
-    use arrow_array::{DictionaryArray, Int8Array, Int64Array};
 
+    use super::super::copies::tests::dictionary;
     use super::*;
-
-    /// Numbers from `first` on in a dictionary of as many values.
-    fn dictionary(first: i64, len: i8) -> ArrayRef {
-        let values = Int64Array::from_iter_values(first..first + i64::from(len));
-        Arc::new(DictionaryArray::new(Int8Array::from_iter_values(0..len), Arc::new(values)))
-    }
 
     #[test]
     fn a_dictionary_without_room_is_unpacked() {

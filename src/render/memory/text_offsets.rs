@@ -75,6 +75,30 @@ impl TextOffsets {
         Ok(Self::Narrow(offsets))
     }
 
+    /// Those of texts one behind the other as those of all, which have `total` bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn joined(parts: &[Self], total: usize) -> Result<Self> {
+        fn put(slots: &mut [impl OffsetSlot], part: &TextOffsets, at: usize) {
+            for (slot, end) in slots.iter_mut().zip(part.iter().skip(1)) {
+                slot.set(at + end);
+            }
+        }
+        let counts = || parts.iter().map(|part| part.len() - 1);
+        let mut offsets = Self::new(counts().sum(), total)?;
+        let mut at = 0;
+        for (slots, part) in offsets.split_mut(counts()).into_iter().zip(parts) {
+            match slots {
+                OffsetSlots::Narrow(slots) => put(slots, part, at),
+                OffsetSlots::Wide(slots) => put(slots, part, at),
+            }
+            at += part.last().unwrap_or(0);
+        }
+        Ok(offsets)
+    }
+
     /// Room for all but the first, in pieces of these sizes.
     pub fn split_mut(&mut self, sizes: impl Iterator<Item = usize>) -> Vec<OffsetSlots<'_>> {
         match self {

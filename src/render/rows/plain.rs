@@ -16,7 +16,7 @@ use super::unread::{Unread, shown_by};
 use crate::error::Result;
 use crate::plan::Plans;
 use crate::render::input::Batch;
-use crate::render::memory::{Bytes, OffsetSlot, OffsetSlots, TextOffsets, Texts};
+use crate::render::memory::{Bytes, TextOffsets, Texts};
 use crate::threads;
 
 /// Rows whose values are printed at a time by one thread.
@@ -96,7 +96,9 @@ fn in_parts(
             // Most rows are like these.
             let done = parts.last().map_or(rows.len(), |last| last.end - rows.start);
             let expected = (total + total / 8).saturating_mul(rows.len()) / done;
-            let mut larger = Bytes::new(if done < rows.len() { expected } else { total })?;
+            // Where there isn't as much, there may be what is needed now.
+            let mut larger =
+                Bytes::new(if done < rows.len() { expected } else { total }).or_else(|_| Bytes::new(total))?;
             larger[..before].copy_from_slice(&bytes[..before]);
             bytes = larger;
         }
@@ -113,25 +115,5 @@ fn in_parts(
         }
     }
     bytes.truncate(total);
-    Ok(Some(Texts { offsets: joined(&ends, total)?, bytes, is_plain: true }))
-}
-
-/// The offsets of parts as those of all.
-fn joined(parts: &[TextOffsets], total: usize) -> Result<TextOffsets> {
-    fn put(slots: &mut [impl OffsetSlot], part: &TextOffsets, at: usize) {
-        for (slot, end) in slots.iter_mut().zip(part.iter().skip(1)) {
-            slot.set(at + end);
-        }
-    }
-    let counts = || parts.iter().map(|part| part.len() - 1);
-    let mut offsets = TextOffsets::new(counts().sum(), total)?;
-    let mut at = 0;
-    for (slots, part) in offsets.split_mut(counts()).into_iter().zip(parts) {
-        match slots {
-            OffsetSlots::Narrow(slots) => put(slots, part, at),
-            OffsetSlots::Wide(slots) => put(slots, part, at),
-        }
-        at += part.last().unwrap_or(0);
-    }
-    Ok(offsets)
+    Ok(Some(Texts { offsets: TextOffsets::joined(&ends, total)?, bytes, is_plain: true }))
 }
