@@ -370,12 +370,8 @@ impl Printer for Strings<'_> {
 
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
         if !is_none(self.nulls, row, conversion, out) {
-            if conversion == Conversion::Repr {
-                let among = self.slices.among(row);
-                let quick = among.is_some_and(|(bytes, start, end)| quote::plain_among(bytes, start, end, out));
-                if quick || quote::plain(self.slices.binary(row)?, out) {
-                    return Ok(());
-                }
+            if conversion == Conversion::Repr && quote::plain(self.slices.binary(row)?, out) {
+                return Ok(());
             }
             let text = self.slices.text(row)?;
             match conversion {
@@ -385,6 +381,36 @@ impl Printer for Strings<'_> {
             }
         }
         Ok(())
+    }
+
+    fn print_items(&self, items: Range<usize>, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+        let (first, mut item) = (items.start, items.start);
+        while item < items.end {
+            if item > first {
+                out.extend_from_slice(b", ");
+            }
+            let plain = if conversion == Conversion::Repr { self.print_plain(item..items.end, out) } else { 0 };
+            item += plain;
+            if plain == 0 {
+                self.print(item, conversion, out)?;
+                item += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Strings<'_> {
+    /// Appends the first of some items for which it is told at once what Python shows; returns how many that are.
+    fn print_plain(&self, items: Range<usize>, out: &mut Vec<u8>) -> usize {
+        if self.nulls.is_some() {
+            return 0;
+        }
+        match &self.slices {
+            Slices::Narrow { offsets, data } => quote::plain_items(data, &offsets[items.start..=items.end], out),
+            Slices::Wide { offsets, data } => quote::plain_items(data, &offsets[items.start..=items.end], out),
+            Slices::Views { .. } | Slices::Fixed { .. } => 0,
+        }
     }
 }
 

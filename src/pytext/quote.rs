@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::sync::OnceLock;
 
+use arrow_array::OffsetSizeTrait;
+
 use super::fill::{SLOT_BYTES, put};
 
 /// Appends formatted text; writing into a vector can't fail.
@@ -69,21 +71,59 @@ pub(super) fn plain(bytes: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// [`plain`] of the bytes `start..end` of others, which are looked at too: where those are plain as well, no byte is copied
-/// twice. False, and nothing, also if they aren't, or if there are no such bytes.
+/// Appends the `repr` of texts with commas between them, up to the first that isn't printable ASCII without `\\` and `'`, as
+/// nearly all are; returns how many these were. `offsets` say where each begins among `bytes`, and where the last one ends;
+/// they may lead anywhere.
 #[inline]
-pub(super) fn plain_among(bytes: &[u8], start: usize, end: usize, out: &mut Vec<u8>) -> bool {
-    let Some(len) = end.checked_sub(start).filter(|len| *len <= SLOT_BYTES) else { return false };
-    let Some(window) = bytes.get(start..).and_then(<[u8]>::first_chunk) else { return false };
-    if kinds(window) & !QUOTE != 0 {
-        return false;
+pub(super) fn plain_items<O: OffsetSizeTrait>(bytes: &[u8], offsets: &[O], out: &mut Vec<u8>) -> usize {
+    /// Most texts are no longer: so many bytes are copied at once, and what was too much is written over.
+    const COPIED_BYTES: usize = 2 * SLOT_BYTES;
+    /// What stands between two texts: the quote of the first, and that of the second.
+    const BETWEEN: &[u8; 4] = b"', '";
+    let [first, .., last] = offsets else { return 0 };
+    // They lie one behind the other, and are looked at together.
+    let plain = plain_end(bytes, first.as_usize(), last.as_usize());
+    let (before, mut done) = (out.len(), 0);
+    out.push(b'\'');
+    for ends in offsets.windows(2) {
+        let (start, end) = (ends[0].as_usize(), ends[1].as_usize());
+        let Some(text) = bytes.get(start..end).filter(|_| end <= plain) else { break };
+        match bytes[start..].first_chunk::<COPIED_BYTES>() {
+            Some(window) if text.len() <= COPIED_BYTES => {
+                let at = out.len();
+                out.extend_from_slice(window);
+                out.truncate(at + text.len());
+            }
+            _ => out.extend_from_slice(text),
+        }
+        out.extend_from_slice(BETWEEN);
+        done += 1;
     }
-    let at = out.len() + 1;
-    out.push(b'\'');
-    out.extend_from_slice(window);
-    out.truncate(at + len);
-    out.push(b'\'');
-    true
+    // Of what stands between two texts the last has the quote alone.
+    out.truncate(if done > 0 { out.len() - (BETWEEN.len() - 1) } else { before });
+    done
+}
+
+/// Where the first byte stands from `start` on that isn't printable ASCII, or is `\\` or `'`; at `end` at the latest.
+#[inline]
+fn plain_end(bytes: &[u8], start: usize, end: usize) -> usize {
+    let is_odd = |byte: &u8| !matches!(byte, b' '..=b'~') | matches!(byte, b'\\' | b'\'');
+    let mut at = start;
+    while at < end {
+        let rest = bytes.get(at..).unwrap_or_default();
+        // No branch within: the compiler looks at several bytes at once.
+        let window = rest.first_chunk::<SLOT_BYTES>();
+        if window.is_none_or(|window| window.iter().fold(false, |any, byte| any | is_odd(byte))) {
+            let rest = &rest[..rest.len().min(end - at)];
+            match rest.iter().take(SLOT_BYTES).position(is_odd) {
+                Some(odd) => return at + odd,
+                None if rest.len() <= SLOT_BYTES => return at + rest.len(),
+                None => {}
+            }
+        }
+        at += SLOT_BYTES;
+    }
+    end
 }
 
 /// What bytes hold, a bit each.
@@ -178,16 +218,10 @@ mod tests {
     fn plain_texts_are_quoted_alike() {
         let long = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ !~";
         for len in 0..=long.len() {
-            let (mut quick, mut among, mut all) = (b"[".to_vec(), b"[".to_vec(), b"[".to_vec());
+            let (mut quick, mut all) = (b"[".to_vec(), b"[".to_vec());
             assert!(plain(&long.as_bytes()[..len], &mut quick));
-            assert_eq!(plain_among(long.as_bytes(), 3, 3 + len, &mut among), len <= 32 && 3 + 32 <= long.len());
             string(&long[..len], &mut all);
             assert_eq!(quick, all);
-            if among.len() > 1 {
-                let mut own = b"[".to_vec();
-                string(&long[3..3 + len], &mut own);
-                assert_eq!(among, own);
-            }
             for at in 0..len {
                 for quotes in [&b"\""[..], b"'", b"\"'", b"'\""] {
                     let mut text = long.as_bytes()[..len].to_vec();
@@ -197,18 +231,60 @@ mod tests {
                     let both = text.contains(&b'"') && text.contains(&b'\'');
                     assert_eq!(plain(&text, &mut quick), !both);
                     assert_eq!(quick, if both { &b"["[..] } else { &all });
-                    let (mut among, padded) = (b"[".to_vec(), [&text[..], &[b' '; 32]].concat());
-                    if plain_among(&padded, 0, len, &mut among) {
-                        assert_eq!(among, all);
-                    }
                 }
                 for other in [b'\\', b'\n', 0x7f, 0x80, 0xff] {
                     let mut text = long.as_bytes()[..len].to_vec();
                     text[at] = other;
-                    assert!(!plain(&text, &mut quick) && !plain_among(&text, 0, len, &mut quick));
+                    assert!(!plain(&text, &mut quick));
                     assert_eq!(quick, all);
                 }
             }
         }
+    }
+
+    /// Texts of all lengths, with this among their bytes; and as much room behind them as this. And where they begin.
+    fn items(among: &[u8], room: usize) -> (Vec<u8>, Vec<i32>) {
+        let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
+        for len in (0..=70).chain((0..=70).rev()).chain([64; 9]) {
+            bytes.extend((0..len).map(|at| b'a' + (at % 26) as u8));
+            offsets.push(bytes.len() as i32);
+        }
+        let (middle, end) = (bytes.len() / 3, bytes.len());
+        bytes[middle..middle + among.len()].copy_from_slice(among);
+        bytes.resize(end + room, b'.');
+        (bytes, offsets)
+    }
+
+    #[test]
+    fn plain_items_are_quoted_alike() {
+        for among in [&b""[..], b"'", b"\"", b"\\", b"\n", b"\x7f", "\u{e9}".as_bytes(), b"\"'"] {
+            for room in [0, 10, 64, 1000] {
+                let (bytes, offsets) = items(among, room);
+                for (first, count) in (0..offsets.len()).flat_map(|at| [1, 2, 5, 16, offsets.len()].map(|n| (at, n))) {
+                    let own = &offsets[first..offsets.len().min(first + count + 1)];
+                    let (mut out, mut all) = (b"[".to_vec(), b"[".to_vec());
+                    let done = plain_items(&bytes, own, &mut out);
+                    let text = |n: usize| &bytes[own[n] as usize..own[n + 1] as usize];
+                    for n in 0..done {
+                        all.extend_from_slice(if n > 0 { b", " } else { b"" });
+                        string(std::str::from_utf8(text(n)).unwrap(), &mut all);
+                    }
+                    assert_eq!(out, all);
+                    let odd = |byte: &u8| !(b' '..=b'~').contains(byte) || b"\\'".contains(byte);
+                    assert!(done + 1 == own.len() || text(done).iter().any(odd));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn items_that_lead_outside_are_no_plain_ones() {
+        let bytes = [b'a'; 100];
+        for offsets in [&[3, 2][..], &[-1, 3], &[-1, -1], &[40, 104], &[101, 101], &[99, 200], &[5], &[]] {
+            let mut out = b"[".to_vec();
+            assert_eq!((plain_items(&bytes, offsets, &mut out), &out[..]), (0, &b"["[..]));
+        }
+        let mut out = Vec::new();
+        assert_eq!((plain_items(&bytes, &[98, 100, 100, 99, 101], &mut out), &out[..]), (2, &b"'aa', ''"[..]));
     }
 }

@@ -10,7 +10,7 @@ use arrow_array::builder::make_view;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{Array, GenericByteArray, GenericByteViewArray, OffsetSizeTrait};
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
 use super::offsets::lead_inside;
@@ -128,17 +128,6 @@ impl Slices {
                 buffers.get(word(view, 8))?.get(start..start.checked_add(len)?)
             }
             Self::Fixed { data, size } => data.get(row * size..(row + 1) * size),
-        }
-    }
-
-    /// All bytes, and where those of row `row` begin and end, as the offsets have it: nothing is checked. None where each row
-    /// has bytes of its own.
-    #[inline]
-    pub(super) fn among(&self, row: usize) -> Option<(&[u8], usize, usize)> {
-        match self {
-            Self::Narrow { offsets, data } => Some((data, offsets[row].as_usize(), offsets[row + 1].as_usize())),
-            Self::Wide { offsets, data } => Some((data, offsets[row].as_usize(), offsets[row + 1].as_usize())),
-            Self::Views { .. } | Self::Fixed { .. } => None,
         }
     }
 
@@ -276,19 +265,20 @@ fn between<'a, O: OffsetSizeTrait>(offsets: &[O], data: &'a [u8], row: usize) ->
 /// How much of a long text one thread checks at once.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Long bytes in pieces that threads can check at the same time; none begins within a character.
-fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
-    let (mut out, mut rest) = (Vec::with_capacity(bytes.len() / PIECE_BYTES + 1), bytes);
-    while rest.len() > PIECE_BYTES {
+/// Stretches of about `size` bytes that are `bytes` together; none begins within a character.
+fn pieces(bytes: &[u8], size: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = bytes.get(start..).filter(|rest| !rest.is_empty())?;
         // A character has at most three bytes behind its first; what has more is found out by whoever checks it.
-        let end =
-            (PIECE_BYTES..rest.len().min(PIECE_BYTES + 4)).find(|at| rest[*at] & 0xC0 != 0x80).unwrap_or(PIECE_BYTES);
-        let (piece, after) = rest.split_at(end);
-        out.push(piece);
-        rest = after;
-    }
-    out.push(rest);
-    out
+        let end = if rest.len() > size {
+            (size..rest.len().min(size + 4)).find(|at| rest[*at] & 0xC0 != 0x80).unwrap_or(size)
+        } else {
+            rest.len()
+        };
+        start += end;
+        Some(start - end..start)
+    })
 }
 
 /// How many bytes are surely in the processor's cache still when they are looked at a second time.
@@ -305,24 +295,27 @@ fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], look: Option<Look>)
     }
     let (first, last) = (first.as_usize(), last.as_usize());
     let range = data.get(first..last)?;
-    let pieces = if look.is_some() { pieces(range) } else { vec![range] };
-    // Most text is ASCII, which one look tells; the rest needs a closer one.
-    let see = |piece: &[u8]| {
-        piece.chunks(CACHED_BYTES).fold((true, look.is_some()), |(ascii, pleased), near| {
-            (ascii && near.is_ascii(), pleased && look.is_some_and(|look| look(near)))
-        })
-    };
-    let both = |a: (bool, bool), b: (bool, bool)| (a.0 && b.0, a.1 && b.1);
-    let (all_ascii, pleased) = threads::map(pieces.clone(), see).into_iter().fold((true, true), both);
-    if all_ascii {
-        return Some(pleased);
-    }
-    let valid = |piece: &[u8]| piece.is_ascii() || simdutf8::basic::from_utf8(piece).is_ok();
-    let all_valid = threads::all(pieces, valid);
     // Each row is a run of whole characters if no offset stands within one.
-    let whole = |offset: &O| {
-        let at = offset.as_usize() - first;
-        range.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
+    let whole = |near: &Range<usize>| {
+        let from = offsets.partition_point(|offset| offset.as_usize() - first < near.start);
+        let within = offsets[from..].iter().map(|offset| offset.as_usize() - first).take_while(|at| *at < near.end);
+        within.into_iter().all(|at| range[at] & 0xC0 != 0x80)
     };
-    (all_valid && offsets.iter().all(whole)).then_some(pleased)
+    // Bytes come from memory once: all that is asked about a stretch is asked while it is near.
+    let see = |piece: Range<usize>| -> Option<bool> {
+        let mut pleased = look.is_some();
+        for near in pieces(&range[piece.clone()], CACHED_BYTES) {
+            let near = piece.start + near.start..piece.start + near.end;
+            let bytes = &range[near.clone()];
+            // Most text is ASCII, which one look tells; the rest needs a closer one.
+            if !bytes.is_ascii() && (simdutf8::basic::from_utf8(bytes).is_err() || !whole(&near)) {
+                return None;
+            }
+            pleased = pleased && look.is_some_and(|look| look(bytes));
+        }
+        Some(pleased)
+    };
+    let size = if look.is_some() { PIECE_BYTES } else { range.len() };
+    let seen = threads::map(pieces(range, size).collect(), see);
+    seen.into_iter().try_fold(look.is_some(), |all, own| Some(all & own?))
 }

@@ -28,7 +28,7 @@ pub struct PlainPrograms<'a> {
     pub programs: Vec<&'a Program>,
     /// Programs that follow each other as one, where there are several.
     joined: Option<Program>,
-    /// Whether a literal stands before each field, so that the bytes of two never make a character together.
+    /// Whether a literal stands between any two fields, so that the bytes of two never make a character together.
     apart: bool,
     /// Plain rows show no fragments.
     fragments: FragmentStore,
@@ -47,7 +47,7 @@ impl<'a> PlainPrograms<'a> {
         }
         // Literals of texts that follow each other are one, whatever number of texts they are.
         let joined = (programs.len() > 1).then(|| Program::joined(&programs));
-        let apart = programs.iter().all(|program| fields_are_apart(program));
+        let apart = fields_are_apart(&programs);
         Some(Self { plans, programs, joined, apart, fragments: FragmentStore::default(), runs: Runs::default() })
     }
 }
@@ -186,9 +186,12 @@ impl<'a> PlainRows<'a> {
     }
 }
 
-fn fields_are_apart(program: &Program) -> bool {
+/// Whether a literal stands between any two fields of texts that follow each other.
+fn fields_are_apart(programs: &[&Program]) -> bool {
     let is_literal = |op: &Op| matches!(op, Op::Lit(..));
-    program.ops.first().is_none_or(is_literal) && program.ops.windows(2).all(|two| two.iter().any(is_literal))
+    let all = |is: &dyn Fn(&[Op]) -> bool| programs.iter().all(|program| is(&program.ops));
+    all(&|ops| ops.windows(2).all(|two| two.iter().any(is_literal)))
+        && (all(&|ops| ops.first().is_none_or(is_literal)) || all(&|ops| ops.last().is_none_or(is_literal)))
 }
 
 /// Put down where the texts of some rows end, of which the first starts at `at`.
