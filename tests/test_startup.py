@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 STARTUP = Path(__file__).resolve().parents[1] / "startup" / "purelib"
@@ -99,3 +102,45 @@ def test_importing_waits_for_nothing_that_is_slow() -> None:
     code = "import sys, promptpress; print([name for name in ('pandas', 'pyarrow.compute') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["render", "--out", "out.jsonl"],
+        ["render", "--out", "out.parquet", "--hashes"],
+        ["render", "--out", "out.arrow", "--keep", "q"],
+        ["export", "openai-batch", "--model-name", "m", "--output", "messages", "--out", "batch.jsonl"],
+        ["fingerprint"],
+    ],
+    ids=lambda command: "-".join(command[:3:2]),
+)
+def test_no_command_waits_for_pandas_to_render(tmp_path: Path, command: list[str]) -> None:
+    # Where it is installed, pyarrow imports it to make an array or a scalar of Python's values.
+    (tmp_path / "pandas.py").write_text("open('imported', 'w').close(); raise ImportError('not this one')")
+    examples = {"q": ["a", None], "a": ["b", "c"], "n": [1, None], "f": [1.5, float("nan")], "b": [True, None]}
+    for name, columns in {"examples": examples, "samples": {**examples, "q": ["x", "y"]}}.items():
+        pq.write_table(pa.table(columns), tmp_path / f"{name}.parquet")
+    parts = {
+        "ice_template": {"template": "{q} {n} {f} {b} {a}"},
+        "prompt_template": {
+            "template": {"begin": "</E>", "round": [{"role": "HUMAN", "prompt": "{q}"}]},
+            "ice_token": "</E>",
+        },
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0, 1]},
+        "reader": {"input_columns": ["q", "n", "f", "b"], "output_column": "a"},
+        "inferencer": {"type": "GenInferencer"},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(parts))
+    verb, rest = (command[:2], command[2:]) if command[0] == "export" else (command[:1], command[1:])
+    data = [] if command[0] == "fingerprint" else ["--data", "samples.parquet", "--quiet"]
+    line = [*verb, "config.json", "--examples", "examples.parquet", *data, *rest]
+    places = os.pathsep.join([str(tmp_path), *[place for place in sys.path if place]])
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "promptpress", *line],
+        env={**os.environ, "PYTHONPATH": places},
+        cwd=tmp_path,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    assert not (tmp_path / "imported").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 import sys
 from array import array
 from collections.abc import Callable
@@ -175,7 +176,7 @@ def _as_words(kind: pa.DataType) -> tuple[str, Callable[[pa.Array], pa.Array]] |
     if types.is_int64(kind):
         return "int", lambda chunk: chunk
     if types.is_float64(kind):
-        nan = pa.scalar(float("nan"), pa.float64())
+        nan = _scalar(kind, struct.pack("=d", float("nan")))
         return "float", lambda chunk: pc.if_else(pc.is_nan(chunk), nan, chunk)
     if types.is_boolean(kind):
         return "bool", lambda chunk: chunk.cast(pa.uint8()).cast(pa.int64())
@@ -189,9 +190,10 @@ def _hash_of_texts(column: pa.ChunkedArray) -> bytes:
     lengths, data = hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks:
         if len(chunk):
-            lengths.update(_words(pc.fill_null(pc.binary_length(chunk).cast(pa.int64()), -1)))
+            of_each = pc.binary_length(chunk).cast(pa.int64())
+            lengths.update(_words(pc.fill_null(of_each, _scalar(of_each.type, b"\xff" * 8))))
             # Whatever lies in memory where a value is null.
-            filled = pc.fill_null(chunk, b"" if pa.types.is_large_binary(chunk.type) else "")
+            filled = pc.fill_null(chunk, _scalar(chunk.type, bytes(16), b""))
             offsets, texts = filled.buffers()[1:]
             ends = memoryview(offsets).cast("q")[filled.offset : filled.offset + len(filled) + 1]
             if texts is not None:
@@ -205,8 +207,16 @@ def _hash_of_words(column: pa.ChunkedArray, as_words: Callable[[pa.Array], pa.Ar
         if len(chunk):
             valid.update(_words(pc.is_valid(chunk).cast(pa.uint8()).cast(pa.int64())))
             words = as_words(chunk)
-            values.update(_words(pc.fill_null(words, pa.scalar(0, words.type))))
+            values.update(_words(pc.fill_null(words, _scalar(words.type, bytes(8)))))
     return hashlib.sha256(valid.digest() + values.digest()).digest()
+
+
+def _scalar(kind: pa.DataType, *data: bytes) -> pa.Scalar:
+    """The value that such memory holds.
+
+    To make one of a Python value pyarrow imports pandas where it is installed, which takes longer than a fingerprint.
+    """
+    return pa.Array.from_buffers(kind, 1, [None, *map(pa.py_buffer, data)])[0]
 
 
 def _words(values: pa.Array) -> bytes:
