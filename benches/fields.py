@@ -55,10 +55,10 @@ ABOUT = {
 
 
 def beside_question(kind: str, count: int) -> pa.Table:
-    """A question, and the column `x` of one of the types."""
+    """A question, and the column `value` of one of the types; no question names it in braces."""
     base = multiple_choice()
     column = COLUMNS[kind](random.Random(f"{SEED} {kind}"), base.num_rows)
-    return repeated(pa.table({"question": base["input"], "x": column}), count)
+    return repeated(pa.table({"question": base["input"], "value": column}), count)
 
 
 def template(field: str) -> dict[str, str]:

@@ -32,9 +32,9 @@ def seconds(work: Callable[[], None]) -> float:
 def costs(kind: str, count: int) -> list[float]:
     """Seconds that all fields take, round by round."""
     samples = beside_question(kind, count)
-    renderers = [promptpress.Renderer(prompt_template=template(field)) for field in ("", "{x}")]
+    renderers = [promptpress.Renderer(prompt_template=template(field)) for field in ("", "{value}")]
     head = samples.slice(0, 1000)
-    questions, values = head["question"].to_pylist(), head["x"].to_pylist()
+    questions, values = head["question"].to_pylist(), head["value"].to_pylist()
     expected = [f"Question: {one}\nValue: {x}\nAnswer:" for one, x in zip(questions, values, strict=True)]
     assert renderers[1].render(head)["prompt"].to_pylist() == expected
 

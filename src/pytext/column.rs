@@ -74,29 +74,41 @@ pub struct TextLookup<'a> {
 
 impl TextLookup<'_> {
     fn add_lengths(&self, rows: Range<usize>, lengths: &mut [usize]) {
+        self.each_length(rows.zip(lengths), |sum, length| *sum += length);
+    }
+
+    fn total_length(&self, rows: Range<usize>) -> usize {
+        let mut total = 0;
+        self.each_length(rows.map(|row| (row, ())), |(), length| total += length);
+        total
+    }
+
+    #[inline]
+    fn each_length<T>(&self, rows: impl Iterator<Item = (usize, T)>, take: impl FnMut(T, usize)) {
         /// The loop for each way to a text: what isn't asked isn't in it.
-        fn add<O: OffsetSizeTrait>(
+        #[inline]
+        fn each<T, O: OffsetSizeTrait>(
             offsets: &[O],
             nulls: Option<&NullBuffer>,
-            rows: Range<usize>,
-            lengths: &mut [usize],
+            rows: impl Iterator<Item = (usize, T)>,
+            mut take: impl FnMut(T, usize),
             text: impl Fn(usize) -> usize,
         ) {
             let length = |row| (offsets[text(row) + 1] - offsets[text(row)]).as_usize();
             match nulls {
-                None => rows.zip(lengths).for_each(|(row, sum)| *sum += length(row)),
-                Some(nulls) => rows
-                    .zip(lengths)
-                    .for_each(|(row, sum)| *sum += if nulls.is_null(row) { NONE.len() } else { length(row) }),
+                None => rows.for_each(|(row, to)| take(to, length(row))),
+                Some(nulls) => {
+                    rows.for_each(|(row, to)| take(to, if nulls.is_null(row) { NONE.len() } else { length(row) }));
+                }
             }
         }
         match (self.offsets, self.picks) {
             (Offsets::Narrow(offsets), Some(picks)) => {
-                add(offsets, self.nulls, rows, lengths, |row| picks[row] as usize);
+                each(offsets, self.nulls, rows, take, |row| picks[row] as usize);
             }
-            (Offsets::Wide(offsets), Some(picks)) => add(offsets, self.nulls, rows, lengths, |row| picks[row] as usize),
-            (Offsets::Narrow(offsets), None) => add(offsets, self.nulls, rows, lengths, |row| row),
-            (Offsets::Wide(offsets), None) => add(offsets, self.nulls, rows, lengths, |row| row),
+            (Offsets::Wide(offsets), Some(picks)) => each(offsets, self.nulls, rows, take, |row| picks[row] as usize),
+            (Offsets::Narrow(offsets), None) => each(offsets, self.nulls, rows, take, |row| row),
+            (Offsets::Wide(offsets), None) => each(offsets, self.nulls, rows, take, |row| row),
         }
     }
 }
@@ -489,10 +501,11 @@ impl TextColumn {
     ///
     /// If there are no such rows.
     pub fn total_length(&self, rows: Range<usize>) -> usize {
-        match self.plain() {
-            Some((Offsets::Narrow(offsets), _)) => (offsets[rows.end] - offsets[rows.start]) as usize,
-            Some((Offsets::Wide(offsets), _)) => (offsets[rows.end] - offsets[rows.start]) as usize,
-            None => rows.map(|row| self.length(row)).sum(),
+        match (self.plain(), self.lookup()) {
+            (Some((Offsets::Narrow(offsets), _)), _) => (offsets[rows.end] - offsets[rows.start]) as usize,
+            (Some((Offsets::Wide(offsets), _)), _) => (offsets[rows.end] - offsets[rows.start]) as usize,
+            (None, Some(lookup)) => lookup.total_length(rows),
+            (None, None) => rows.map(|row| self.length(row)).sum(),
         }
     }
 

@@ -82,8 +82,12 @@ impl TextOffsets {
     /// As [`Self::new`].
     pub fn joined(parts: &[Self], total: usize) -> Result<Self> {
         fn put(slots: &mut [impl OffsetSlot], part: &TextOffsets, at: usize) {
-            for (slot, end) in slots.iter_mut().zip(part.iter().skip(1)) {
-                slot.set(at + end);
+            match part {
+                TextOffsets::Narrow(bytes) => {
+                    let ends = &bytes.as_chunks().0[1..];
+                    slots.iter_mut().zip(ends).for_each(|(slot, end)| slot.set(at + i32::from_ne_bytes(*end) as usize));
+                }
+                TextOffsets::Wide(all) => slots.iter_mut().zip(&all[1..]).for_each(|(slot, end)| slot.set(at + end)),
             }
         }
         let counts = || parts.iter().map(|part| part.len() - 1);
