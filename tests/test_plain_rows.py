@@ -64,7 +64,9 @@ def test_invalid_utf_8_is_found_in_its_row(row: int, template: str, bad: bytes) 
 
 
 @pytest.mark.parametrize("row", PLACES)
-@pytest.mark.parametrize("template", ["{a}{q}", "{a}", "{q}{a}", "-{a}-{q}-", "{a}-{q}", "{a}" + LONG + "{q}"])
+@pytest.mark.parametrize(
+    "template", ["{a}{q}", "{a}", "{q}{a}", "-{a}-{q}-", "{a}-{q}", "{a}-{q}-", "{a}" + LONG + "{q}"]
+)
 def test_a_character_across_two_fields_is_no_text(row: int, template: str) -> None:
     first, second = "日".encode()[:2], "日".encode()[2:]
     table = {}
@@ -75,6 +77,26 @@ def test_a_character_across_two_fields_is_no_text(row: int, template: str) -> No
         table[name] = pa.array(values, pa.binary()).view(pa.string())
     with pytest.raises(pp.RenderError, match="invalid UTF-8"):
         pp.Renderer(template).render(pa.table(table))
+
+
+@pytest.mark.parametrize("edge", [16 << 10, 48 << 10, 256 << 10])
+@pytest.mark.parametrize("shift", range(-5, 6))
+@pytest.mark.parametrize("fault", ["none", "two halves", "no end", "no beginning"])
+def test_long_columns_are_checked_wherever_a_character_stands(edge: int, shift: int, fault: str) -> None:
+    character = "𝄞".encode()
+    # The first row isn't plain, so that the column is looked at before it is copied; stretch by stretch.
+    values = [b"{a}", b"a" * (edge + shift - len("{a}")), b"b" * 20_000]
+    values[1] += {"none": character, "two halves": character[:2], "no end": character[:3], "no beginning": b""}[fault]
+    values[2] = {"none": b"", "no end": b""}.get(fault, character[2:]) + values[2]
+    table = pa.table({"q": pa.array(values, pa.binary()).view(pa.string()), "a": ["yes"] * 3})
+    renderer = pp.Renderer(TEMPLATE)
+    if fault == "none":
+        want = [filled(TEMPLATE, row) for row in table.to_pylist()]
+        assert renderer.render(table)["prompt"].to_pylist() == want
+        return
+    with pytest.raises(pp.RenderError, match="invalid UTF-8") as caught:
+        renderer.render(table)
+    assert (caught.value.row, caught.value.column) == (2 if fault == "no beginning" else 1, "q")
 
 
 @pytest.mark.parametrize("row", [0, 1023, 2998])
