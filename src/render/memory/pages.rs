@@ -30,6 +30,8 @@ const REQUESTS_UNTIL_STALE: u64 = 16;
 const SIZES_OF_DOUBLING: usize = 8;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
 const MAX_KEPT_BYTES: usize = 272 << 20;
+/// How many blocks it keeps at most: a stream has those of two or three batches at a time, and no more of them are used again.
+const MAX_KEPT_BLOCKS: usize = 8;
 /// What of it may be scratch memory: the substituted texts of a batch of 65,536, with the room that growing left beside them.
 const MAX_SCRATCH_BYTES: usize = 80 << 20;
 
@@ -65,8 +67,12 @@ impl Pool {
     fn keep(&mut self, map: MmapMut) {
         let (own, since) = (map.len(), self.asked);
         let stays = |kept: &KeptBlock| kept.map.len() > own && since - kept.since < REQUESTS_UNTIL_STALE;
-        if own + self.size() > MAX_KEPT_BYTES && self.blocks.first().is_some_and(stays) {
+        let is_full = own + self.size() > MAX_KEPT_BYTES || self.blocks.len() >= MAX_KEPT_BLOCKS;
+        if is_full && self.blocks.first().is_some_and(stays) {
             return;
+        }
+        if self.blocks.len() >= MAX_KEPT_BLOCKS {
+            self.blocks.remove(0);
         }
         if self.make_room(own) {
             self.blocks.push(KeptBlock { map, since });
@@ -281,6 +287,18 @@ mod tests {
         assert_eq!(sizes(&pool), [small]);
         pool.keep(block(large));
         assert_eq!(sizes(&pool), [large]);
+    }
+
+    #[test]
+    fn the_newest_blocks_are_kept_and_not_many() {
+        let block = |pages| MmapOptions::new().len(pages * HUGE_PAGE_BYTES).map_anon().unwrap();
+        let mut pool = Pool { blocks: Vec::new(), scratch: Vec::new(), asked: 0 };
+        (1..=MAX_KEPT_BLOCKS + 3).for_each(|pages| pool.keep(block(pages)));
+        let sizes: Vec<usize> = pool.blocks.iter().map(|kept| kept.map.len() / HUGE_PAGE_BYTES).collect();
+        assert_eq!(sizes, (4..=MAX_KEPT_BLOCKS + 3).collect::<Vec<_>>());
+        // A small one doesn't take the place of a large one that is new.
+        pool.keep(block(1));
+        assert_eq!(pool.blocks[0].map.len(), 4 * HUGE_PAGE_BYTES);
     }
 
     #[test]
