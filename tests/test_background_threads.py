@@ -93,3 +93,81 @@ def test_nobody_uses_threads_that_an_interrupt_could_lock_up() -> None:
         if "import concurrent" in (text := path.read_text("utf-8")) or "from concurrent" in text
     ]
     assert not found, f"{found}: promptpress._threads has threads without locks in Python"
+
+
+class Slow:
+    """What takes a moment to be given back."""
+
+    def __init__(self, gone: list[None]) -> None:
+        self._gone = gone
+
+    def __del__(self) -> None:
+        time.sleep(0.02)
+        self._gone.append(None)
+
+
+def test_a_call_is_told_of_when_its_thread_holds_nothing_of_it() -> None:
+    # A thread that gives back what is Arrow's while the process ends takes the process down with it.
+    gone: list[None] = []
+    with Threads(1) as threads:
+        for number in range(20):
+            threads.submit(lambda _: None, Slow(gone)).result()
+            assert len(gone) == 2 * number + 1
+            call = threads.submit(Slow, gone)
+            told, ended = call._told, call._ended
+            del call
+            told.get()
+            assert ended
+            assert len(gone) == 2 * number + 2
+
+
+@pytest.mark.parametrize(("seconds", "is_waited_for"), [(0.3, True), (30, False)])
+def test_the_end_of_the_process_waits_a_moment(seconds: float, *, is_waited_for: bool) -> None:
+    code = f"""
+        import time
+        from promptpress._threads import Threads
+        def call():
+            print("begun", flush=True)
+            time.sleep({seconds})
+            print("ended", flush=True)
+        threads = Threads(1)
+        threads.submit(call)
+        time.sleep(0.1)
+    """
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == (["begun", "ended"] if is_waited_for else ["begun"])
+    assert time.monotonic() - start < 20
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_waits_for_none_of_its_parents_calls() -> None:
+    code = """
+        import os, time
+        from promptpress import _threads
+        threads = _threads.Threads(1)
+        threads.submit(time.sleep, 0.5)
+        if os.fork() == 0:
+            assert not _threads._at_work
+        else:
+            assert _threads._at_work
+            assert os.wait()[1] == 0
+    """
+    subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], check=True)
+
+
+def test_a_process_that_ends_while_arrow_reads_ends_as_it_should() -> None:
+    code = """
+        import io, time
+        import pyarrow.csv as pc
+        from promptpress._threads import Threads
+        def read(until=time.monotonic() + 0.4):
+            while time.monotonic() < until:
+                pc.read_csv(io.BytesIO(b"a,b\\n" + b"1,2\\n" * 2000))
+        threads = Threads(1)
+        threads.submit(read)
+        time.sleep(0.1)
+    """
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], timeout=60, check=False)
+        assert done.returncode == 0
