@@ -57,6 +57,7 @@ ABOUT = {
 def beside_question(kind: str, count: int) -> pa.Table:
     """A question, and the column `value` of one of the types; no question names it in braces."""
     base = multiple_choice()
+    assert not any("{value}" in text for text in base["input"].to_pylist()), "it would be filled in without being shown"
     column = COLUMNS[kind](random.Random(f"{SEED} {kind}"), base.num_rows)
     return repeated(pa.table({"question": base["input"], "value": column}), count)
 

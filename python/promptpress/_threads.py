@@ -153,7 +153,6 @@ def _work(calls: SimpleQueue[Call[Any] | None]) -> None:
         _at_work.discard(call)
         del call  # what it gave isn't kept until the next one comes
         tell()
-        del tell
 
 
 _at_work: set[Call[Any]] = set()

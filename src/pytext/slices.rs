@@ -298,8 +298,8 @@ fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], look: Option<Look>)
     // Each row is a run of whole characters if no offset stands within one.
     let whole = |near: &Range<usize>| {
         let from = offsets.partition_point(|offset| offset.as_usize() - first < near.start);
-        let within = offsets[from..].iter().map(|offset| offset.as_usize() - first).take_while(|at| *at < near.end);
-        within.into_iter().all(|at| range[at] & 0xC0 != 0x80)
+        let mut within = offsets[from..].iter().map(|offset| offset.as_usize() - first).take_while(|at| *at < near.end);
+        within.all(|at| range[at] & 0xC0 != 0x80)
     };
     // Bytes come from memory once: all that is asked about a stretch is asked while it is near.
     let see = |piece: Range<usize>| -> Option<bool> {
