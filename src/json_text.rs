@@ -46,6 +46,15 @@ pub fn next_special(bytes: &[u8], start: usize) -> Option<usize> {
     rest.iter().position(|byte| is_special(*byte)).map(|found| at + found)
 }
 
+/// The escape of a byte that is special.
+fn escape_of(special: u8) -> &'static str {
+    match special {
+        b'"' => "\\\"",
+        b'\\' => "\\\\",
+        control => CONTROL[control as usize],
+    }
+}
+
 /// The inside of a JSON string, piece by piece: stretches of `text` as they are, and escapes.
 pub fn escape(text: &str, mut put: impl FnMut(&str)) {
     let bytes = text.as_bytes();
@@ -54,14 +63,46 @@ pub fn escape(text: &str, mut put: impl FnMut(&str)) {
         if start < at {
             put(&text[start..at]);
         }
-        put(match bytes[at] {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            control => CONTROL[control as usize],
-        });
+        put(escape_of(bytes[at]));
         start = at + 1;
     }
     put(&text[start..]);
+}
+
+/// Appends the insides of JSON strings, one behind the other, of texts that lie so: `ends` are their ends in `bytes`, and
+/// `put` is given the end of each in `out`, beginning with what was appended first. `bytes` from the first text on are
+/// looked through as one, which takes less than a start for each short text.
+pub fn insides(bytes: &[u8], ends: impl Iterator<Item = usize>, out: &mut Vec<u8>, mut put: impl FnMut(usize)) {
+    let first = out.len();
+    // What of `bytes` has been appended, and how much longer that has become.
+    let (mut start, mut longer) = (0, 0);
+    let mut special = next_special_far(bytes, 0);
+    for end in ends {
+        while let Some(at) = special
+            && at < end
+        {
+            out.extend_from_slice(&bytes[start..at]);
+            let escaped = escape_of(bytes[at]);
+            out.extend_from_slice(escaped.as_bytes());
+            (start, longer) = (at + 1, longer + escaped.len() - 1);
+            special = next_special_far(bytes, start);
+        }
+        put(first + end + longer);
+    }
+    out.extend_from_slice(&bytes[start..]);
+}
+
+/// [`next_special`] where it is expected to be far away.
+fn next_special_far(bytes: &[u8], start: usize) -> Option<usize> {
+    const STRETCH: usize = 64;
+    let near = bytes.len().min(start + STRETCH);
+    if let Some(found) = next_special(&bytes[..near], start) {
+        return Some(found);
+    }
+    // Every byte is asked, which the processor does for many at once.
+    let (stretches, _) = bytes[near..].as_chunks::<STRETCH>();
+    let clean = stretches.iter().take_while(|all| !all.iter().fold(false, |any, byte| any | is_special(*byte))).count();
+    next_special(bytes, near + clean * STRETCH)
 }
 
 /// Appends the inside of a JSON string.
@@ -129,6 +170,27 @@ mod tests {
                 escape(&text, |piece| pieces.push_str(piece));
                 assert_eq!(format!("\"{pieces}\""), serde_json::to_string(&text).unwrap());
             }
+        }
+    }
+
+    #[test]
+    fn texts_that_lie_one_behind_the_other_are_escaped_each_by_itself() {
+        let special = ["\"", "\\", "\n", "\u{1f}", "\u{7f}", "é", "\u{2028}", ""];
+        let texts: Vec<String> = (0..400)
+            .map(|n| format!("{}{}{}", "x".repeat(n % 150), special[n % 8], special[n / 8 % 8].repeat(n % 3)))
+            .collect();
+        for texts in [&texts[..], &texts[7..8], &texts[8..9], &[], &[String::new(), String::new()]] {
+            let ends = texts.iter().scan(0, |end, text| {
+                *end += text.len();
+                Some(*end)
+            });
+            let (mut out, mut found) = (b"before".to_vec(), vec![6]);
+            insides(texts.concat().as_bytes(), ends, &mut out, |end| found.push(end));
+            for (n, text) in texts.iter().enumerate() {
+                let json = serde_json::to_string(text).unwrap();
+                assert_eq!(std::str::from_utf8(&out[found[n]..found[n + 1]]).unwrap(), &json[1..json.len() - 1]);
+            }
+            assert_eq!((found.len(), found.last()), (texts.len() + 1, Some(&out.len())));
         }
     }
 

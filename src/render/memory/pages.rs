@@ -27,7 +27,7 @@ const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// So many requests later a block that no request was for is in the way.
 const REQUESTS_UNTIL_STALE: u64 = 16;
 /// Sizes of blocks between one power of two and twice that, at most.
-const SIZES_OF_DOUBLING: usize = 8;
+const SIZES_OF_DOUBLING: usize = 16;
 /// What the process keeps at most of memory that was dropped: a batch of 65,536 long prompts and a little more.
 const MAX_KEPT_BYTES: usize = 272 << 20;
 /// How many blocks it keeps at most: a stream has those of two or three batches at a time, and no more of them are used again.

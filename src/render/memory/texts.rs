@@ -29,11 +29,21 @@ impl WrittenTexts {
         Self { bytes: Scratch::new(), ends: Vec::with_capacity(texts) }
     }
 
+    /// None yet, with room for so many, of which all have about so many bytes.
+    pub fn sized(texts: usize, bytes: usize) -> Self {
+        Self { bytes: Scratch(Vec::with_capacity(bytes)), ends: Vec::with_capacity(texts) }
+    }
+
     /// Append a text: what `write` appends.
     pub fn push<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let done = write(&mut self.bytes.0);
         self.ends.push(self.bytes.0.len());
         done
+    }
+
+    /// Append several: what `write` appends, which tells of the end of each in turn.
+    pub fn push_all(&mut self, write: impl FnOnce(&mut Vec<u8>, &mut Vec<usize>)) {
+        write(&mut self.bytes.0, &mut self.ends);
     }
 
     /// The bytes of all.
@@ -48,17 +58,29 @@ impl Texts {
     /// # Errors
     ///
     /// `RenderError` where there isn't as much memory.
-    pub fn joined(parts: &[WrittenTexts]) -> Result<Self> {
+    pub fn joined(mut parts: Vec<WrittenTexts>) -> Result<Self> {
         fn put(slots: &mut [impl OffsetSlot], ends: &[usize], at: usize) {
             for (slot, end) in slots.iter_mut().zip(ends) {
                 slot.set(at + end);
             }
         }
-        let total = parts.iter().map(|part| part.len()).sum();
-        let mut bytes = Bytes::new(total)?;
+        let total = parts.iter().map(WrittenTexts::len).sum();
         let mut offsets = TextOffsets::new(parts.iter().map(|part| part.ends.len()).sum(), total)?;
+        // Those of one thread lie as they should, and take hardly more memory than they need.
+        if let [one] = &mut parts[..]
+            && one.bytes.0.capacity() / 2 <= total
+        {
+            for slots in offsets.split_mut(std::iter::once(one.ends.len())) {
+                match slots {
+                    OffsetSlots::Narrow(slots) => put(slots, &one.ends, 0),
+                    OffsetSlots::Wide(slots) => put(slots, &one.ends, 0),
+                }
+            }
+            return Ok(Self { offsets, bytes: std::mem::take(&mut one.bytes.0).into(), is_plain: false });
+        }
+        let mut bytes = Bytes::new(total)?;
         let (mut rest, mut at, mut work) = (&mut bytes[..], 0, Vec::with_capacity(parts.len()));
-        for (slots, part) in offsets.split_mut(parts.iter().map(|part| part.ends.len())).into_iter().zip(parts) {
+        for (slots, part) in offsets.split_mut(parts.iter().map(|part| part.ends.len())).into_iter().zip(&parts) {
             let (own, after) = rest.split_at_mut(part.len());
             work.push((slots, own, part, at));
             (rest, at) = (after, at + part.len());

@@ -17,7 +17,7 @@ use crate::pytext::TextColumn;
 use crate::render::fragments::{FragmentStore, FragmentStores, RowFragments};
 use crate::render::input::Batch;
 use crate::render::memory::{TextBlock, limit};
-use crate::render::rows::texts;
+use crate::render::rows::{Unread, texts, texts_of_parts};
 use crate::render::values::json;
 use crate::role::{Message, Request, Slot};
 use crate::template::{FragmentSet, keys};
@@ -49,14 +49,37 @@ pub fn copied_json<'f>(
     columns.sort_unstable();
     columns.dedup();
     let scanned = |column: usize| programs().any(|program| program.scanned.contains(&column));
-    let mut own = vec![TextColumn::new(&NullArray::new(0))?; batch.columns.names.len()];
-    for column in columns {
-        batch.prepare(column, scanned(column));
-        if scanned(column) && !matches!(batch.may_hold_placeholder(column), Ok(None)) {
-            return Ok(None);
+    let verbatim = Columns::verbatim((0..batch.columns.names.len()).map(|column| column.to_string().into()))?;
+    let no_texts = TextColumn::new(&NullArray::new(0))?;
+    let mut own = vec![no_texts.clone(); batch.columns.names.len()];
+    // What lies row by row is escaped part by part, and copied while it is near; the rest is known for all rows first.
+    let (by_part, whole): (Vec<usize>, Vec<usize>) =
+        columns.into_iter().partition(|column| escapes_by_part(batch, *column));
+    for column in whole {
+        let Some(escaped) = escaped_field(batch, column, scanned(column))? else { return Ok(None) };
+        own[column] = escaped;
+    }
+    let plans = Plans { all, labels: plans.labels, each: plans.each.clone() };
+    if !by_part.is_empty() {
+        let all: Vec<&Program> = programs().map(|program| &**program).collect();
+        let part = |rows: Range<usize>| {
+            let part = batch.slice(rows.clone());
+            let unread = Unread::new(&part, &all).filter(|unread| unread.are_plain(0..part.rows))?;
+            let escaped = |column: usize, texts: &TextColumn| match by_part.contains(&column) {
+                true => escaped_column(unread.texts(column).ok()?).ok(),
+                false if texts.is_empty() => Some(texts.clone()),
+                false => texts.slice(rows.clone()),
+            };
+            let texts = own.iter().enumerate().map(|(column, texts)| escaped(column, texts)).collect::<Option<_>>()?;
+            Some(Batch::of_texts(&verbatim, rows.len(), texts, batch.host))
+        };
+        if let Some(made) = texts_of_parts(batch, &part, &plans, rows.clone(), limit(layout))? {
+            return Ok(Some(TextBlock::new(made).array(layout, None)));
         }
-        let Ok(said) = batch.texts(column) else { return Ok(None) };
-        own[column] = escaped_column(said)?;
+    }
+    for column in by_part {
+        let Some(escaped) = escaped_field(batch, column, scanned(column))? else { return Ok(None) };
+        own[column] = escaped;
     }
     let shows =
         |set| programs().flat_map(|program| &program.ops).any(|op| matches!(op, Op::Fragment(f) if f.set == set));
@@ -65,12 +88,29 @@ pub fn copied_json<'f>(
     let own_fragments =
         if shows(FragmentSet::Batch) { escaped_fragments(fragments.batch)? } else { FragmentStore::default() };
     let fragments = FragmentStores { renderer, batch: &own_fragments };
-    let verbatim = Columns::verbatim((0..own.len()).map(|column| column.to_string().into()))?;
     let values = Batch::of_texts(&verbatim, batch.rows, own, batch.host);
-    let plans = Plans { all, labels: plans.labels, each: plans.each.clone() };
     // What is too long or too much is said by those who know how long the texts are without escapes.
     let Ok(Some(made)) = texts(&values, &plans, rows, shown, fragments, limit(layout)) else { return Ok(None) };
     Ok(Some(TextBlock::new(made).array(layout, None)))
+}
+
+/// Whether the texts of some rows of a column are found, and escaped, without those of the others.
+fn escapes_by_part(batch: &Batch, column: usize) -> bool {
+    batch.prints_by_row(column) || batch.unread(column).is_some_and(|texts| texts.plain().is_some())
+}
+
+/// A column's texts, escaped; None if some of them have no text, or if a placeholder could form from them where it is looked
+/// for.
+///
+/// # Errors
+///
+/// `RenderError` where there isn't as much memory.
+fn escaped_field(batch: &Batch, column: usize, scanned: bool) -> Result<Option<TextColumn>> {
+    batch.prepare(column, scanned);
+    if scanned && !matches!(batch.may_hold_placeholder(column), Ok(None)) {
+        return Ok(None);
+    }
+    batch.texts(column).ok().map(escaped_column).transpose()
 }
 
 fn only_copies(program: &Program, fragments: FragmentStores) -> bool {

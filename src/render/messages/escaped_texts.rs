@@ -10,7 +10,7 @@ use crate::render::memory::{TextBlock, Texts, WrittenTexts, limit};
 use crate::threads;
 
 /// Texts that one thread takes at a time.
-const CHUNK_TEXTS: usize = 1024;
+const CHUNK_TEXTS: usize = 4096;
 
 /// So many texts, escaped.
 ///
@@ -25,7 +25,7 @@ pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Res
         }
         out
     });
-    Texts::joined(&parts)
+    Texts::joined(parts)
 }
 
 /// A column's texts, escaped; the column itself where none of them has to be.
@@ -53,7 +53,7 @@ pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
     TextColumn::unread(&*array).ok_or_else(|| Error::render(Code::InternalError, "escaped texts lie in order"))
 }
 
-/// [`escaped`] of texts that lie one behind the other; None where none of them needs it.
+/// [`escaped`] of texts of a column that lie one behind the other; None where none of them needs it.
 fn escaped_lying(count: usize, start: impl Fn(usize) -> usize + Sync, data: &[u8]) -> Result<Option<Texts>> {
     let chunks = || threads::chunks(0..count, CHUNK_TEXTS);
     let of = |rows: &Range<usize>| &data[start(rows.start)..start(rows.end)];
@@ -61,19 +61,14 @@ fn escaped_lying(count: usize, start: impl Fn(usize) -> usize + Sync, data: &[u8
         return Ok(None);
     }
     let parts = threads::map(chunks(), |rows| {
-        let (first, mut out) = (start(rows.start), WrittenTexts::new(rows.len()));
-        // All of them are text, so each is: it begins and ends between characters.
-        let all = simdutf8::basic::from_utf8(of(&rows));
-        for row in rows {
-            let text = all.ok().and_then(|all| all.get(start(row) - first..start(row + 1) - first));
-            match text {
-                Some(text) => out.push(|out| json_text::inside(text, out)),
-                None => out.push(|out| json_text::inside_of_bytes(&data[start(row)..start(row + 1)], out)),
-            }
-        }
+        let (first, bytes) = (start(rows.start), of(&rows));
+        let mut out = WrittenTexts::sized(rows.len(), bytes.len() + bytes.len() / 16);
+        out.push_all(|out, ends| {
+            json_text::insides(bytes, rows.map(|row| start(row + 1) - first), out, |end| ends.push(end));
+        });
         out
     });
-    Texts::joined(&parts).map(Some)
+    Texts::joined(parts).map(Some)
 }
 
 #[cfg(test)]

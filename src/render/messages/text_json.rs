@@ -53,5 +53,5 @@ pub fn joined(parts: Vec<Result<WrittenTexts>>, layout: Layout) -> Result<Option
     if parts.iter().map(WrittenTexts::len).sum::<usize>() > limit(layout) {
         return Ok(None);
     }
-    Ok(Some(TextBlock::new(Texts::joined(&parts)?).array(layout, None)))
+    Ok(Some(TextBlock::new(Texts::joined(parts)?).array(layout, None)))
 }

@@ -17,3 +17,5 @@ mod unread;
 pub use bound_program::BoundProgram;
 pub use engine::{any_may_need_substitution, any_needs_substitution, texts};
 pub use fragments::{fragments_of_forms, fragments_of_programs, fragments_of_rows};
+pub use plain::texts_of_parts;
+pub use unread::Unread;

@@ -6,7 +6,8 @@
 //! rows are rendered as others are, which finds it again and says where it is.
 //!
 //! Values that aren't text have to be printed before their lengths are known. Then rows are taken in parts that are so
-//! small that what was printed for one is still near when it is copied.
+//! small that what was printed for one is still near when it is copied. So they are where the columns' texts are changed on
+//! the way, as escapes in JSON do.
 
 use std::ops::Range;
 
@@ -14,13 +15,18 @@ use super::plain_rows::{PlainPrograms, PlainRows};
 use super::sizes::check_sizes;
 use super::unread::{Unread, shown_by};
 use crate::error::Result;
-use crate::plan::Plans;
+use crate::plan::{Op, Plans};
+use crate::pytext::TextColumn;
 use crate::render::input::Batch;
 use crate::render::memory::{Bytes, TextOffsets, Texts};
 use crate::threads;
 
 /// Rows whose values are printed at a time by one thread.
 const PART_ROWS: usize = 4096;
+
+/// How many times as much memory is asked for as the first rows make expect for the others: thousands of rows differ by
+/// less, and a block that is much too large isn't kept for long.
+const SPARE: f64 = 1.03;
 
 /// What comes of an attempt.
 pub enum Attempt {
@@ -40,7 +46,14 @@ pub enum Attempt {
 pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
     let Some(common) = PlainPrograms::new(plans) else { return Ok(Attempt::No) };
     if rows.len() > PART_ROWS && shown_by(&common.programs).into_iter().any(|column| batch.prints_by_row(column)) {
-        return Ok(in_parts(batch, plans, &common, rows, limit)?.map_or(Attempt::No, Attempt::Texts));
+        // What rows pick from is printed once for all of them.
+        shown_by(&common.programs).into_iter().filter(|column| !batch.prints_by_row(*column)).for_each(|column| {
+            if batch.unread(column).is_none() {
+                batch.prepare(column, false);
+            }
+        });
+        let part = |rows| Some(batch.slice(rows));
+        return Ok(in_parts(batch, &part, plans, &common, rows, limit)?.map_or(Attempt::No, Attempt::Texts));
     }
     let Some(unread) = Unread::new(batch, &common.programs) else { return Ok(Attempt::No) };
     let Some(all) = PlainRows::new(&common, &unread, rows.clone())? else { return Ok(Attempt::No) };
@@ -54,26 +67,43 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     Ok(if fine { Attempt::Texts(Texts { offsets, bytes, is_plain: true }) } else { Attempt::No })
 }
 
+/// Some rows as a batch of their own, with the texts that they show; None where more than copying is called for.
+pub type Part<'p, 'b> = &'p (dyn Fn(Range<usize>) -> Option<Batch<'b>> + Sync);
+
+/// Render the texts of rows `rows` of a batch as `part` makes them; None if not all of them are plain copies, or if they are too much
+/// for some limit.
+///
+/// # Errors
+///
+/// What the host stops it with.
+pub fn texts_of_parts(
+    batch: &Batch,
+    part: Part,
+    plans: &Plans,
+    rows: Range<usize>,
+    limit: usize,
+) -> Result<Option<Texts>> {
+    let Some(common) = PlainPrograms::new(plans) else { return Ok(None) };
+    in_parts(batch, part, plans, &common, rows, limit)
+}
+
 /// The texts of rows that are printed in parts, as many at a time as there are threads; None if they aren't plain, or too
 /// much for some limit.
 fn in_parts(
     batch: &Batch,
+    part: Part,
     plans: &Plans,
     common: &PlainPrograms,
     rows: Range<usize>,
     limit: usize,
 ) -> Result<Option<Texts>> {
     let limits = batch.host.limits();
+    let likely = LikelySize::new(batch, common);
     let limit = limit.min(limits.batch_bytes);
-    // What rows pick from is printed once for all of them.
-    shown_by(&common.programs).into_iter().filter(|column| !batch.prints_by_row(*column)).for_each(|column| {
-        if batch.unread(column).is_none() {
-            batch.prepare(column, false);
-        }
-    });
     let (mut bytes, mut total, mut ends) = (Bytes::default(), 0, Vec::new());
     for parts in threads::chunks(rows.clone(), PART_ROWS).chunks(threads::count()) {
-        let batches: Vec<Batch> = parts.iter().map(|part| batch.slice(part.clone())).collect();
+        let batches = threads::map(parts.to_vec(), part);
+        let Some(batches) = batches.into_iter().collect::<Option<Vec<Batch>>>() else { return Ok(None) };
         let unread = threads::map(batches.iter().collect(), |part| Unread::new(part, &common.programs));
         let Some(unread) = unread.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
         let bind = |(unread, batch): (_, &Batch)| PlainRows::new(common, unread, 0..batch.rows);
@@ -93,12 +123,11 @@ fn in_parts(
             return Ok(None);
         }
         if total > bytes.len() {
-            // Most rows are like these.
-            let done = parts.last().map_or(rows.len(), |last| last.end - rows.start);
-            let expected = (total + total / 8).saturating_mul(rows.len()) / done;
+            let done = parts.last().map_or(rows.end, |last| last.end);
+            let left = likely.of(done..rows.end) as f64 / likely.of(rows.start..done).max(1) as f64;
+            let expected = total + (total as f64 * left * SPARE) as usize;
             // Where there isn't as much, there may be what is needed now.
-            let mut larger =
-                Bytes::new(if done < rows.len() { expected } else { total }).or_else(|_| Bytes::new(total))?;
+            let mut larger = Bytes::new(expected.min(limit)).or_else(|_| Bytes::new(total))?;
             larger[..before].copy_from_slice(&bytes[..before]);
             bytes = larger;
         }
@@ -116,4 +145,26 @@ fn in_parts(
     }
     bytes.truncate(total);
     Ok(Some(Texts { offsets: TextOffsets::joined(&ends, total)?, bytes, is_plain: true }))
+}
+
+/// What is known of how long texts are before any value was printed or escaped: what all have in common, and the strings
+/// as they lie.
+struct LikelySize {
+    literals: usize,
+    strings: Vec<TextColumn>,
+}
+
+impl LikelySize {
+    fn new(batch: &Batch, common: &PlainPrograms) -> Self {
+        let ops = || common.programs.iter().flat_map(|program| &program.ops);
+        let literal = |op: &Op| if let Op::Lit(start, end) = op { end - start } else { 0 };
+        let string = |op: &Op| if let Op::Field(column) = op { batch.unread(*column) } else { None };
+        Self { literals: ops().map(literal).sum(), strings: ops().filter_map(string).collect() }
+    }
+
+    /// Of some rows.
+    fn of(&self, rows: Range<usize>) -> usize {
+        let strings = self.strings.iter().map(|texts| texts.total_length(rows.clone()));
+        self.literals * rows.len() + strings.sum::<usize>()
+    }
 }
