@@ -303,12 +303,13 @@ fn all_valid<O: OffsetSizeTrait>(offsets: &[O], data: &[u8], look: Option<Look>)
     };
     // Bytes come from memory once: all that is asked about a stretch is asked while it is near.
     let see = |piece: Range<usize>| -> Option<bool> {
-        let mut pleased = look.is_some();
+        let (mut pleased, mut is_ascii) = (look.is_some(), true);
         for near in pieces(&range[piece.clone()], CACHED_BYTES) {
             let near = piece.start + near.start..piece.start + near.end;
             let bytes = &range[near.clone()];
-            // Most text is ASCII, which one look tells; the rest needs a closer one.
-            if !bytes.is_ascii() && (simdutf8::basic::from_utf8(bytes).is_err() || !whole(&near)) {
+            // Most text is ASCII, which one look tells; the rest needs a closer one, and so will most of what follows it.
+            is_ascii = is_ascii && bytes.is_ascii();
+            if !is_ascii && (simdutf8::basic::from_utf8(bytes).is_err() || !whole(&near)) {
                 return None;
             }
             pleased = pleased && look.is_some_and(|look| look(bytes));

@@ -89,9 +89,9 @@ impl RequestList {
     pub fn of_all_turns(start: usize, bounds: &[usize], turns: &Turns, plans: &[u32]) -> Self {
         let fragments = bounds.last().copied().unwrap_or(0);
         let total = turns.count(fragments);
-        let mut out = Self::new(start, fragments);
-        (out.samples, out.turns, out.plans) = (vec![0; total], vec![0; total], vec![0; total]);
-        out.shown.bounds = vec![(0, 0); total];
+        let shown = RowFragments { bounds: vec![(0, 0); total], fragments: (0..fragments as u32).collect() };
+        let (samples, by_turn) = (vec![0; total], vec![0; total]);
+        let mut out = Self { samples, turns: by_turn, plans: vec![0; total], shown, start };
         let mut rest = (&mut out.samples[..], &mut out.turns[..], &mut out.plans[..], &mut out.shown.bounds[..]);
         let mut work = Vec::new();
         for samples in threads::chunks(0..bounds.len().saturating_sub(1), CHUNK_SAMPLES) {

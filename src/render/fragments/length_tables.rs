@@ -8,7 +8,7 @@ use super::store::FragmentStores;
 use crate::template::FragmentSet;
 
 /// A length for each fragment.
-pub type Table = Arc<[usize]>;
+pub type Table = Arc<Vec<usize>>;
 
 /// Parts of a set's fragments.
 type Parts = (FragmentSet, Vec<u32>);
@@ -41,7 +41,7 @@ impl<'a> LengthTables<'a> {
         if let Some(known) = made.get(&(set, parts.clone())) {
             return known.clone();
         }
-        let table: Option<Table> = self.stores.of(set).lengths(&parts).map(Into::into);
+        let table: Option<Table> = self.stores.of(set).lengths(&parts).map(Arc::new);
         made.insert((set, parts), table.clone());
         table
     }
