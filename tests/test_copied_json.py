@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 from comparing import clean
 from few_shots import texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from marks import UNWARNED
 from test_layouts import CONFIGS, META, TURNS, train
 
 ODD = ['a"b\\', "\n\t\x00\x1f", "\u2028é😀\x7f", "", "plain", "{", "x" * 5000 + '"' + "é" * 5000]
-ROWS = 3000  # several pieces of work
+ROWS = 9001  # several pieces of work, more than there are threads
 CHAT = {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT", "generate": True}]}
 CASES: dict[str, dict[str, Any]] = {
     "raw": {
@@ -77,11 +79,15 @@ def test_json_of_many_rows_is_what_python_writes_of_the_messages(name: str) -> N
 def test_a_row_that_needs_more_than_copying_changes_no_other(name: str) -> None:
     """One value that is a placeholder: all rows are put together message by message."""
     _, as_json = renderers(name)
-    hostile = pa.chunked_array([pa.array(["{a} {q}", *samples()["q"].to_pylist()[1:]])])
-    plain, mixed = texts(as_json.render(samples())), texts(as_json.render(samples(q=hostile)))
+    plain = texts(as_json.render(samples()))
     each = len(plain) // ROWS
-    assert plain[each:] == mixed[each:]
-    assert plain[:each] != mixed[:each]
+    for row in (0, 4095, ROWS - 2):
+        values = samples()["q"].to_pylist()
+        values[row] = "{a} {q}"
+        mixed = texts(as_json.render(samples(q=pa.chunked_array([pa.array(values)]))))
+        at = slice(row * each, (row + 1) * each)
+        assert plain[: at.start] + plain[at.stop :] == mixed[: at.start] + mixed[at.stop :]
+        assert plain[at] != mixed[at]
 
 
 @UNWARNED
@@ -90,7 +96,7 @@ def test_a_row_that_needs_more_than_copying_changes_no_other(name: str) -> None:
 def test_batches_of_any_size_and_threads_give_the_same(name: str, strings: str) -> None:
     for renderer in renderers(name, strings=strings):
         whole = texts(renderer.render(samples()))
-        for rows in (1, 700, 2999):
+        for rows in (300, 4097, ROWS - 1):
             parts = renderer.stream(samples().to_reader(max_chunksize=rows)).read_all()
             assert texts(parts) == whole
         pp.set_threads(1)
@@ -98,6 +104,78 @@ def test_batches_of_any_size_and_threads_give_the_same(name: str, strings: str) 
             assert texts(renderer.render(samples())) == whole
         finally:
             pp.set_threads(None)
+
+
+KINDS: dict[str, Any] = {
+    "strings": pa.string(),
+    "large strings": pa.large_string(),
+    "views": pa.string_view(),
+    "dictionary": pa.dictionary(pa.int32(), pa.string()),
+}
+ODD_ROWS = st.dictionaries(st.integers(0, ROWS - 1), st.sampled_from([*ODD, "{a", "{hint}x", None]), max_size=6)
+
+
+@UNWARNED
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(list(KINDS)),
+    ODD_ROWS,
+    st.lists(st.integers(-(10**6), 10**6) | st.none(), min_size=1, max_size=9),
+    st.sampled_from(["{q}", '"{q}{hint}"\n', "{hint} {q}{a}", "nothing", "é{a}{q}{q}"]),
+    st.sampled_from([1, 4096, 4097, ROWS]),
+)
+def test_odd_rows_among_plain_ones(
+    kind: str, odd: dict[int, str | None], numbers: list[int | None], text: str, rows: int
+) -> None:
+    """The column that has them is read part by part, or known as a whole; the numbers are printed part by part."""
+    values = [odd.get(row, f"q {row}") for row in range(rows)]
+    table = pa.table(
+        {
+            "q": pa.array(values, pa.string()).cast(KINDS[kind]),
+            "hint": ["two\nlines" if row % 97 == 0 else "one" for row in range(rows)],
+            "a": [numbers[row % len(numbers)] for row in range(rows)],
+        }
+    ).slice(rows // 3)
+    template = [{"role": "user", "content": text, "n": '"'}]
+    reader = {"input_columns": ["q", "hint", "a"], "output_column": None}
+    messages, as_json = (pp.Renderer(template, reader=reader, output=form) for form in ("messages", "messages_json"))
+    want = [json.dumps(request, ensure_ascii=False) for request in clean(texts(messages.render(table)))]
+    assert texts(as_json.render(table)) == want
+
+
+@pytest.mark.parametrize("row", [0, 4095, 4096, ROWS - 1])
+@pytest.mark.parametrize("bad", [b"\xff", b"\xe6\x97", "日本".encode()[1:]])
+def test_invalid_utf_8_is_found_in_its_row(row: int, bad: bytes) -> None:
+    values = [b'"plain"'] * ROWS
+    values[row] = bad
+    table = pa.table({"q": pa.array(values, pa.binary()).view(pa.string()), "a": [b"" for _ in values]})
+    with pytest.raises(pp.RenderError, match="invalid UTF-8") as caught:
+        pp.Renderer([{"role": "user", "content": "{q}"}], output="messages_json").render(table)
+    assert (caught.value.row, caught.value.column) == (row, "q")
+
+
+def test_rows_much_longer_than_the_first_ones() -> None:
+    """How much memory they take together is expected by the first ones."""
+    number = pa.array([10**15 if row > ROWS * 2 // 3 else 1 for row in range(ROWS)])
+    table = pa.table({"q": ['"' * (900 if row > ROWS // 2 else 1) for row in range(ROWS)], "a": number})
+    text = pp.Renderer("{q}{a}").render(table)["prompt"].to_pylist()
+    assert text == [f"{q}{a}" for q, a in zip(*table.to_pydict().values(), strict=True)]
+    as_json = pp.Renderer([{"role": "user", "content": "{q}{a}"}], output="messages_json").render(table)
+    assert [json.loads(request)[0]["content"] for request in texts(as_json)] == text
+
+
+@pytest.mark.parametrize("column", ["", "a"])
+def test_texts_of_which_nothing_is_known_beforehand(column: str) -> None:
+    """Numbers alone, and strings of which the first ones are empty."""
+    long = [0 if row < 5000 else 10**12 + row for row in range(ROWS)]
+    text = ["" if row < 5000 else f"\n{row}" for row in range(ROWS)]
+    table = pa.table({"n": long, "a": text})
+    as_json = pp.Renderer([{"role": "user", "content": f"{{{column or 'n'}}}"}], output="messages_json")
+    found = [json.loads(request)[0]["content"] for request in texts(as_json.render(table))]
+    assert found == (text if column else [str(n) for n in long])
+    assert pp.Renderer("{n}{a}").render(table)["prompt"].to_pylist() == [
+        f"{n}{a}" for n, a in zip(long, text, strict=True)
+    ]
 
 
 def test_limits_are_those_of_texts_without_escapes() -> None:

@@ -1,6 +1,6 @@
 //! Rendered texts, one after the other.
 
-use super::pages::{Bytes, Scratch};
+use super::pages::{Bytes, Scratch, reserved};
 use super::text_offsets::{OffsetSlot, OffsetSlots, TextOffsets};
 use crate::error::Result;
 use crate::threads;
@@ -30,8 +30,12 @@ impl WrittenTexts {
     }
 
     /// None yet, with room for so many, of which all have about so many bytes.
-    pub fn sized(texts: usize, bytes: usize) -> Self {
-        Self { bytes: Scratch(Vec::with_capacity(bytes)), ends: Vec::with_capacity(texts) }
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` where there isn't as much memory.
+    pub fn sized(texts: usize, bytes: usize) -> Result<Self> {
+        Ok(Self { bytes: Scratch(reserved(bytes)?), ends: reserved(texts)? })
     }
 
     /// Append a text: what `write` appends.

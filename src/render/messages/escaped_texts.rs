@@ -28,7 +28,7 @@ pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Res
     Texts::joined(parts)
 }
 
-/// A column's texts, escaped; the column itself where none of them has to be.
+/// The texts of a column that has been checked, escaped; the column itself where none of them has to be.
 ///
 /// # Errors
 ///
@@ -60,15 +60,15 @@ fn escaped_lying(count: usize, start: impl Fn(usize) -> usize + Sync, data: &[u8
     if threads::all(chunks(), |rows| json_text::next_special(of(&rows), 0).is_none()) {
         return Ok(None);
     }
-    let parts = threads::map(chunks(), |rows| {
+    let parts = threads::try_map(chunks(), |rows| -> Result<WrittenTexts> {
         let (first, bytes) = (start(rows.start), of(&rows));
-        let mut out = WrittenTexts::sized(rows.len(), bytes.len() + bytes.len() / 16);
+        let mut out = WrittenTexts::sized(rows.len(), bytes.len() + bytes.len() / 16)?;
         out.push_all(|out, ends| {
             json_text::insides(bytes, rows.map(|row| start(row + 1) - first), out, |end| ends.push(end));
         });
-        out
+        Ok(out)
     });
-    Texts::joined(parts).map(Some)
+    Texts::joined(parts?).map(Some)
 }
 
 #[cfg(test)]

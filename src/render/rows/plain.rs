@@ -70,8 +70,8 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
 /// Some rows as a batch of their own, with the texts that they show; None where more than copying is called for.
 pub type Part<'p, 'b> = &'p (dyn Fn(Range<usize>) -> Option<Batch<'b>> + Sync);
 
-/// Render the texts of rows `rows` of a batch as `part` makes them; None if not all of them are plain copies, or if they are too much
-/// for some limit.
+/// Render the texts of rows `rows` of a batch as `part` makes them; None if not all of them are plain copies, or if they are
+/// too much for some limit.
 ///
 /// # Errors
 ///
@@ -147,24 +147,35 @@ fn in_parts(
     Ok(Some(Texts { offsets: TextOffsets::joined(&ends, total)?, bytes, is_plain: true }))
 }
 
-/// What is known of how long texts are before any value was printed or escaped: what all have in common, and the strings
-/// as they lie.
+/// What is known of how long texts are before any value is printed or escaped: the strings as they lie, and what is the same
+/// in all rows.
 struct LikelySize {
-    literals: usize,
+    each_row: usize,
     strings: Vec<TextColumn>,
 }
 
+/// Bytes of a value that hasn't been printed.
+const UNPRINTED_BYTES: usize = 8;
+
 impl LikelySize {
     fn new(batch: &Batch, common: &PlainPrograms) -> Self {
-        let ops = || common.programs.iter().flat_map(|program| &program.ops);
-        let literal = |op: &Op| if let Op::Lit(start, end) = op { end - start } else { 0 };
-        let string = |op: &Op| if let Op::Field(column) = op { batch.unread(*column) } else { None };
-        Self { literals: ops().map(literal).sum(), strings: ops().filter_map(string).collect() }
+        let mut out = Self { each_row: 0, strings: Vec::new() };
+        for op in common.programs.iter().flat_map(|program| &program.ops) {
+            match *op {
+                Op::Lit(start, end) => out.each_row += end - start,
+                Op::Field(column) => match batch.unread(column) {
+                    Some(texts) => out.strings.push(texts),
+                    None => out.each_row += UNPRINTED_BYTES,
+                },
+                Op::Fragment(_) | Op::LineIf(_) => {}
+            }
+        }
+        out
     }
 
     /// Of some rows.
     fn of(&self, rows: Range<usize>) -> usize {
         let strings = self.strings.iter().map(|texts| texts.total_length(rows.clone()));
-        self.literals * rows.len() + strings.sum::<usize>()
+        self.each_row * rows.len() + strings.sum::<usize>()
     }
 }
