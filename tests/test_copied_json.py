@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from typing import Any
 
 import promptpress as pp
@@ -176,6 +177,39 @@ def test_texts_of_which_nothing_is_known_beforehand(column: str) -> None:
     assert pp.Renderer("{n}{a}").render(table)["prompt"].to_pylist() == [
         f"{n}{a}" for n, a in zip(long, text, strict=True)
     ]
+
+
+@pytest.mark.parametrize("value", ['"', "plain"])
+def test_values_that_rows_pick_from(value: str) -> None:
+    """They are escaped once for all rows, those behind nulls aside."""
+    picks = [None if row % 7 == 0 else row % 3 for row in range(ROWS)]
+    column = pa.DictionaryArray.from_arrays(pa.array(picks, pa.int8()), [value * 30, "", value * 50_000])
+    table = pa.table({"q": column}).slice(5)
+    as_json = pp.Renderer([{"role": "user", "content": "{q}\n"}], output="messages_json", strings="large_string")
+    found = [json.loads(text)[0]["content"] for text in texts(as_json.render(table.slice(0, 500)))]
+    assert found == [f"{text}\n" for text in table["q"].slice(0, 500).to_pylist()]
+    lengths = [len(text) for text in texts(as_json.render(table))]
+    each = [
+        len(json.dumps([{"role": "user", "content": f"{text}\n"}])) for text in (*column.dictionary.to_pylist(), None)
+    ]
+    assert lengths == [each[3 if pick is None else pick] for pick in picks[5:]]
+
+
+def test_what_passes_a_limit_is_refused_before_memory_is_taken() -> None:
+    """A gigabyte of literals, of which nothing is written."""
+    table = pa.table({"q": ['"'] * 50_000, "a": list(range(50_000))})
+    for template in ("x" * 20_000 + "{q}", "x" * 20_000 + "{a}"):
+        as_json = pp.Renderer(
+            [{"role": "user", "content": template}],
+            output="messages_json",
+            strings="large_string",
+            limits={"batch_bytes": 900_000_000},
+        )
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with pytest.raises(pp.RenderError) as caught:
+            as_json.render(table)
+        assert caught.value.code == "limit_exceeded"
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
 def test_limits_are_those_of_texts_without_escapes() -> None:

@@ -472,6 +472,16 @@ impl TextColumn {
         }
     }
 
+    /// The same rows with other texts to pick from, which are as many; None if rows have texts of their own.
+    #[must_use]
+    pub fn picking_from(&self, values: Self) -> Option<Self> {
+        let TextLayout::Picked { picks, whole, .. } = &self.layout else { return None };
+        let values = Box::new(values.with_room(None));
+        let short = values.short;
+        let layout = TextLayout::Picked { picks: picks.clone(), values, whole: *whole };
+        Some(Self { len: self.len, nulls: self.nulls.clone(), layout, short })
+    }
+
     /// Whether no text is longer than [`SHORT_TEXT_BYTES`], where that is known.
     pub fn is_short(&self) -> bool {
         self.short

@@ -98,6 +98,11 @@ impl<'a> Batch<'a> {
         self.may_hold_placeholder[column].get().is_some_and(Option::is_none)
     }
 
+    /// The texts of a column, if they have been made already.
+    pub fn made(&self, column: usize) -> Option<&TextColumn> {
+        self.texts[column].get()?.as_ref().ok()
+    }
+
     /// The texts of a column.
     ///
     /// # Errors

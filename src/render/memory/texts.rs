@@ -1,6 +1,6 @@
 //! Rendered texts, one after the other.
 
-use super::pages::{Bytes, Scratch, reserved};
+use super::pages::{Bytes, Scratch, out_of_memory, reserved};
 use super::text_offsets::{OffsetSlot, OffsetSlots, TextOffsets};
 use crate::error::Result;
 use crate::threads;
@@ -29,13 +29,15 @@ impl WrittenTexts {
         Self { bytes: Scratch::new(), ends: Vec::with_capacity(texts) }
     }
 
-    /// None yet, with room for so many, of which all have about so many bytes.
+    /// None yet, with room for so many, which have about so many bytes together.
     ///
     /// # Errors
     ///
     /// `RenderError` where there isn't as much memory.
     pub fn sized(texts: usize, bytes: usize) -> Result<Self> {
-        Ok(Self { bytes: Scratch(reserved(bytes)?), ends: reserved(texts)? })
+        let mut own = Self { bytes: Scratch::new(), ends: reserved(texts)? };
+        own.bytes.0.try_reserve_exact(bytes).map_err(|_| out_of_memory(bytes))?;
+        Ok(own)
     }
 
     /// Append a text: what `write` appends.
@@ -70,9 +72,9 @@ impl Texts {
         }
         let total = parts.iter().map(WrittenTexts::len).sum();
         let mut offsets = TextOffsets::new(parts.iter().map(|part| part.ends.len()).sum(), total)?;
-        // Those of one thread lie as they should, and take hardly more memory than they need.
+        // Those of one thread lie as they should, if they hold hardly more memory than they need.
         if let [one] = &mut parts[..]
-            && one.bytes.0.capacity() / 2 <= total
+            && one.bytes.0.capacity() <= total + total / 8
         {
             for slots in offsets.split_mut(std::iter::once(one.ends.len())) {
                 match slots {

@@ -52,7 +52,8 @@ pub fn copied_json<'f>(
     let verbatim = Columns::verbatim((0..batch.columns.names.len()).map(|column| column.to_string().into()))?;
     let no_texts = TextColumn::new(&NullArray::new(0))?;
     let mut own = vec![no_texts.clone(); batch.columns.names.len()];
-    // What lies row by row is escaped part by part, and copied while it is near; the rest is known for all rows first.
+    // What lies row by row is checked and escaped part by part, and copied while it is near; dictionaries, views and strings
+    // with nulls are so for all rows first.
     let (by_part, whole): (Vec<usize>, Vec<usize>) =
         columns.into_iter().partition(|column| escapes_by_part(batch, *column));
     for column in whole {

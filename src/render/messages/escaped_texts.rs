@@ -34,6 +34,11 @@ pub fn escaped<'t>(count: usize, text: impl Fn(usize) -> &'t [u8] + Sync) -> Res
 ///
 /// As [`escaped`].
 pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
+    if let Some(values) = texts.picked_from()
+        && let Some(picked) = texts.picking_from(escaped_column(values)?)
+    {
+        return Ok(picked);
+    }
     let chunks = || threads::chunks(0..texts.len(), CHUNK_TEXTS);
     let made = match texts.plain() {
         Some((Offsets::Narrow(offsets), data)) => escaped_lying(texts.len(), |n| offsets[n] as usize, data)?,
@@ -53,7 +58,8 @@ pub fn escaped_column(texts: &TextColumn) -> Result<TextColumn> {
     TextColumn::unread(&*array).ok_or_else(|| Error::render(Code::InternalError, "escaped texts lie in order"))
 }
 
-/// [`escaped`] of texts of a column that lie one behind the other; None where none of them needs it.
+/// [`escaped`] of texts of a column that lie one behind the other, and that have been checked: what isn't escaped is copied as
+/// it is. None where none of them needs it.
 fn escaped_lying(count: usize, start: impl Fn(usize) -> usize + Sync, data: &[u8]) -> Result<Option<Texts>> {
     let chunks = || threads::chunks(0..count, CHUNK_TEXTS);
     let of = |rows: &Range<usize>| &data[start(rows.start)..start(rows.end)];

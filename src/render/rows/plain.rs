@@ -27,6 +27,8 @@ const PART_ROWS: usize = 4096;
 /// How many times as much memory is asked for as the first rows make expect for the others: thousands of rows differ by
 /// less, and a block that is much too large isn't kept for long.
 const SPARE: f64 = 1.03;
+/// How much longer than the first rows the others are taken for at most.
+const MAX_LONGER: f64 = 2.0;
 
 /// What comes of an attempt.
 pub enum Attempt {
@@ -100,6 +102,9 @@ fn in_parts(
     let limits = batch.host.limits();
     let likely = LikelySize::new(batch, common);
     let limit = limit.min(limits.batch_bytes);
+    if likely.at_least(rows.clone()) > limit {
+        return Ok(None);
+    }
     let (mut bytes, mut total, mut ends) = (Bytes::default(), 0, Vec::new());
     for parts in threads::chunks(rows.clone(), PART_ROWS).chunks(threads::count()) {
         let batches = threads::map(parts.to_vec(), part);
@@ -124,10 +129,8 @@ fn in_parts(
         }
         if total > bytes.len() {
             let done = parts.last().map_or(rows.end, |last| last.end);
-            let left = likely.of(done..rows.end) as f64 / likely.of(rows.start..done).max(1) as f64;
-            let expected = total + (total as f64 * left * SPARE) as usize;
-            // Where there isn't as much, there may be what is needed now.
-            let mut larger = Bytes::new(expected.min(limit)).or_else(|_| Bytes::new(total))?;
+            // Where there isn't as much, there may be what is needed: that is found out by measuring all of it first.
+            let Ok(mut larger) = Bytes::new(likely.expected(&rows, done, total).min(limit)) else { return Ok(None) };
             larger[..before].copy_from_slice(&bytes[..before]);
             bytes = larger;
         }
@@ -147,25 +150,27 @@ fn in_parts(
     Ok(Some(Texts { offsets: TextOffsets::joined(&ends, total)?, bytes, is_plain: true }))
 }
 
-/// What is known of how long texts are before any value is printed or escaped: the strings as they lie, and what is the same
-/// in all rows.
+/// What is known of how long texts are before any value is printed or escaped: what is the same in all rows, and the strings
+/// as they lie.
 struct LikelySize {
-    each_row: usize,
+    literals: usize,
+    /// How many values of a row haven't been printed.
+    unprinted: usize,
     strings: Vec<TextColumn>,
 }
 
-/// Bytes of a value that hasn't been printed.
+/// Bytes of a value that hasn't been printed, for all that is known.
 const UNPRINTED_BYTES: usize = 8;
 
 impl LikelySize {
     fn new(batch: &Batch, common: &PlainPrograms) -> Self {
-        let mut out = Self { each_row: 0, strings: Vec::new() };
+        let mut out = Self { literals: 0, unprinted: 0, strings: Vec::new() };
         for op in common.programs.iter().flat_map(|program| &program.ops) {
             match *op {
-                Op::Lit(start, end) => out.each_row += end - start,
-                Op::Field(column) => match batch.unread(column) {
+                Op::Lit(start, end) => out.literals += end - start,
+                Op::Field(column) => match batch.made(column).cloned().or_else(|| batch.unread(column)) {
                     Some(texts) => out.strings.push(texts),
-                    None => out.each_row += UNPRINTED_BYTES,
+                    None => out.unprinted += 1,
                 },
                 Op::Fragment(_) | Op::LineIf(_) => {}
             }
@@ -173,9 +178,19 @@ impl LikelySize {
         out
     }
 
-    /// Of some rows.
-    fn of(&self, rows: Range<usize>) -> usize {
+    /// What some rows have at least: printing makes something of nothing, and escapes only lengthen.
+    fn at_least(&self, rows: Range<usize>) -> usize {
         let strings = self.strings.iter().map(|texts| texts.total_length(rows.clone()));
-        self.each_row * rows.len() + strings.sum::<usize>()
+        self.literals * rows.len() + strings.sum::<usize>()
+    }
+
+    /// Memory for all of `rows`, of which those before `done` have `total` bytes.
+    fn expected(&self, rows: &Range<usize>, done: usize, total: usize) -> usize {
+        let likely =
+            |rows: Range<usize>| (self.at_least(rows.clone()) + UNPRINTED_BYTES * self.unprinted * rows.len()) as f64;
+        let left = likely(done..rows.end) / likely(rows.start..done).max(1.0);
+        // Where something else makes up most of the first rows, strings don't say how much longer the others are.
+        let by_number = (rows.end - done) as f64 / (done - rows.start).max(1) as f64;
+        total + (total as f64 * left.min(MAX_LONGER * by_number) * SPARE) as usize
     }
 }
