@@ -212,6 +212,21 @@ def test_what_passes_a_limit_is_refused_before_memory_is_taken() -> None:
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
+@pytest.mark.parametrize("dialect", ["opencompass", "aisbench"])
+@pytest.mark.parametrize("template", ["{q}{hint}", 'Q: "{q}"\n', {"round": [{"role": "HUMAN", "prompt": "{q}"}]}])
+def test_requests_that_are_texts(dialect: str, template: Any) -> None:
+    """Those without a byte are what they are without JSON: a text, or a list of nothing."""
+    renderer = pp.Renderer(prompt_template=template, reader=READER, dialect=dialect, output="messages_json")
+    table = samples(hint=[""] * ROWS)
+    found = texts(renderer.render(table))
+    one_by_one = [texts(renderer.render(table.slice(row, 1)))[0] for row in range(len(ODD))]
+    assert found == [one_by_one[row % len(ODD)] for row in range(ROWS)]
+    wrapped = 'Q: "{}"\n' if isinstance(template, str) and '"' in template else "{}"
+    expected = [wrapped.format(value) for value in ODD]
+    empty = [] if dialect == "aisbench" and not isinstance(template, str) else ""
+    assert [json.loads(text) for text in one_by_one] == [text or empty for text in expected]
+
+
 def test_limits_are_those_of_texts_without_escapes() -> None:
     """A text of 900 quotes is 1,800 bytes of JSON."""
     table = pa.table({"q": ['"' * 900] * 100})

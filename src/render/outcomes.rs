@@ -12,7 +12,7 @@ use super::input::Batch;
 use super::media::MediaParts;
 use super::memory::{TextBlock, Texts, limit};
 use super::messages::{
-    ContentViews, MessageArrays, MessageType, SliceCache, copied_json, escaped_fragments, text_json,
+    ContentViews, MessageArrays, MessageType, SliceCache, copied_json, escaped_fragments, holds_empty_text, text_json,
 };
 use super::rows::texts;
 use super::span_arrays::Spans;
@@ -176,13 +176,19 @@ impl BoundConfig<'_> {
             return Ok(prompts.map(|prompts| (prompts, false)));
         }
         let json = self.compiled.config.output.json;
-        if let (true, Some(_), None) = (json, sink.message_type, media) {
+        let are_texts =
+            sink.message_type.is_none() && plans.all.iter().all(|plan| matches!(plan.request, Request::Text(_)));
+        if json && media.is_none() && (sink.message_type.is_some() || are_texts) {
             let examples = || {
                 let made = || escaped_fragments(rows.fragments.renderer);
                 self.binding.escaped_examples.get_or_init(made).as_ref().map_err(Clone::clone)
             };
             let shown = (rows.shown, rows.fragments);
-            if let Some(prompts) = copied_json(values, plans, range.clone(), shown, examples, layout)? {
+            // A text without a byte may be a list, which is for those to say who put them together one by one.
+            let is_all =
+                |prompts: &ArrayRef| !are_texts || !self.compiled.empty_is_a_list() || !holds_empty_text(prompts);
+            let copied = copied_json(values, plans, range.clone(), shown, examples, layout)?.filter(is_all);
+            if let Some(prompts) = copied {
                 return Ok(Some((prompts, false)));
             }
         }

@@ -95,6 +95,11 @@ pub fn copied_json<'f>(
     Ok(Some(TextBlock::new(made).array(layout, None)))
 }
 
+/// Whether one of [`copied_json`]'s requests is a text without a byte.
+pub fn holds_empty_text(requests: &ArrayRef) -> bool {
+    TextColumn::unread(&**requests).is_none_or(|texts| (0..texts.len()).any(|n| texts.bytes(n) == b"\"\""))
+}
+
 /// Whether the texts of some rows of a column are found, and escaped, without those of the others.
 fn escapes_by_part(batch: &Batch, column: usize) -> bool {
     batch.prints_by_row(column) || batch.unread(column).is_some_and(|texts| texts.plain().is_some())

@@ -24,7 +24,7 @@ mod text_json;
 mod text_parts;
 
 pub use content_views::ContentViews;
-pub use copied_json::{copied_json, escaped_fragments};
+pub use copied_json::{copied_json, escaped_fragments, holds_empty_text};
 pub use message_arrays::MessageArrays;
 pub use message_type::MessageType;
 pub use opened::Opened;
