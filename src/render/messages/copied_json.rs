@@ -50,8 +50,7 @@ pub fn copied_json<'f>(
     columns.dedup();
     let scanned = |column: usize| programs().any(|program| program.scanned.contains(&column));
     let verbatim = Columns::verbatim((0..batch.columns.names.len()).map(|column| column.to_string().into()))?;
-    let no_texts = TextColumn::new(&NullArray::new(0))?;
-    let mut own = vec![no_texts.clone(); batch.columns.names.len()];
+    let mut own = vec![TextColumn::new(&NullArray::new(0))?; batch.columns.names.len()];
     // What lies row by row is checked and escaped part by part, and copied while it is near; dictionaries, views and strings
     // with nulls are so for all rows first.
     let (by_part, whole): (Vec<usize>, Vec<usize>) =
