@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, NoReturn, overload
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from promptpress import _core
 from promptpress._configuration import Configuration, behind_messages
 from promptpress._conversation import Conversation
+from promptpress._core import LineLayout
 from promptpress._errors import render_error, template_error
 from promptpress._fingerprint.request_hash import with_requests_hash
 from promptpress._from_config import renderer_arguments
@@ -24,6 +25,7 @@ from promptpress._output_schema import OutputSchemas
 from promptpress._process import warm_up
 from promptpress._remedies import known_arguments, of_examples
 from promptpress._render_options import RenderOptions
+from promptpress._rendered_lines import RenderedLines, rendered_lines
 from promptpress._rendering import rendered_batch, rendered_batches, rendered_table
 from promptpress._settings import plain_settings
 from promptpress._tables import as_reader, as_table, column_names, for_core
@@ -357,6 +359,12 @@ class Renderer:
         self._warn(schema, reader.schema, None)
         batches = rendered_batches(self._configuration, reader, schema, options, labels=labels, first=first)
         return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def _lines_from(self, reader: pa.RecordBatchReader, frame: LineLayout) -> Iterator[RenderedLines | pa.RecordBatch]:
+        """Render a stream of samples into lines, where nothing goes beside the requests."""
+        schema = self._output_schemas.of(reader.schema, RenderOptions.of(()))
+        self._warn(schema, reader.schema, None)
+        return rendered_lines(self._configuration, reader, schema, frame)
 
     @overload
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::render::{FramePiece, LineFrame};
+
 /// A piece of each line. Columns are counted as the table has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
@@ -32,4 +34,17 @@ pub struct LineLayout {
     pub segments: Vec<Segment>,
     /// Which of them are the row's id.
     pub id: Range<usize>,
+}
+
+impl LineLayout {
+    /// The layout as what stands around a request; None if it shows a column otherwise.
+    pub fn frame(&self) -> Option<LineFrame> {
+        let piece = |segment: &Segment| match segment {
+            Segment::Literal(text) => Some(FramePiece::Literal(text.clone())),
+            Segment::Request(_) => Some(FramePiece::Request),
+            Segment::Row => Some(FramePiece::Row),
+            _ => None,
+        };
+        Some(LineFrame { pieces: self.segments.iter().map(piece).collect::<Option<_>>()? })
+    }
 }

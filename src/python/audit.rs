@@ -9,8 +9,8 @@ use arrow_schema::{ArrowError, Field};
 use pyo3::prelude::*;
 
 use super::arrow::{Imported, batches, export, unnamed};
-use super::compiled_renderer::plain;
 use super::detach::detached_rows;
+use super::errors::plain;
 use crate::audit::{self, FoundText, Needles, OddCharacter, OddKind, Texts};
 use crate::error::{Code, Error, Result};
 use crate::statistics::HASH_BYTES;

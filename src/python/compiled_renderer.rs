@@ -12,9 +12,10 @@ use pyo3::types::{PyDict, PyList};
 
 use super::arrow::{Imported, batches, export, one_batch};
 use super::detach::{detached, detached_rows};
-use super::errors::to_python;
+use super::errors::{plain, to_python};
 use super::guard::{caught, raise};
 use super::interpreter::Interpreter;
+use super::json_lines::PyLineLayout;
 use super::outcome::PyOutcome;
 use super::value;
 use crate::error::{Code, Error, Result};
@@ -71,6 +72,31 @@ impl CompiledRenderer {
         RunningWork(&self.at_work)
     }
 
+    /// Samples rendered from `position` on.
+    fn rendered(
+        &self,
+        py: Python<'_>,
+        samples: &[RecordBatch],
+        labels: &[Option<Value>],
+        position: &Position,
+        wanted: Wanted,
+        host: &Interpreter,
+    ) -> PyResult<Vec<PyOutcome>> {
+        let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.pending_examples());
+        let _work = self.work();
+        let rendered = detached_rows(py, Some(host), rows, || -> Result<Vec<render::Outcome>> {
+            let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (start, draws) = &mut *position;
+            let mut out = Vec::new();
+            for batch in samples {
+                out.extend(render::render(&self.core, batch, *start, labels, draws, wanted, host)?);
+                *start += batch.num_rows();
+            }
+            Ok(out)
+        })?;
+        Ok(raised(py, host, rendered)?.into_iter().map(PyOutcome).collect())
+    }
+
     /// What rendering samples asks of Python, where `lower` gives the texts of their foreign columns.
     pub(super) fn host(&self, lower: Py<PyAny>) -> Interpreter<'_> {
         Interpreter::new(Some(lower), self.examples.as_ref()).within(self.core.config.limits)
@@ -96,10 +122,6 @@ fn spans_of(detailed: Option<bool>) -> Spans {
 /// A result of the core as Python's.
 pub(super) fn raised<T>(py: Python<'_>, host: &Interpreter, result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_python(py, &error, host.failure()))
-}
-
-pub(super) fn plain<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
-    result.map_err(|error| to_python(py, &error, None))
 }
 
 #[pymethods]
@@ -156,22 +178,24 @@ impl CompiledRenderer {
         let host = self.host(lower);
         let samples = batches(samples);
         let labels = self::labels(labels)?;
-        let wanted = Wanted { single_chunk, spans: spans_of(spans) };
-        let rows = samples.iter().map(RecordBatch::num_rows).sum::<usize>().max(self.core.pending_examples());
-        let _work = self.work();
-        let rendered = detached_rows(py, Some(&host), rows, || -> Result<Vec<render::Outcome>> {
-            let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let (start, draws) = &mut *position;
-            let mut out = Vec::new();
-            for batch in &samples {
-                out.extend(render::render(&self.core, batch, *start, &labels, draws, wanted, &host)?);
-                *start += batch.num_rows();
-            }
-            Ok(out)
-        })?;
-        Ok(raised(py, &host, rendered)?.into_iter().map(PyOutcome).collect())
+        let wanted = Wanted { single_chunk, spans: spans_of(spans), frame: None };
+        self.rendered(py, &samples, &labels, position, wanted, &host)
     }
 
+    /// Render a table's rows from `position` on; what can be comes as the lines of `layout`, whose columns are all that of
+    /// the requests.
+    fn lines(
+        &self,
+        py: Python<'_>,
+        samples: Imported<Table>,
+        position: &Position,
+        lower: Py<PyAny>,
+        layout: &PyLineLayout,
+    ) -> PyResult<Vec<PyOutcome>> {
+        let (host, samples, frame) = (self.host(lower), batches(samples), layout.0.frame());
+        let wanted = Wanted { frame: frame.as_ref(), ..Wanted::default() };
+        self.rendered(py, &samples, &[None], position, wanted, &host)
+    }
     /// The field of requests' spans for samples of a schema.
     #[pyo3(signature = (schema, detailed))]
     #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]

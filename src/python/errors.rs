@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::{Code, Error, Kind};
+use crate::error::{Code, Error, Kind, Result};
 
 pyo3::create_exception!(
     promptpress,
@@ -36,6 +36,11 @@ pub(super) fn to_python(py: Python<'_>, error: &Error, stopped: Option<PyErr>) -
     let _ = value.setattr("row", place.row);
     let _ = value.setattr("column", place.column.as_deref());
     out
+}
+
+/// A result of the core, of work that Python has no part in.
+pub(super) fn plain<T>(py: Python<'_>, result: Result<T>) -> PyResult<T> {
+    result.map_err(|error| to_python(py, &error, None))
 }
 
 /// All codes of errors and what they mean, for Python.

@@ -7,15 +7,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::arrow::{Imported, batches, export};
-use super::compiled_renderer::plain;
 use super::detach::detached_rows;
-use super::errors::to_python;
+use super::errors::{plain, to_python};
 use super::interpreter::Interpreter;
 use crate::json_lines::{self, Ids, Keys, LineLayout, SeenIds, Segment, write};
 
 /// What each line of an export is made of.
 #[pyclass(frozen, name = "LineLayout", module = "promptpress._core")]
-pub(super) struct PyLineLayout(LineLayout);
+pub(super) struct PyLineLayout(pub(super) LineLayout);
 
 #[pymethods]
 impl PyLineLayout {

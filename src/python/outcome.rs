@@ -42,10 +42,16 @@ impl PyOutcome {
         Self::array(py, self.0.turns.as_ref())
     }
 
-    /// The prompts.
+    /// The prompts, or lines of them.
     #[getter]
     fn prompts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         export(py, self.0.prompts.clone())
+    }
+
+    /// Bytes of the requests' texts, where the prompts are lines of them; else None.
+    #[getter]
+    fn text_bytes(&self) -> Option<usize> {
+        self.0.text_bytes
     }
 
     /// Where each request's bytes come from; None where that wasn't asked for.

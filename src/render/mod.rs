@@ -61,6 +61,7 @@ pub(crate) use input::{cast, element_type, is_list, is_row_numbers, is_text, lar
 pub use labels::labels_of;
 pub use media::Found;
 pub(crate) use memory::{Bytes, TextBlock, Texts, limit};
+pub use messages::{FramePiece, LineFrame};
 pub use origin_totals::{OriginTotals, origin_totals};
 pub use outcomes::{Outcome, Wanted};
 pub use output_schema::{output_fields, spans_field};

@@ -12,7 +12,8 @@ use super::input::Batch;
 use super::media::MediaParts;
 use super::memory::{TextBlock, Texts, limit};
 use super::messages::{
-    ContentViews, MessageArrays, MessageType, SliceCache, copied_json, escaped_fragments, holds_empty_text, text_json,
+    ContentViews, CopiedLines, LineFrame, MessageArrays, MessageType, SliceCache, copied_json, copied_lines,
+    escaped_fragments, holds_empty_text, text_json,
 };
 use super::rows::texts;
 use super::span_arrays::Spans;
@@ -34,19 +35,24 @@ pub struct Outcome {
     pub turns: Option<ArrayRef>,
     /// The label column, in ppl mode.
     pub labels: Option<ArrayRef>,
-    /// The prompts.
+    /// The prompts; whole lines of them where `text_bytes` says so.
     pub prompts: ArrayRef,
+    /// Bytes of the requests' texts, where lines were wanted and copying was enough for them.
+    pub text_bytes: Option<usize>,
     /// Where their bytes come from, where that is asked for.
     pub spans: Option<ArrayRef>,
 }
 
 /// What is wanted of some samples beside their prompts, and in how many pieces.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Wanted {
+pub struct Wanted<'f> {
     /// Whether there may be but one outcome.
     pub single_chunk: bool,
     /// Where bytes come from.
     pub spans: Spans,
+    /// What stands around each request in its line, where requests may come out as lines: no other column goes with them, and
+    /// a sample has one request.
+    pub frame: Option<&'f LineFrame>,
 }
 
 /// Bytes that a request takes beside its texts: an offset, a length, and the number of its label.
@@ -59,7 +65,7 @@ pub(super) type FindSpans<'a> = &'a dyn Fn(&Rows, Range<usize>, bool) -> Result<
 pub(super) struct OutcomeSink<'a> {
     pub(super) message_type: Option<&'a MessageType>,
     pub(super) labels: &'a [Option<Value>],
-    pub(super) wanted: Wanted,
+    pub(super) wanted: Wanted<'a>,
     /// Finds the spans of some rows' requests, where any are wanted.
     pub(super) spans: FindSpans<'a>,
     /// What all slices of a batch have in common.
@@ -93,7 +99,13 @@ impl BoundConfig<'_> {
         limits.check_batch(rows.batch.num_rows(), rows.plans.labels * REQUEST_BYTES)?;
         let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows.batch.num_rows() }]);
         while let Some(range) = todo.pop() {
-            let Some((prompts, plain)) = self.prompts(rows, range.clone(), sink)? else {
+            let lines = self.lines(rows, range.clone(), sink)?;
+            let text_bytes = lines.as_ref().map(|lines| lines.text_bytes);
+            let made = match lines {
+                Some(lines) => Some((lines.lines, false)),
+                None => self.prompts(rows, range.clone(), sink)?,
+            };
+            let Some((prompts, plain)) = made else {
                 if sink.wanted.single_chunk || range.len() == 1 {
                     return Err(Error::render(
                         Code::OffsetOverflow,
@@ -135,7 +147,7 @@ impl BoundConfig<'_> {
             })?;
             let spans = (sink.spans)(rows, range.clone(), plain)?;
             let (samples, turns) = (part(&rows.samples), part(&rows.turns));
-            sink.out.push(Outcome { start, rows: count, samples, turns, labels, prompts, spans });
+            sink.out.push(Outcome { start, rows: count, samples, turns, labels, prompts, text_bytes, spans });
         }
         Ok(())
     }
@@ -162,6 +174,18 @@ impl BoundConfig<'_> {
                 Err(Error::render(Code::NoArrowType, message).at_row(range.start + n))
             }
         }
+    }
+
+    /// The requests of some rows as lines; None where that isn't wanted, and where more than copying is called for.
+    fn lines(&self, rows: &Rows, range: Range<usize>, sink: &OutcomeSink) -> Result<Option<CopiedLines>> {
+        let (Some(frame), [plan]) = (sink.wanted.frame, &rows.plans.all[..]) else { return Ok(None) };
+        let is_one_each = rows.plans.each.is_none() && rows.plans.labels == 1 && rows.samples.is_none();
+        if !is_one_each || rows.media.is_some() || self.compiled.config.output.json {
+            return Ok(None);
+        }
+        let fields = sink.message_type.map(MessageType::struct_fields).unwrap_or_default();
+        let keys: Vec<&str> = fields.iter().map(|field| &**field.name()).collect();
+        copied_lines(rows.values, plan, range, frame, rows.start, &keys)
     }
 
     /// The prompts of some rows, and whether all are known to be plain copies; None where they pass what one array of the

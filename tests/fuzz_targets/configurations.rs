@@ -67,7 +67,7 @@ fn compiled(settings: &Settings, tokens: &Value, examples: &Json) -> Result<Comp
 fn rendered(compiled: &CompiledConfig, samples: &arrow_array::RecordBatch) -> Result<()> {
     let labels = render::labels_of(compiled, std::slice::from_ref(samples))?;
     for spans in [Spans::None, Spans::Detailed] {
-        let wanted = Wanted { single_chunk: false, spans };
+        let wanted = Wanted { spans, ..Wanted::default() };
         for one in render::render(compiled, samples, 0, &labels, &mut None, wanted, &NoHost)? {
             sound(&one.prompts);
             [one.labels, one.samples, one.turns, one.spans].into_iter().flatten().for_each(|array| sound(&array));

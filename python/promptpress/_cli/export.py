@@ -15,9 +15,10 @@ import promptpress
 from promptpress._cli.configured_renderer import make_renderer
 from promptpress._cli.notes import held_back, tell_notes
 from promptpress._cli.progress import Progress
-from promptpress._cli.prompt_stream import pulled, rendered
+from promptpress._cli.prompt_stream import is_prompt_alone, pulled, rendered, rendered_as_lines
 from promptpress._cli.render import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress._cli.threads import set_threads
+from promptpress._core import LineLayout
 from promptpress._errors import render_error
 from promptpress._export.batch_requests import CHAT, BatchRequests
 from promptpress._export.chat_messages import Form
@@ -32,6 +33,7 @@ from promptpress._model_classes import did_you_mean
 from promptpress._outputs.out_format import out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES
 from promptpress._render_options import RenderOptions
+from promptpress._rendered_lines import RenderedLines
 
 _OPTIONS = {
     "model_name": tuple(SERVICES),
@@ -52,18 +54,18 @@ _ARGUMENTS = {"custom_id", "body", "body_columns", "url", "keep", "sampling_para
 
 @dataclass
 class _Job:
-    """What is exported: rendered batches, and how they are to be read."""
+    """What is exported: rendered batches, or lines within a frame, and how they are to be read."""
 
     arguments: Namespace
     schema: pa.Schema
-    batches: Iterator[pa.RecordBatch]
+    batches: Callable[[LineLayout | None], Iterator[pa.RecordBatch | RenderedLines]]
     prompt: str
     form: Form | None
     keep: list[str]
 
     @property
     def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, self.batches)
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches(None))
 
 
 def export(arguments: Namespace) -> None:
@@ -94,13 +96,19 @@ def export(arguments: Namespace) -> None:
         arguments.custom_id = default_custom_id(own)
     keep = _with_named(arguments, wanted, [name for name in samples.schema.names if name not in own.names])
     refuse_clash(renderer, samples.schema, keep, arguments.config)
-    index = None if SAMPLE in renderer.output_schema(samples.schema, keep=keep).names else SAMPLE
+    has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
+    index = None if has_sample or _numbers_tell(arguments, own) else SAMPLE
     schema = renderer.output_schema(samples.schema, keep=keep, index=index)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     tell_notes(renderer, samples.schema, arguments, held)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     with Progress(samples.num_rows, is_shown=is_shown) as progress:
-        batches = pulled(rendered(renderer, samples, progress.advance, RenderOptions.of(keep, index)), samples)
+
+        def batches(frame: LineLayout | None) -> Iterator[pa.RecordBatch | RenderedLines]:
+            if frame is not None and is_prompt_alone(renderer, schema):
+                return pulled(rendered_as_lines(renderer, samples, progress.advance, frame), samples)
+            return pulled(rendered(renderer, samples, progress.advance, RenderOptions.of(keep, index)), samples)
+
         form: Form | None = "messages_json" if arguments.output == "messages_json" else None
         if form is None and not pa.types.is_nested(schema.field(schema.names[-1]).type):
             form = "text"
@@ -109,6 +117,13 @@ def export(arguments: Namespace) -> None:
     samples.close()
     if not arguments.quiet:
         print(f"promptpress: {done} in {time.perf_counter() - start:.3f} s", file=sys.stderr)
+
+
+def _numbers_tell(arguments: Namespace, own: pa.Schema) -> bool:
+    """Whether requests are told apart by their number in the output, which is their sample's: each has one request."""
+    if arguments.kind not in _OPTIONS["custom_id"] or len(own) != 1 or arguments.body_columns:
+        return False
+    return set(columns_of(arguments.custom_id)) == {SAMPLE}
 
 
 def _check(arguments: Namespace) -> None:
@@ -245,7 +260,8 @@ def _messages_json(job: _Job) -> str:
 
 
 def _written(job: _Job, source: LinesOf, what: str, max_lines: int | None = None, max_bytes: int | None = None) -> str:
-    done = write_batches(job.batches, job.arguments.out, source, max_lines, max_bytes)
+    frame = source.frame if isinstance(source, BatchRequests) else None
+    done = write_batches(job.batches(frame), job.arguments.out, source, max_lines, max_bytes)
     files = done.paths[0] if len(done.paths) == 1 else f"{len(done.paths)} files, {done.paths[0]} to {done.paths[-1]},"
     size = f"{done.bytes / 1e6:,.1f} MB" if done.bytes >= 1e6 else f"{done.bytes / 1e3:,.1f} kB"
     return f"{done.requests:,} {what.removesuffix('s') if done.requests == 1 else what}, {size}, in {files}"

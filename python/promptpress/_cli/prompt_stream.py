@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import pyarrow as pa
 
 import promptpress
+from promptpress import _core
 from promptpress._cli.jinja_runs import Maker
 from promptpress._file_errors import DataError, reason
 from promptpress._inputs.columnar_inputs import RowGroup
 from promptpress._inputs.samples import Samples
 from promptpress._ipc_bytes import table_bytes
 from promptpress._render_options import RenderOptions
+from promptpress._rendered_lines import RenderedLines
 from promptpress._rendering import table_labels
+
+_Pulled = TypeVar("_Pulled")
 
 
 class TableSamples:
@@ -122,11 +126,56 @@ def rendered(
     return renderer._stream_from(samples.reader(count, first), options, labels, first)
 
 
-def pulled(stream: pa.RecordBatchReader, samples: Samples | TableSamples) -> Iterator[pa.RecordBatch]:
+def is_prompt_alone(renderer: Maker, schema: pa.Schema) -> TypeGuard[promptpress.Renderer]:
+    """Whether `rendered_as_lines` can be asked: each sample gives one request, as the core makes it, and nothing else.
+
+    Args:
+        renderer: what renders.
+        schema: of the output.
+
+    Example:
+        >>> renderer = promptpress.Renderer("{q}")
+        >>> is_prompt_alone(renderer, pa.schema({"prompt": pa.string()}))
+        True
+        >>> is_prompt_alone(renderer, pa.schema({"id": pa.int64(), "prompt": pa.string()}))
+        False
+
+    """
+    return len(schema) == 1 and isinstance(renderer, promptpress.Renderer) and renderer._configuration.chat is None
+
+
+def rendered_as_lines(
+    renderer: promptpress.Renderer,
+    samples: Samples | TableSamples,
+    count: Callable[[int], object],
+    frame: _core.LineLayout,
+) -> Iterator[RenderedLines | pa.RecordBatch]:
+    """Render as a stream of lines, without a column of prompts where it can be done without.
+
+    Args:
+        renderer: what renders; `is_prompt_alone`.
+        samples: the files.
+        count: as `rendered` has it.
+        frame: what stands around each request.
+
+    Returns:
+        Lines, and prompts that have yet to be made lines of, to be read with `pulled`.
+
+    Raises:
+        promptpress.TemplateError: when the configuration is wrong.
+        promptpress.RenderError: when the data don't fit it.
+
+    """
+    renderer._configuration.refuse_replies()
+    reader = samples.reader(count, 0, samples.schema.names) if isinstance(samples, Samples) else samples.reader(count)
+    return renderer._lines_from(reader, frame)
+
+
+def pulled(stream: Iterable[_Pulled], samples: Samples | TableSamples) -> Iterator[_Pulled]:
     """Give the rendered batches; what went wrong while reading is raised as itself.
 
     Args:
-        stream: as `rendered` gives it.
+        stream: as `rendered` and `rendered_as_lines` give it.
         samples: the files that it reads.
 
     Yields:

@@ -16,16 +16,17 @@ import pyarrow as pa
 
 import promptpress
 from promptpress import _compute as pc
-from promptpress._cli.prompt_stream import TableSamples, pulled, rendered
+from promptpress._cli.prompt_stream import TableSamples, is_prompt_alone, pulled, rendered, rendered_as_lines
 from promptpress._cli.threads import set_threads
 from promptpress._file_errors import ConfigError, UsageError
 from promptpress._inputs.formats import Written
 from promptpress._inputs.samples import Samples
 from promptpress._outputs.background_writer import background_writer, write_or_raise
-from promptpress._outputs.formats import check_compression, open_writer
+from promptpress._outputs.formats import check_compression, lines_of, open_writer
 from promptpress._outputs.out_format import CompressedFile, out_format
 from promptpress._outputs.output_file import STDOUT, STDOUT_DEVICES, output_file, standard_output
 from promptpress._render_options import RenderOptions
+from promptpress._rendered_lines import RenderedLines
 from promptpress._view.visible import encodable, visible
 
 from .configured_renderer import make_renderer
@@ -151,15 +152,18 @@ def render_samples(
     counts = RunCounts(renderer)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     job = Job(renderer, samples, schema, options)
+    frame = lines_of(stamp.schema).frame if out.format == "jsonl" and not arguments.print_first else None
     with finished_parts(arguments, job) as parts:
         if parts is not None and (known := parts.finished) is not None:
             return Done(**known, skipped=samples.skipped)
         with Progress(samples.num_rows, is_shown=is_shown) as progress:
-            if parts is None:
-                stream = rendered(renderer, samples, progress.advance, options)
-                batches = counts.counted(pulled(stream, samples))
-            else:
+            batches: Iterable[pa.RecordBatch | RenderedLines]
+            if parts is not None:
                 batches = finish_parts(parts, job, progress, counts)
+            elif frame is not None and is_prompt_alone(renderer, stamp.schema):
+                batches = pulled(rendered_as_lines(renderer, samples, progress.advance, frame), samples)
+            else:
+                batches = counts.counted(pulled(rendered(renderer, samples, progress.advance, options), samples))
             if arguments.print_first:
                 batches = _first_printed(batches, behind, to_stderr=arguments.out == STDOUT)
             done = write_prompts(
@@ -200,7 +204,7 @@ def write_prompts(
     path: str,
     out: Written,
     schema: pa.Schema,
-    batches: Iterable[pa.RecordBatch],
+    batches: Iterable[pa.RecordBatch | RenderedLines],
     compression: str | None,
     *,
     prompts: int = -1,
@@ -213,7 +217,7 @@ def write_prompts(
         path: the file; `-` is standard output.
         out: how it is written.
         schema: of the batches.
-        batches: the prompts, as they come.
+        batches: the prompts, as they come; as lines only where JSON lines are written.
         compression: of Parquet and Arrow.
         prompts: the number of their column; the last.
         stamp: what the file says of its making, and where the prompts are.
@@ -237,6 +241,10 @@ def write_prompts(
             with background_writer(writer.write_batch) as write:
                 for batch in batches:
                     done.rows += batch.num_rows
+                    if isinstance(batch, RenderedLines):
+                        done.prompt_bytes += batch.text_bytes
+                        write(batch)
+                        continue
                     done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
                     if has_errors:
                         done.errors += batch.num_rows - batch.column(batch.num_columns - 1).null_count
@@ -252,10 +260,12 @@ def write_prompts(
     return done
 
 
-def _first_printed(batches: Iterable[pa.RecordBatch], behind: int, *, to_stderr: bool) -> Iterator[pa.RecordBatch]:
+def _first_printed(
+    batches: Iterable[pa.RecordBatch | RenderedLines], behind: int, *, to_stderr: bool
+) -> Iterator[pa.RecordBatch | RenderedLines]:
     is_printed = False
     for batch in batches:
-        if batch.num_rows and not is_printed:
+        if batch.num_rows and not is_printed and not isinstance(batch, RenderedLines):
             print_first(batch.select(range(batch.num_columns - behind)), to_stderr=to_stderr)
             is_printed = True
         yield batch

@@ -14,6 +14,7 @@ from promptpress._cli.jinja_runs import Maker
 from promptpress._file_errors import ConfigError
 from promptpress._fingerprint.request_hash import FINGERPRINT, HASH, VERSION, RequestsHash
 from promptpress._outputs.formats import takes_metadata_at_end
+from promptpress._rendered_lines import RenderedLines
 
 _COLUMN = "hash"
 _BYTES = 16
@@ -79,17 +80,20 @@ class Stamp:
         known = {FINGERPRINT: self.fingerprint, VERSION: promptpress.__version__}
         self.schema: pa.Schema = pa.schema(fields, None if self._is_text else {**(schema.metadata or {}), **known})
 
-    def stamped(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def stamped(self, batches: Iterable[pa.RecordBatch | RenderedLines]) -> Iterator[pa.RecordBatch | RenderedLines]:
         """Go through rendered batches.
 
         Args:
-            batches: as they come.
+            batches: as they come; lines only where nothing is hashed.
 
         Yields:
             The file's.
 
         """
         for batch in batches:
+            if isinstance(batch, RenderedLines):
+                yield batch
+                continue
             columns = batch.columns
             if self._total is not None:
                 hashes = _core.request_hashes(columns[self._at - 1], self._is_json)

@@ -10,11 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
+from promptpress import _core
 from promptpress._errors import PromptWarning, render_error, template_error
-from promptpress._export.chat_messages import Form, Prompts, is_text
+from promptpress._export.chat_messages import Form, Prompts, are_plain, is_text
 from promptpress._export.custom_ids import CustomIds
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import LineWriter, Piece
+from promptpress._rendered_lines import RenderedLines
 
 __all__ = ["CHAT", "COMPLETIONS", "BatchRequests"]
 
@@ -78,6 +80,7 @@ class BatchRequests:
     ) -> None:
         self._prompts = Prompts(schema, prompt, form)
         self._prompt_at = schema.get_field_index(prompt)
+        self._given_type = schema.field(self._prompt_at).type
         self._ids = CustomIds(custom_id, schema, custom_id_length)
         key = self._prompt_key(url)
         self._model_column: str | None = None
@@ -117,16 +120,22 @@ class BatchRequests:
             return [Piece("json", column=prompt)]
         if self._prompts.form == "messages":
             return [Piece("request", column=prompt)]
-        value = Piece("value", column=prompt)
+        value = Piece("request", column=prompt)
         if key == "prompt":
             return [value]
         return [Piece("literal", '[{"role": "user", "content": '), value, Piece("literal", "}]")]
 
-    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+    @property
+    def frame(self) -> _core.LineLayout | None:
+        """What stands around each request; None where lines show more of a row, or of its messages something else."""
+        is_shown = self._prompts.type == self._given_type and self._prompts.form != "messages_json"
+        return self._writer.frame if is_shown else None
+
+    def lines(self, batch: pa.RecordBatch | RenderedLines) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch.
 
         Args:
-            batch: of the schema.
+            batch: of the schema; or of `frame`, whose messages differ from row to row in what they say alone.
 
         Returns:
             The lines, in order, some in each array.
@@ -135,6 +144,11 @@ class BatchRequests:
             RenderError: when an id was there before, or a row has no prompt that the API takes.
 
         """
+        if isinstance(batch, RenderedLines):
+            self._check_first(batch)
+            self._ids.check_numbers(self._rows, batch.num_rows)
+            self._rows += batch.num_rows
+            return [batch.lines]
         self._check_values(batch)
         prompts = self._prompts.converted(batch.column(self._prompt_at), self._rows)
         columns = [prompts if at == self._prompt_at else column for at, column in enumerate(batch.columns)]
@@ -142,6 +156,13 @@ class BatchRequests:
         self._ids.check(found, batch, self._rows)
         self._rows += batch.num_rows
         return out
+
+    def _check_first(self, made: RenderedLines) -> None:
+        """Refuse messages that no API takes: what is wrong with one row's is so with all of them."""
+        if self._prompts.form == "messages" and made.num_rows:
+            messages = json.loads(made.lines[0].as_py())["body"]["messages"]
+            if not are_plain(messages):
+                self._prompts.converted(pa.array([messages], self._given_type), self._rows)
 
     def _check_values(self, batch: pa.RecordBatch) -> None:
         """Refuse rows whose requests every API refuses: without a model, or with a number that JSON doesn't have."""

@@ -16,7 +16,7 @@ from promptpress._input_checks import checked
 from promptpress._model_classes import did_you_mean
 from promptpress._outputs.json_lines import json_text
 
-__all__ = ["Form", "Prompts", "check_answer", "is_text", "lists_of", "prompt_column"]
+__all__ = ["Form", "Prompts", "are_plain", "check_answer", "is_text", "lists_of", "prompt_column"]
 
 Form = Literal["text", "messages", "messages_json"]
 """What the prompts are: texts, messages, or messages as JSON."""
@@ -48,6 +48,21 @@ def prompt_column(schema: pa.Schema, name: str) -> pa.Field:
         remedy = did_you_mean(name, schema.names) or "; prompt= names the column of prompts"
         raise render_error("missing_column", f"the table has no such column{remedy}", column=name)
     return schema.field(name)
+
+
+def are_plain(messages: list[dict[str, Any]]) -> bool:
+    """Whether a request is what every chat API takes.
+
+    Args:
+        messages: the request.
+
+    >>> are_plain([{"role": "user", "content": "1+1=?"}]), are_plain([{"role": "narrator", "content": "1+1=?"}])
+    (True, False)
+
+    """
+    return bool(messages) and all(
+        message.get("role") in ROLES and isinstance(message.get("content"), str) for message in messages
+    )
 
 
 class Prompts:

@@ -96,6 +96,25 @@ class CustomIds:
             row, before = found.repeated
             raise self._repeated(row, before, *self._texts(batch.slice(row - first_row, 1), row))
 
+    def check_numbers(self, first_row: int, count: int) -> None:
+        """Check the ids of rows that are told apart by their number alone: none has been there before.
+
+        Args:
+            first_row: the first one's number.
+            count: how many there are.
+
+        Raises:
+            RenderError: when an id is too long.
+
+        """
+        rows = pa.table({"": pa.nulls(count)}).to_batches()
+        if (
+            self._longest is not None
+            and rows
+            and len(self._texts(rows[0].slice(count - 1), first_row + count - 1)[0]) > self._longest
+        ):
+            self._check_lengths(self._texts(rows[0], first_row), first_row)
+
     def _texts(self, batch: pa.RecordBatch, first_row: int) -> list[str]:
         return as_texts(self._writer.lines(batch, first_row))
 

@@ -14,6 +14,7 @@ from promptpress._file_errors import OutputError
 from promptpress._outputs.background_writer import background_writer
 from promptpress._outputs.json_lines import slices
 from promptpress._outputs.shards import sharded_lines
+from promptpress._rendered_lines import RenderedLines
 from promptpress._tables import as_reader
 from promptpress.typing import StreamLike
 
@@ -44,7 +45,7 @@ class Written:
 class LinesOf(Protocol):
     """What makes lines of batches of one schema."""
 
-    def lines(self, batch: pa.RecordBatch) -> list[pa.LargeBinaryArray]:
+    def lines(self, batch: pa.RecordBatch | RenderedLines) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch."""
 
 
@@ -76,7 +77,7 @@ def write_lines(
 
 
 def write_batches(
-    batches: Iterable[pa.RecordBatch],
+    batches: Iterable[pa.RecordBatch | RenderedLines],
     path: Path,
     source: LinesOf,
     max_lines: int | None = None,
@@ -85,7 +86,7 @@ def write_batches(
     """Write batches as lines; as `write_lines`.
 
     Args:
-        batches: of one schema.
+        batches: of one schema; lines only for a source that takes them.
         path: the file, or what the names of several are made of.
         source: what makes their lines.
         max_lines: lines of a file; None: any number.
@@ -108,7 +109,9 @@ def write_batches(
     return Written(files.paths, files.lines, files.bytes)
 
 
-def make_all(batch: pa.RecordBatch, source: LinesOf, write: Callable[[list[pa.LargeBinaryArray]], None]) -> None:
+def make_all(
+    batch: pa.RecordBatch | RenderedLines, source: LinesOf, write: Callable[[list[pa.LargeBinaryArray]], None]
+) -> None:
     """Make a batch's lines, some rows at a time.
 
     Args:
@@ -117,6 +120,9 @@ def make_all(batch: pa.RecordBatch, source: LinesOf, write: Callable[[list[pa.La
         write: takes them.
 
     """
+    if isinstance(batch, RenderedLines):
+        write(source.lines(batch))
+        return
     for rows, _ in slices(batch):
         write(source.lines(rows))
 

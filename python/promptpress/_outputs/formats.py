@@ -14,13 +14,14 @@ from promptpress._file_errors import OutputError, UsageError, reason
 from promptpress._outputs.background_writer import background_writer
 from promptpress._outputs.csv_writer import CsvWriter
 from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, slices, text_of
+from promptpress._rendered_lines import RenderedLines
 
 
 class Writer(Protocol):
     """What writes record batches in one of the formats."""
 
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Write one batch."""
+    def write_batch(self, batch: pa.RecordBatch | RenderedLines) -> None:
+        """Write one batch; rows that are lines already are for JSON lines only."""
 
     def close(self) -> None:
         """Write what ends the file."""
@@ -170,14 +171,30 @@ class _ArrowWriter:
         pass
 
 
-class _JsonLinesWriter:
-    """One object a line; text as it is, not escaped to ASCII."""
+def lines_of(schema: pa.Schema, requests: int = -1) -> LineWriter:
+    r"""Make what writes rows as JSON lines: one object a line; text as it is, not escaped to ASCII.
 
+    Args:
+        schema: of the batches.
+        requests: the number of the requests' column, whose messages are written with the keys that they have; the last.
+
+    Returns:
+        The writer of lines.
+
+    Example:
+        >>> batch = pa.record_batch({"prompt": ["é"]})
+        >>> lines_of(batch.schema).lines(batch)[0].to_pylist()
+        [b'{"prompt": "\xc3\xa9"}\n']
+
+    """
+    of_requests = schema.names[requests]
+    members = [(name, Piece("request" if name == of_requests else "value", column=name)) for name in schema.names]
+    return LineWriter(schema, object_pieces(members))
+
+
+class _JsonLinesWriter:
     def __init__(self, file: IO[bytes], schema: pa.Schema, requests: int) -> None:
-        # The messages of requests are written with the keys that they have.
-        of_requests = schema.names[requests]
-        members = [(name, Piece("request" if name == of_requests else "value", column=name)) for name in schema.names]
-        self._lines = LineWriter(schema, object_pieces(members))
+        self._lines = lines_of(schema, requests)
         self._file = file
         self._rows = 0
         self._stack = contextlib.ExitStack()
@@ -187,9 +204,12 @@ class _JsonLinesWriter:
         for lines in several:
             self._file.write(text_of(lines))
 
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        for rows, first in slices(batch):
-            self._write(self._lines.lines(rows, self._rows + first))
+    def write_batch(self, batch: pa.RecordBatch | RenderedLines) -> None:
+        if isinstance(batch, RenderedLines):
+            self._write([batch.lines])
+        else:
+            for rows, first in slices(batch):
+                self._write(self._lines.lines(rows, self._rows + first))
         self._rows += batch.num_rows
 
     def close(self) -> None:

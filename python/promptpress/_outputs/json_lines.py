@@ -22,6 +22,8 @@ __all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "sli
 
 Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
 
+_OF_FRAMES = ("literal", "row", "request")
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -114,8 +116,14 @@ class LineWriter:
                 self._columns.append((piece.column, makes))
             segments.append((kind.kind, kind.text, at))
         self._nested = {name for name, makes in self._columns if makes is None and name in nested}
+        self._is_frame = all(kind in _OF_FRAMES for kind, _, _ in segments)
         self._layout = _core.LineLayout(segments, (ids.start, ids.stop))
         self._seen = _core.SeenIds()
+
+    @property
+    def frame(self) -> _core.LineLayout | None:
+        """What stands around each request; None where lines show more of a row than its request and its number."""
+        return self._layout if self._is_frame else None
 
     def lines(self, batch: pa.RecordBatch, first_row: int = 0) -> list[pa.LargeBinaryArray]:
         """Write the rows of a batch.

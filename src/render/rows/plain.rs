@@ -23,6 +23,8 @@ use crate::threads;
 
 /// Rows whose values are printed at a time by one thread.
 const PART_ROWS: usize = 4096;
+/// Fewer aren't worth a thread.
+const MIN_PART_ROWS: usize = 256;
 
 /// How many times as much memory is asked for as the first rows make expect for the others: thousands of rows differ by
 /// less, and a block that is much too large isn't kept for long.
@@ -106,7 +108,8 @@ fn in_parts(
         return Ok(None);
     }
     let (mut bytes, mut total, mut ends) = (Bytes::default(), 0, Vec::new());
-    for parts in threads::chunks(rows.clone(), PART_ROWS).chunks(threads::count()) {
+    let size = rows.len().div_ceil(threads::count()).clamp(MIN_PART_ROWS, PART_ROWS);
+    for parts in threads::chunks(rows.clone(), size).chunks(threads::count()) {
         let batches = threads::map(parts.to_vec(), part);
         let Some(batches) = batches.into_iter().collect::<Option<Vec<Batch>>>() else { return Ok(None) };
         let unread = threads::map(batches.iter().collect(), |part| Unread::new(part, &common.programs));
@@ -168,6 +171,8 @@ impl LikelySize {
         for op in common.programs.iter().flat_map(|program| &program.ops) {
             match *op {
                 Op::Lit(start, end) => out.literals += end - start,
+                // Row numbers, which are made with the parts, stand behind the batch's own columns.
+                Op::Field(column) if column >= batch.columns.names.len() => out.unprinted += 1,
                 Op::Field(column) => match batch.made(column).cloned().or_else(|| batch.unread(column)) {
                     Some(texts) => out.strings.push(texts),
                     None => out.unprinted += 1,

@@ -1,0 +1,19 @@
+//! What stands around requests that come out as lines.
+
+/// A piece of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FramePiece {
+    /// The same text in each line.
+    Literal(String),
+    /// The request as JSON.
+    Request,
+    /// The number of the row.
+    Row,
+}
+
+/// The pieces of a line around a request, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineFrame {
+    /// The pieces.
+    pub pieces: Vec<FramePiece>,
+}
