@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,13 +56,13 @@ def made_by(renderer: pp.Renderer, table: pa.Table, rows: int = 5000) -> Iterato
 def text_of(made: RenderedLines | pa.RecordBatch) -> str:
     """What stands in the file of a part."""
     if isinstance(made, RenderedLines):
-        return "".join(made.lines.to_pylist())
+        return b"".join(made.lines.to_pylist()).decode()
     return "".join(line.decode() for lines in lines_of(made.schema).lines(made) for line in lines.to_pylist())
 
 
 def renderer_of(name: str, **changes: Any) -> pp.Renderer:
     config = {"reader": READER, "output": "messages" if name in MESSAGES else "text"}
-    return pp.Renderer(**{**config, **{**TEXTS, **MESSAGES, **CASES}[name], **changes})
+    return pp.Renderer(**{**config, **{**TEXTS, **MESSAGES, **CASES}.get(name, {}), **changes})
 
 
 @UNWARNED
@@ -109,6 +110,55 @@ def test_a_file_is_what_the_same_rows_give_beside_another_column(
     assert found[0] == found[1]
 
 
+def test_blocks_are_small_and_smaller_where_copying_may_not_be_enough() -> None:
+    renderer = renderer_of("long", prompt_template="{q}{q}")
+    long = [f"{row}" + "x" * 3000 for row in range(60_000)]
+    parts = list(made_by(renderer, pa.table({"q": long}), 65_536))
+    assert max(part.lines.nbytes for part in parts if isinstance(part, RenderedLines)) < 40 << 20
+    renderer = renderer_of("text")
+    rows = 65_536 * 4
+    odd = {65_536 * part + at for part, at in enumerate((65_000, 65_500, 40_000))}
+    table = samples(rows, q=["{" if row in odd else str(row) for row in range(rows)])
+    parts = list(made_by(renderer, table, 65_536))
+    undone = [part.num_rows for part in parts if not isinstance(part, RenderedLines)]
+    assert len(undone) == len(odd)
+    assert sum(undone) < rows / 6
+    always = samples(rows, q=["{"] * rows)
+    assert len(list(made_by(renderer, always, 65_536))) < 40  # what never is enough isn't tried in small blocks
+
+
+def test_samples_are_let_go_before_more_are_read() -> None:
+    known: list[weakref.ref[Any]] = []
+    renderer = renderer_of("text")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for _ in range(3):
+            assert all(one() is None for one in known)
+            batch = samples(20_000).to_batches()[0]
+            known.append(weakref.ref(batch))
+            yield batch
+            del batch
+
+    schema = renderer.output_schema(samples(1).schema)
+    frame = lines_of(schema).frame
+    assert frame is not None
+    assert sum(part.num_rows for part in rendered_lines(renderer._configuration, batches(), schema, frame)) == 60_000
+
+
+def test_a_bounded_batch_is_refused_whatever_is_written_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(samples(9000), tmp_path / "samples.parquet")
+    (tmp_path / "config.json").write_text(json.dumps({**TEXTS["text"], "limits": {"batch_bytes": 5_000_000}}))
+    given = ["render", str(tmp_path / "config.json"), "--data", str(tmp_path / "samples.parquet")]
+    said = set()
+    for more in ([], ["--index", "row"]):
+        assert main([*given, *more, "--out", str(tmp_path / "out.jsonl")]) == 4
+        said.add(capsys.readouterr().err)
+    assert len(said) == 1
+    assert not (tmp_path / "out.jsonl").exists()
+
+
 def exported(
     folder: Path, config: dict[str, Any], table: pa.Table, *options: str, kind: str = "openai-batch"
 ) -> tuple[int, list[str]]:
@@ -147,6 +197,16 @@ def test_a_batch_file_is_what_the_library_writes_of_the_rendered_table(
         assert found == want
         for file in tmp_path.glob("*.jsonl"):
             file.unlink()
+
+
+@UNWARNED
+def test_columns_that_are_kept_beside_requests_may_be_called_as_those_of_several_rows_a_sample(tmp_path: Path) -> None:
+    table = pa.table({"q": ["a", "b"], "label": ["x", "y"], "turn": [1, 2]})
+    config = {"prompt_template": "{q}", "reader": {"input_columns": ["q"], "output_column": None}}
+    _, want = exported(tmp_path, config, table)
+    for kept in ("label", "turn", "all"):
+        (tmp_path / "batch.jsonl").unlink()
+        assert exported(tmp_path, config, table, "--keep", kept) == (0, want)
 
 
 @UNWARNED

@@ -9,31 +9,36 @@ import pyarrow as pa
 
 from promptpress import _core
 from promptpress._configuration import Configuration
+from promptpress._sizes import bytes_of
 from promptpress._tables import for_core
 
 __all__ = ["RenderedLines", "rendered_lines"]
 
-_PIECE_BYTES = 16 << 20
+_BLOCK_BYTES = 16 << 20
 """About so much is rendered at a time: the memory of lines that have been written is used again while it is near."""
-_FIRST_ROWS = 4096
-"""Rows that are rendered first, by whose length the number of the next ones is chosen."""
+_MIN_ROWS = 1 << 12
+"""Rows that are rendered first, by whose length the number of the next ones is chosen, ..."""
 _MAX_ROWS = 1 << 16
+"""... and the most at a time."""
+_RISKED = 1 / 4
+"""So many of the rows in a row that were lines are rendered as lines at a time: one among them for which copying isn't
+enough undoes all that are rendered with it."""
 
 
 @dataclass(frozen=True)
 class RenderedLines:
-    """Some rows' lines.
+    r"""Some rows' lines.
 
     Args:
-        lines: One a request, each with its line break: large strings.
+        lines: One a request, each with its line break.
         text_bytes: How long the requests' texts are, in bytes, without escapes and what stands around them.
 
-    >>> RenderedLines(pa.array(['"a"', '"b"'], pa.large_string()), 2).num_rows
+    >>> RenderedLines(pa.array([b'"a"\n', b'"b"\n'], pa.large_binary()), 2).num_rows
     2
 
     """
 
-    lines: pa.LargeStringArray
+    lines: pa.LargeBinaryArray
     text_bytes: int
 
     @property
@@ -60,18 +65,43 @@ def rendered_lines(
         RenderError: If a row can't be rendered.
 
     """
-    position, first, size = _core.Position(), 0, _FIRST_ROWS
-    for batch in reader:
-        start = 0
-        while start < batch.num_rows:
-            rows = batch.slice(start, size)
+    blocks, position, first = _Blocks(), _core.Position(), 0
+    batches = iter(reader)
+    while (batch := next(batches, None)) is not None:
+        # What was read is let go before more is: a batch may be most of the memory there is.
+        rest = [batch]
+        del batch
+        while rest:
+            rows = rest.pop()
+            if rows.num_rows > blocks.rows:
+                rest.append(rows.slice(blocks.rows))
+                rows = rows.slice(0, blocks.rows)
             core_table, lower = for_core(pa.Table.from_batches([rows]), first)
-            start, first = start + rows.num_rows, first + rows.num_rows
-            for part in configuration.core.lines(core_table, position, lower, frame):
-                if part.text_bytes is None:
-                    size = _MAX_ROWS
-                    yield pa.RecordBatch.from_arrays([part.prompts], schema=schema)
-                else:
-                    lines = RenderedLines(part.prompts, part.text_bytes)
-                    size = min(_MAX_ROWS, 1 + _PIECE_BYTES * lines.num_rows // lines.lines.nbytes)
-                    yield lines
+            first += rows.num_rows
+            del rows
+            parts = configuration.core.lines(core_table, position, lower, frame)
+            del core_table, lower
+            parts.reverse()
+            while parts:
+                yield blocks.taken(parts.pop(), schema)
+
+
+class _Blocks:
+    """How many rows are rendered at a time: what lies near, and few where many may have to be rendered again."""
+
+    def __init__(self) -> None:
+        self.rows = _MIN_ROWS
+        self._are_lines = True
+        self._in_a_row = 0
+
+    def taken(self, part: _core.Outcome, schema: pa.Schema) -> RenderedLines | pa.RecordBatch:
+        """Give a part as it is to be written."""
+        prompts, text_bytes = part.prompts, part.text_bytes
+        if self._are_lines != (text_bytes is not None):
+            self._are_lines, self._in_a_row = not self._are_lines, 0
+        self._in_a_row += len(prompts)
+        fitting = min(_MAX_ROWS, _BLOCK_BYTES * len(prompts) // max(bytes_of(prompts), 1))
+        self.rows = max(1, min(fitting, max(_MIN_ROWS, int(self._in_a_row * _RISKED))))
+        if text_bytes is None:
+            return pa.RecordBatch.from_arrays([prompts], schema=schema)
+        return RenderedLines(prompts, text_bytes)

@@ -1,7 +1,7 @@
 //! A compiled configuration as a Python class. Conveniences (kept columns, streams, pickling) are Python's.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -17,9 +17,10 @@ use super::guard::{caught, raise};
 use super::interpreter::Interpreter;
 use super::json_lines::PyLineLayout;
 use super::outcome::PyOutcome;
+use super::position::Position;
 use super::value;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Choice, Config, Draws, InferMode, Labels, Settings};
+use crate::plan::{Choice, Config, InferMode, Labels, Settings};
 use crate::render::{self, CompiledConfig, Spans, Wanted};
 use crate::value::Value;
 
@@ -33,21 +34,6 @@ pub(super) struct CompiledRenderer {
     process: u32,
     /// How many threads are at work with it, each detached from the interpreter.
     at_work: AtomicUsize,
-}
-
-/// How far a stream has come: rows seen, and the state of random draws.
-#[pyclass(frozen, module = "promptpress._core")]
-#[derive(Default)]
-pub(super) struct Position {
-    pub(super) inner: Mutex<(usize, Option<Draws>)>,
-}
-
-#[pymethods]
-impl Position {
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
 }
 
 pub(super) fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
@@ -196,6 +182,7 @@ impl CompiledRenderer {
         let wanted = Wanted { frame: frame.as_ref(), ..Wanted::default() };
         self.rendered(py, &samples, &[None], position, wanted, &host)
     }
+
     /// The field of requests' spans for samples of a schema.
     #[pyo3(signature = (schema, detailed))]
     #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]

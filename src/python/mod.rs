@@ -12,6 +12,7 @@
 //! | `draws` | examples drawn by Python's random numbers |
 //! | `value` | a configuration's values, in and out |
 //! | `arrow`, `outcome` | tables in, arrays out |
+//! | `position` | how far a stream of tables has come |
 //! | `detach` | work on threads, while other Python threads go on |
 //! | `interpreter` | what the work asks Python for: texts that only it has, and whether to stop |
 //! | `guard`, `errors` | panics and errors as exceptions |
@@ -29,6 +30,7 @@ mod jinja;
 mod json_lines;
 mod notes;
 mod outcome;
+mod position;
 mod single;
 mod statistics;
 mod value;
@@ -62,7 +64,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     module.add("ERROR_CODES", errors::codes(py)?)?;
     module.add_class::<compiled_renderer::CompiledRenderer>()?;
-    module.add_class::<compiled_renderer::Position>()?;
+    module.add_class::<position::Position>()?;
     module.add_class::<outcome::PyOutcome>()?;
     module.add_class::<notes::PyNote>()?;
     module.add_class::<statistics::Lengths>()?;

@@ -11,9 +11,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::arrow::{Imported, batches, export};
-use super::compiled_renderer::{CompiledRenderer, Position, labels, raised};
+use super::compiled_renderer::{CompiledRenderer, labels, raised};
 use super::detach::{detached, detached_rows};
 use super::errors::plain;
+use super::position::Position;
 use crate::error::{Code, Error, Result};
 use crate::render::{self, Origin, OriginTotals};
 use crate::statistics::{self, HASH_BYTES, RequestColumn};

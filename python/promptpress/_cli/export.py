@@ -97,7 +97,7 @@ def export(arguments: Namespace) -> None:
     keep = _with_named(arguments, wanted, [name for name in samples.schema.names if name not in own.names])
     refuse_clash(renderer, samples.schema, keep, arguments.config)
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
-    index = None if has_sample or _numbers_tell(arguments, own) else SAMPLE
+    index = None if has_sample or (not keep and _numbers_tell(arguments, own)) else SAMPLE
     schema = renderer.output_schema(samples.schema, keep=keep, index=index)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     tell_notes(renderer, samples.schema, arguments, held)

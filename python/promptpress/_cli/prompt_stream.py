@@ -129,6 +129,8 @@ def rendered(
 def is_prompt_alone(renderer: Maker, schema: pa.Schema) -> TypeGuard[promptpress.Renderer]:
     """Whether `rendered_as_lines` can be asked: each sample gives one request, as the core makes it, and nothing else.
 
+    Where `limits` bound a batch, prompts have to come in the batches that they are for.
+
     Args:
         renderer: what renders.
         schema: of the output.
@@ -141,7 +143,10 @@ def is_prompt_alone(renderer: Maker, schema: pa.Schema) -> TypeGuard[promptpress
         False
 
     """
-    return len(schema) == 1 and isinstance(renderer, promptpress.Renderer) and renderer._configuration.chat is None
+    if len(schema) != 1 or not isinstance(renderer, promptpress.Renderer):
+        return False
+    configuration = renderer._configuration
+    return configuration.chat is None and "batch_bytes" not in (configuration.settings.get("limits") or {})
 
 
 def rendered_as_lines(

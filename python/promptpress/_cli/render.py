@@ -152,7 +152,6 @@ def render_samples(
     counts = RunCounts(renderer)
     is_shown = arguments.progress or (not arguments.quiet and sys.stderr.isatty())
     job = Job(renderer, samples, schema, options)
-    frame = lines_of(stamp.schema).frame if out.format == "jsonl" and not arguments.print_first else None
     with finished_parts(arguments, job) as parts:
         if parts is not None and (known := parts.finished) is not None:
             return Done(**known, skipped=samples.skipped)
@@ -160,7 +159,12 @@ def render_samples(
             batches: Iterable[pa.RecordBatch | RenderedLines]
             if parts is not None:
                 batches = finish_parts(parts, job, progress, counts)
-            elif frame is not None and is_prompt_alone(renderer, stamp.schema):
+            elif (
+                out.format == "jsonl"
+                and not arguments.print_first
+                and is_prompt_alone(renderer, stamp.schema)
+                and (frame := lines_of(stamp.schema, stamp.prompts).frame) is not None
+            ):
                 batches = pulled(rendered_as_lines(renderer, samples, progress.advance, frame), samples)
             else:
                 batches = counts.counted(pulled(rendered(renderer, samples, progress.advance, options), samples))
@@ -260,12 +264,10 @@ def write_prompts(
     return done
 
 
-def _first_printed(
-    batches: Iterable[pa.RecordBatch | RenderedLines], behind: int, *, to_stderr: bool
-) -> Iterator[pa.RecordBatch | RenderedLines]:
+def _first_printed(batches: Iterable[pa.RecordBatch], behind: int, *, to_stderr: bool) -> Iterator[pa.RecordBatch]:
     is_printed = False
     for batch in batches:
-        if batch.num_rows and not is_printed and not isinstance(batch, RenderedLines):
+        if batch.num_rows and not is_printed:
             print_first(batch.select(range(batch.num_columns - behind)), to_stderr=to_stderr)
             is_printed = True
         yield batch

@@ -6,11 +6,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, LargeBinaryArray};
 
 use super::escaped_batch::EscapedBatch;
 use super::escaped_texts::{escaped, escaped_column};
-use super::json_plan::{json_plan, line_plan, literal_bytes};
+use super::json_plan::{bytes_in_column, json_plan, line_plan};
 use super::line_frame::LineFrame;
 use crate::error::Result;
 use crate::plan::{Layout, Op, Plan, Plans, Program};
@@ -44,11 +45,11 @@ pub fn copied_json<'f>(
         return Ok(None);
     };
     let plans = Plans { all, labels: plans.labels, each: plans.each.clone() };
-    let Some(mut escaped) = EscapedBatch::new(batch, programs().map(|program| &**program).collect(), false)? else {
+    let Some(mut escaped) = EscapedBatch::new(batch, programs().map(|program| &**program).collect())? else {
         return Ok(None);
     };
     if escaped.has_parts()
-        && let Some(made) = texts_of_parts(batch, &|rows| escaped.part(rows, 0), &plans, rows.clone(), limit(layout))?
+        && let Some(made) = texts_of_parts(batch, &|rows| escaped.part(rows), &plans, rows.clone(), limit(layout))?
     {
         return Ok(Some(TextBlock::new(made).array(layout, None)));
     }
@@ -72,15 +73,15 @@ pub fn holds_empty_text(requests: &ArrayRef) -> bool {
 
 /// The lines of some rows.
 pub struct CopiedLines {
-    /// One a request.
+    /// One a request, large binary.
     pub lines: ArrayRef,
     /// Bytes of the requests' texts, without escapes and without what stands around them.
     pub text_bytes: usize,
 }
 
 /// One line for each request of `rows`, which all follow one plan, within what `frame` says; None where copying isn't enough,
-/// as [`copied_json`]. The keys of messages stand in the order of
-/// `keys`. The first row of the batch has the number `first_row`.
+/// as [`copied_json`]. The keys of messages stand in the order of `keys`. The first row of the batch has the number
+/// `first_row`.
 ///
 /// # Errors
 ///
@@ -99,15 +100,20 @@ pub fn copied_lines(
     if !programs.iter().all(|program| program.fragments.is_empty() && only_copies(program, none)) {
         return Ok(None);
     }
-    let Some(literals) = literal_bytes(plan) else { return Ok(None) };
+    // A request that a column shows otherwise is for those who make one.
+    let Some(literals) = bytes_in_column(plan) else { return Ok(None) };
     let Some(line) = line_plan(plan, frame, keys, EscapedBatch::numbers(batch)) else { return Ok(None) };
     let plans = Plans { all: vec![Arc::new(line)], labels: 1, each: None };
-    let Some(escaped) = EscapedBatch::new(batch, programs, true)? else { return Ok(None) };
+    let first_number = frame.shows_row().then_some(first_row);
+    let Some(escaped) = EscapedBatch::of_lines(batch, programs, first_number)? else { return Ok(None) };
     let layout = Layout::LargeString;
-    let part = |rows| escaped.part(rows, first_row);
-    let Some(made) = texts_of_parts(batch, &part, &plans, rows.clone(), limit(layout))? else { return Ok(None) };
+    let Some(made) = texts_of_parts(batch, &|rows| escaped.part(rows), &plans, rows.clone(), limit(layout))? else {
+        return Ok(None);
+    };
     let text_bytes = literals * rows.len() + escaped.shown_bytes();
-    Ok(Some(CopiedLines { lines: TextBlock::new(made).array(layout, None), text_bytes }))
+    let lines = TextBlock::new(made).array(layout, None);
+    let lines = Arc::new(LargeBinaryArray::from(lines.as_string::<i64>().clone()));
+    Ok(Some(CopiedLines { lines, text_bytes }))
 }
 
 fn only_copies(program: &Program, fragments: FragmentStores) -> bool {

@@ -18,8 +18,10 @@ pub struct EscapedBatch<'b> {
     batch: &'b Batch<'b>,
     programs: Vec<&'b Program>,
     verbatim: Columns,
-    /// Whether they are for lines: there is a column of row numbers behind the others then, and bytes are counted.
-    in_lines: bool,
+    /// Whether the bytes of texts are counted, which those of lines don't tell.
+    is_counted: bool,
+    /// The number of the first row, where a column of row numbers stands behind the others.
+    first_number: Option<usize>,
     /// What is escaped part by part.
     by_part: Vec<usize>,
     /// All others that are shown, escaped; of those that aren't, nothing.
@@ -35,17 +37,40 @@ impl<'b> EscapedBatch<'b> {
     /// # Errors
     ///
     /// `RenderError` where there isn't as much memory.
-    pub fn new(batch: &'b Batch<'b>, programs: Vec<&'b Program>, in_lines: bool) -> Result<Option<Self>> {
+    pub fn new(batch: &'b Batch<'b>, programs: Vec<&'b Program>) -> Result<Option<Self>> {
+        Self::made(batch, programs, false, None)
+    }
+
+    /// The same for lines: the bytes of texts are counted, and there are row numbers from `first_number` on, where lines show
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn of_lines(
+        batch: &'b Batch<'b>,
+        programs: Vec<&'b Program>,
+        first_number: Option<usize>,
+    ) -> Result<Option<Self>> {
+        Self::made(batch, programs, true, first_number)
+    }
+
+    fn made(
+        batch: &'b Batch<'b>,
+        programs: Vec<&'b Program>,
+        is_counted: bool,
+        first_number: Option<usize>,
+    ) -> Result<Option<Self>> {
         let mut columns: Vec<usize> = programs.iter().flat_map(|program| program.fields.iter().copied()).collect();
         columns.sort_unstable();
         columns.dedup();
         let (by_part, others): (Vec<usize>, Vec<usize>) =
             columns.into_iter().partition(|column| lies_by_row(batch, *column));
         let count = batch.columns.names.len();
-        let names = (0..count + usize::from(in_lines)).map(|column| column.to_string().into());
+        let names = (0..count + usize::from(first_number.is_some())).map(|column| column.to_string().into());
         let (verbatim, whole) = (Columns::verbatim(names)?, vec![TextColumn::new(&NullArray::new(0))?; count]);
         let shown = AtomicUsize::new(0);
-        let mut own = Self { batch, programs, verbatim, in_lines, by_part, whole, shown };
+        let mut own = Self { batch, programs, verbatim, is_counted, first_number, by_part, whole, shown };
         Ok(own.escape(&others)?.then_some(own))
     }
 
@@ -59,8 +84,8 @@ impl<'b> EscapedBatch<'b> {
         !self.by_part.is_empty()
     }
 
-    /// Some rows, where the first of the batch has the number `first_row`; None where more than copying is called for.
-    pub fn part(&self, rows: Range<usize>, first_row: usize) -> Option<Batch<'_>> {
+    /// Some rows; None where more than copying is called for.
+    pub fn part(&self, rows: Range<usize>) -> Option<Batch<'_>> {
         let part = self.batch.slice(rows.clone());
         let unread = Unread::new(&part, &self.programs).filter(|unread| unread.are_plain(0..part.rows))?;
         let escaped = |(column, texts): (usize, &TextColumn)| match self.by_part.contains(&column) {
@@ -69,14 +94,16 @@ impl<'b> EscapedBatch<'b> {
             false => texts.slice(rows.clone()),
         };
         let mut texts = self.whole.iter().enumerate().map(escaped).collect::<Option<Vec<_>>>()?;
-        if self.in_lines {
+        if self.is_counted {
             for op in self.programs.iter().flat_map(|program| &program.ops) {
                 if let Op::Field(column) = op {
                     let bytes = unread.texts(*column).ok()?.total_length(0..part.rows);
                     self.shown.fetch_add(bytes, Ordering::Relaxed);
                 }
             }
-            let numbers = Int64Array::from_iter_values(rows.clone().map(|row| (first_row + row) as i64));
+        }
+        if let Some(first) = self.first_number {
+            let numbers = Int64Array::from_iter_values(rows.clone().map(|row| (first + row) as i64));
             texts.push(TextColumn::new(&numbers).ok()?);
         }
         Some(Batch::of_texts(&self.verbatim, rows.len(), texts, self.batch.host))

@@ -33,7 +33,7 @@ pub fn line_plan(plan: &Plan, frame: &LineFrame, keys: &[&str], row_number: usiz
 
 /// Bytes of the texts that a request says for every sample, without escapes, as a column of texts or of lists of messages
 /// holds them; None for a request that such a column would show otherwise than JSON does: without a key that is None, say.
-pub fn literal_bytes(plan: &Plan) -> Option<usize> {
+pub fn bytes_in_column(plan: &Plan) -> Option<usize> {
     let said = |program: &Program| -> usize {
         program.pieces().map(|piece| if let CopiedPiece::Lit(bytes) = piece { bytes.len() } else { 0 }).sum()
     };

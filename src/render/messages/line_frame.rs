@@ -17,3 +17,10 @@ pub struct LineFrame {
     /// The pieces.
     pub pieces: Vec<FramePiece>,
 }
+
+impl LineFrame {
+    /// Whether lines show the number of their row.
+    pub fn shows_row(&self) -> bool {
+        self.pieces.contains(&FramePiece::Row)
+    }
+}
