@@ -9,6 +9,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from marks import UNWARNED
+from promptpress._fingerprint import examples
 
 pytestmark = UNWARNED
 
@@ -86,3 +87,16 @@ def test_values_that_look_alike_and_read_otherwise(one: pa.Array, other: pa.Arra
     renderers = [renderer(column, fixed) for column in (one, other)]
     prompts = {own.render(samples)["prompt"][0].as_py() for own in renderers}
     assert len(prompts) == len({own.fingerprint() for own in renderers}) == 2
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.int64(), pa.int32()], ids=str)
+@pytest.mark.parametrize("nulls", [0, 1])
+def test_few_values_and_many_are_hashed_alike(kind: pa.DataType, nulls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values: list[Any] = ["", "a{", "é" * 40, "b", ""] if not pa.types.is_integer(kind) else [0, -1, 2**31 - 1, 7, 0]
+    array = pa.array(values + [None] * nulls).cast(kind)
+    found = []
+    for few in (examples._FEW, 0):
+        monkeypatch.setattr(examples, "_FEW", few)
+        for own in (array, pa.chunked_array([array.slice(0, 2), array.slice(2, 0), array.slice(2)]), array.slice(1)):
+            found.append(renderer(own, {"type": "FixKRetriever", "fix_id_list": [0, 1, 2, 3]}).fingerprint())
+    assert found[0] == found[1] == found[3] == found[4] != found[2] == found[5]

@@ -144,3 +144,18 @@ def test_no_command_waits_for_pandas_to_render(tmp_path: Path, command: list[str
         stdout=subprocess.DEVNULL,
     )
     assert not (tmp_path / "imported").exists()
+
+
+def test_few_examples_are_rendered_without_arrows_kernels(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"q": ["a", "b"], "n": [1, 2]}), tmp_path / "table.parquet")
+    parts = {
+        "ice_template": {"template": "{q} {n}"},
+        "prompt_template": {"template": "</E>{q}", "ice_token": "</E>"},
+        "retriever": {"type": "FixKRetriever", "fix_id_list": [0]},
+        "reader": {"input_columns": ["q"], "output_column": "n"},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(parts))
+    given = ["render", "config.json", "--data", "table.parquet", "--examples", "table.parquet", "--out", "out.jsonl"]
+    code = f"import sys; from promptpress._cli import main; main({given}); print('pyarrow.compute' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == "False", done.stderr

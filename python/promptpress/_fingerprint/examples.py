@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 import struct
 import sys
@@ -22,6 +23,8 @@ __all__ = ["content"]
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _BRACES = ("{", "}")
+_BRACE = re.compile(rb"[{}]")
+_FEW = 1 << 16
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
@@ -93,9 +96,29 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if wide is None or wide == kind:
         return column
     try:
-        return column.cast(wide)
+        return _cast(column, wide)
     except pa.ArrowException:  # a number above those of 64 bits with a sign
         return column
+
+
+def _are_few(values: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether Python goes through the values sooner than `pyarrow.compute` is imported, and none of them is null."""
+    return len(values) <= _FEW and not values.null_count
+
+
+def _cast(column: pa.ChunkedArray, wide: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type) and _are_few(column):
+        return pa.chunked_array([_with_long_offsets(chunk) for chunk in column.chunks], wide)
+    return column.cast(wide)
+
+
+def _with_long_offsets(chunk: pa.StringArray) -> pa.LargeStringArray:
+    """The same texts, of which none is null, as large strings."""
+    _, ends, data = chunk.buffers()
+    if not len(chunk) or ends is None:
+        return pa.nulls(0, pa.large_string())
+    longer = array("q", memoryview(ends).cast("i")[chunk.offset : chunk.offset + len(chunk) + 1])
+    return pa.LargeStringArray.from_buffers(len(chunk), pa.py_buffer(longer), data)
 
 
 def _without_runs(chunk: pa.Array) -> list[pa.Array]:
@@ -129,6 +152,8 @@ def _may_hold_braces(column: pa.ChunkedArray) -> bool:
     """Whether a value's text may have a brace."""
     types = pa.types
     kind = column.type
+    if (types.is_large_string(kind) or types.is_large_binary(kind)) and _are_few(column):
+        return any(_BRACE.search(_texts(chunk)) for chunk in column.chunks)
     if types.is_large_string(kind) or types.is_large_binary(kind):
         return any(pc.any(pc.match_substring(column, brace)).as_py() for brace in _BRACES)
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
@@ -189,22 +214,40 @@ def _as_words(kind: pa.DataType) -> tuple[str, Callable[[pa.Array], pa.Array]] |
 def _hash_of_texts(column: pa.ChunkedArray) -> bytes:
     lengths, data = hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks:
-        if len(chunk):
+        if len(chunk) and _are_few(chunk):
+            ends = _ends(chunk)
+            lengths.update(little_endian(array("q", map(operator.sub, ends[1:], ends)).tobytes(), sys.byteorder))
+            data.update(_texts(chunk))
+        elif len(chunk):
             of_each = pc.binary_length(chunk).cast(pa.int64())
             lengths.update(_words(pc.fill_null(of_each, _scalar(of_each.type, b"\xff" * 8))))
             # Whatever lies in memory where a value is null.
             filled = pc.fill_null(chunk, _scalar(chunk.type, bytes(16), b""))
-            offsets, texts = filled.buffers()[1:]
-            ends = memoryview(offsets).cast("q")[filled.offset : filled.offset + len(filled) + 1]
-            if texts is not None:
-                data.update(memoryview(texts)[ends[0] : ends[-1]])
+            data.update(_texts(filled))
     return hashlib.sha256(lengths.digest() + data.digest()).digest()
+
+
+def _ends(chunk: pa.Array) -> memoryview:
+    """Where the first of some large texts starts, and where each ends."""
+    return memoryview(chunk.buffers()[1]).cast("q")[chunk.offset : chunk.offset + len(chunk) + 1]
+
+
+def _texts(chunk: pa.Array) -> memoryview:
+    """The bytes of some large texts, one behind the other."""
+    data = chunk.buffers()[2]
+    if not len(chunk) or data is None:
+        return memoryview(b"")
+    ends = _ends(chunk)
+    return memoryview(data)[ends[0] : ends[-1]]
 
 
 def _hash_of_words(column: pa.ChunkedArray, as_words: Callable[[pa.Array], pa.Array]) -> bytes:
     valid, values = hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks:
-        if len(chunk):
+        if len(chunk) and pa.types.is_int64(chunk.type) and not chunk.null_count:
+            valid.update(little_endian((array("q", [1]) * len(chunk)).tobytes(), sys.byteorder))
+            values.update(_words(chunk))
+        elif len(chunk):
             valid.update(_words(pc.is_valid(chunk).cast(pa.uint8()).cast(pa.int64())))
             words = as_words(chunk)
             values.update(_words(pc.fill_null(words, _scalar(words.type, bytes(8)))))

@@ -114,8 +114,8 @@ impl TextBlock {
         // tokens, which are `str` too, so it cuts between characters. Jinja's programs (`crate::jinja`) write slices of
         // such texts that begin and end between characters, and what they put together of them. Texts within JSON are such
         // texts with escapes, which are ASCII, in the place of ASCII (`crate::json_text`); their columns have been checked
-        // before (`Batch::texts`, and `Unread::are_plain` for those that are escaped part by part). The last offset is the length of
-        // `bytes`.
+        // before (`Batch::texts`, and `Unread::are_plain` for those that are escaped part by part). What stands around them in
+        // lines is `str`, and digits. The last offset is the length of `bytes`.
         unsafe { GenericStringArray::new_unchecked(offsets, self.bytes.clone(), nulls) }
     }
 
