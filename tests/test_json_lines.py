@@ -18,8 +18,9 @@ from json_lines_oracle import json_lines, strict
 from marks import UNWARNED
 from promptpress import _core
 from promptpress._cli.command import main
+from promptpress._large_texts import text_of
 from promptpress._outputs.formats import open_writer
-from promptpress._outputs.json_lines import FoundIds, LineWriter, Piece, object_pieces, text_of
+from promptpress._outputs.json_lines import FoundIds, LineWriter, Piece, object_pieces
 from test_field_text import LEAVES, arrays, micro, nested, nullable, text
 
 

@@ -35,13 +35,13 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "keys in turn": {"prompt_template": [{"role": "user", "content": "{q}"}, {"content": "{hint}", "role": "user"}]},
     "a null": {"prompt_template": [{"role": "user", "name": None, "content": "{q}"}]},
     "a number": {"prompt_template": [{"role": "user", "n": 1, "content": "{q}"}]},
-    "no text": {
+    "empty message": {
         "prompt_template": {"round": [{"role": "HUMAN", "prompt": "{q}"}, {"role": "BOT", "prompt": ""}]},
         "meta_template": {"round": [{"role": "HUMAN", "api_role": "HUMAN"}, {"role": "BOT", "api_role": "BOT"}]},
     },
     "bare": {"prompt_template": {"begin": ["{hint}\n"], "round": TURNS}, "output": "prompt_list"},
 }
-STRAIGHT = {*TEXTS, "meta", "five-shot messages", "api", "keys in turn", "no text", "bare"}
+STRAIGHT = {*TEXTS, "meta", "five-shot messages", "api", "keys in turn", "empty message", "bare"}
 CLEAN = [text for text in ODD if text != "{"]
 """Texts of which no placeholder could form."""
 

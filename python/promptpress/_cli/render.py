@@ -247,11 +247,10 @@ def write_prompts(
                     done.rows += batch.num_rows
                     if isinstance(batch, RenderedLines):
                         done.prompt_bytes += batch.text_bytes
-                        write(batch)
-                        continue
-                    done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
-                    if has_errors:
-                        done.errors += batch.num_rows - batch.column(batch.num_columns - 1).null_count
+                    else:
+                        done.prompt_bytes += text_bytes(batch.column(prompts % batch.num_columns))
+                        if has_errors:
+                            done.errors += batch.num_rows - batch.column(batch.num_columns - 1).null_count
                     write(batch)
             write_or_raise(writer.close)
             if packed is not None:

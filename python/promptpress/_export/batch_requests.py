@@ -104,7 +104,7 @@ class BatchRequests:
         self._schema = schema.set(self._prompt_at, pa.field(prompt, self._prompts.type))
         self._writer = LineWriter(self._schema, pieces, ids)
         self._rows = 0
-        self._is_checked = False
+        self._are_roles_checked = False
 
     def _prompt_key(self, url: str) -> str:
         if isinstance(url, str) and url.endswith("/chat/completions"):
@@ -160,9 +160,10 @@ class BatchRequests:
 
     def _check_first(self, made: RenderedLines) -> None:
         """Refuse messages that no API takes: what is wrong with one row's is so with all of them, in every batch."""
-        if self._prompts.form == "messages" and not self._is_checked and made.num_rows:
-            self._is_checked = True
+        if self._prompts.form == "messages" and not self._are_roles_checked and made.num_rows:
+            self._are_roles_checked = True
             messages = json.loads(made.lines[0].as_py())["body"]["messages"]
+            # To make an array of Python's values pyarrow imports pandas: only for the error.
             if not are_plain(messages):
                 self._prompts.converted(pa.array([messages], self._given_type), self._rows)
 

@@ -17,6 +17,7 @@ from promptpress import _compute as pc
 from promptpress._core import CompiledRenderer, repeated_rows
 from promptpress._fingerprint.written import written
 from promptpress._ipc_bytes import table_bytes
+from promptpress._large_texts import ends_of, text_of
 from promptpress._take_rows import take_rows
 
 __all__ = ["content"]
@@ -25,6 +26,7 @@ _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _BRACES = ("{", "}")
 _BRACE = re.compile(rb"[{}]")
 _FEW = 1 << 16
+"""Values that Python goes through sooner than `pyarrow.compute` is imported."""
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
@@ -102,7 +104,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _are_few(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether Python goes through the values sooner than `pyarrow.compute` is imported, and none of them is null."""
+    """Whether the values are few, and none of them is null."""
     return len(values) <= _FEW and not values.null_count
 
 
@@ -153,7 +155,7 @@ def _may_hold_braces(column: pa.ChunkedArray) -> bool:
     types = pa.types
     kind = column.type
     if (types.is_large_string(kind) or types.is_large_binary(kind)) and _are_few(column):
-        return any(_BRACE.search(_texts(chunk)) for chunk in column.chunks)
+        return any(_BRACE.search(text_of(chunk)) for chunk in column.chunks)
     if types.is_large_string(kind) or types.is_large_binary(kind):
         return any(pc.any(pc.match_substring(column, brace)).as_py() for brace in _BRACES)
     is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
@@ -215,30 +217,16 @@ def _hash_of_texts(column: pa.ChunkedArray) -> bytes:
     lengths, data = hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks:
         if len(chunk) and _are_few(chunk):
-            ends = _ends(chunk)
+            ends = ends_of(chunk)
             lengths.update(little_endian(array("q", map(operator.sub, ends[1:], ends)).tobytes(), sys.byteorder))
-            data.update(_texts(chunk))
+            data.update(text_of(chunk))
         elif len(chunk):
             of_each = pc.binary_length(chunk).cast(pa.int64())
             lengths.update(_words(pc.fill_null(of_each, _scalar(of_each.type, b"\xff" * 8))))
             # Whatever lies in memory where a value is null.
             filled = pc.fill_null(chunk, _scalar(chunk.type, bytes(16), b""))
-            data.update(_texts(filled))
+            data.update(text_of(filled))
     return hashlib.sha256(lengths.digest() + data.digest()).digest()
-
-
-def _ends(chunk: pa.Array) -> memoryview:
-    """Where the first of some large texts starts, and where each ends."""
-    return memoryview(chunk.buffers()[1]).cast("q")[chunk.offset : chunk.offset + len(chunk) + 1]
-
-
-def _texts(chunk: pa.Array) -> memoryview:
-    """The bytes of some large texts, one behind the other."""
-    data = chunk.buffers()[2]
-    if not len(chunk) or data is None:
-        return memoryview(b"")
-    ends = _ends(chunk)
-    return memoryview(data)[ends[0] : ends[-1]]
 
 
 def _hash_of_words(column: pa.ChunkedArray, as_words: Callable[[pa.Array], pa.Array]) -> bytes:

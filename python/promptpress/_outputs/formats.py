@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from promptpress._file_errors import OutputError, UsageError, reason
+from promptpress._large_texts import text_of
 from promptpress._outputs.background_writer import background_writer
 from promptpress._outputs.csv_writer import CsvWriter
-from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, slices, text_of
+from promptpress._outputs.json_lines import LineWriter, Piece, object_pieces, slices
 from promptpress._rendered_lines import RenderedLines
 
 

@@ -18,7 +18,7 @@ from promptpress._sizes import bytes_of
 from promptpress._tables import unlike
 from promptpress._to_pylist import to_pylist
 
-__all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "slices", "text_of"]
+__all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "slices"]
 
 Kind = Literal["literal", "value", "request", "items", "member", "json", "text", "plain", "row"]
 
@@ -274,23 +274,3 @@ def slices(batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, int]]:
     size = max(1, int(batch.num_rows * SLICE_BYTES / max(bytes_of(batch), 1)))
     for first in range(0, batch.num_rows, size):
         yield batch.slice(first, size), first
-
-
-def text_of(lines: pa.LargeBinaryArray) -> memoryview:
-    """Return the bytes of lines, one behind the other, without a copy.
-
-    Args:
-        lines: as `LineWriter.lines` gives them.
-
-    Returns:
-        The bytes.
-
-    >>> bytes(text_of(pa.array([b"a", b"bc"], pa.large_binary())))
-    b'abc'
-
-    """
-    _, offsets, data = lines.buffers()
-    if not len(lines) or data is None:
-        return memoryview(b"")
-    ends = memoryview(offsets).cast("q")
-    return memoryview(data)[ends[lines.offset] : ends[lines.offset + len(lines)]]

@@ -21,7 +21,7 @@ use crate::render::input::Batch;
 use crate::render::memory::{Bytes, TextOffsets, Texts};
 use crate::threads;
 
-/// Rows whose values are printed at a time by one thread.
+/// Rows whose values are printed at a time by one thread, at most.
 const PART_ROWS: usize = 4096;
 /// Fewer aren't worth a thread.
 const MIN_PART_ROWS: usize = 256;
