@@ -47,6 +47,11 @@ pub fn all<T: Send>(items: Vec<T>, what: impl Fn(T) -> bool + Send + Sync) -> bo
     if items.len() > 1 && several() { items.into_par_iter().all(what) } else { items.into_iter().all(what) }
 }
 
+/// Both results, found side by side.
+pub fn join<A: Send, B: Send>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
+    if several() { rayon::join(one, other) } else { (one(), other()) }
+}
+
 /// Sort, equal items in any order.
 pub fn sort<T: Ord + Send>(items: &mut [T]) {
     if several() { items.par_sort_unstable() } else { items.sort_unstable() }

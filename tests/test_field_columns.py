@@ -64,6 +64,37 @@ def test_what_stands_behind_nulls_is_nobodys() -> None:
         assert_shown(column, ["one", "None", "two"])
 
 
+ODD_ROWS = [0, 4095, 4096, 16_383, 16_384, ROWS - 1]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("odd", ODD_ROWS)
+@pytest.mark.parametrize("value", [None, "{x}{q}", "é" * 700])
+def test_one_odd_string_beside_numbers_in_whatever_part(kind: pa.DataType, odd: int, value: str | None) -> None:
+    asked: list[str | None] = [*questions(ROWS)]
+    asked[odd] = value
+    numbers = range(ROWS)
+    table = pa.table({"q": pa.array(asked, kind), "x": pa.array(numbers, pa.int64())})
+    expected = []
+    for q, x in zip(asked, numbers, strict=True):
+        # Column by column, in the table's order: what a question brings in is filled in by the columns behind it.
+        text = "{q}|{x}|{q} {x}.".replace("{q}", str(q)).replace("{x}", str(x))
+        expected.append(text)
+    assert RENDERER.render(table)["prompt"].to_pylist() == expected
+    cut = table.slice(ROWS // 3)
+    assert RENDERER.render(cut)["prompt"].to_pylist() == expected[ROWS // 3 :]
+
+
+@pytest.mark.parametrize("odd", ODD_ROWS)
+def test_a_broken_string_beside_numbers_is_named(odd: int) -> None:
+    texts = [b"text"] * ROWS
+    texts[odd] = b"\xff\xfe"
+    broken = pa.array(texts, pa.binary()).view(pa.string())
+    with pytest.raises(RenderError) as error:
+        RENDERER.render(pa.table({"q": broken, "x": pa.array(range(ROWS), pa.int64())}))
+    assert (error.value.row, error.value.column) == (odd, "q")
+
+
 def test_placeholders_among_values_with_nulls_are_filled() -> None:
     template = {"type": "PromptTemplate", "template": "{x}{q}"}
     renderer = pp.Renderer(prompt_template=template)

@@ -4,7 +4,6 @@
 //! as long as what was copied. Fragments are traced once, whichever requests show them. Requests in which copying isn't
 //! enough are traced as `explain` traces them, and so are those that show messages of columns, or media.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -24,7 +23,6 @@ use super::substitution::InvolvedColumns;
 use super::traced_request::traced_pieces;
 use crate::error::{Code, Error, Result};
 use crate::plan::Choice;
-use crate::pytext::TextColumn;
 use crate::render::copying::TextSources;
 use crate::template::{FragmentRef, FragmentSet, Origin, Template};
 use crate::threads;
@@ -76,16 +74,10 @@ impl BoundConfig<'_> {
         };
         let requests = range.start * plans.labels..range.end * plans.labels;
         // Offsets say how long plain texts are, so that nothing is read again.
-        let mut columns: Vec<usize> =
-            plans.all.iter().flat_map(|p| &p.programs).flat_map(|p| p.fields.iter().copied()).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        let unread: HashMap<usize, TextColumn> = if plain {
-            columns.iter().filter_map(|column| Some((*column, values.unread(*column)?))).collect()
-        } else {
-            HashMap::new()
+        let lookup = |column: usize| match values.unread(column).filter(|_| plain) {
+            Some(texts) => Ok(texts),
+            None => values.texts(column),
         };
-        let lookup = |column: usize| unread.get(&column).map_or_else(|| values.texts(column), Ok);
         let (tables, runs) = (LengthTables::new(rows.fragments, 0), Runs::default());
         let sources = TextSources { texts: &lookup, fragments: rows.fragments, runs: &runs };
         let mut numbers = Numbers::default();

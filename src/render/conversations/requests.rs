@@ -15,9 +15,6 @@ use crate::render::fragments::{FragmentStore, RowFragments};
 use crate::template::Turns;
 use crate::threads;
 
-/// Conversations that one thread takes at a time.
-const CHUNK_SAMPLES: usize = 4096;
-
 /// A model's own replies: the turn that is asked for, and the replies before it, one list a conversation.
 #[derive(Clone, Copy)]
 pub struct Replies<'a> {
@@ -88,36 +85,25 @@ impl RequestList {
     /// between two of `bounds`, and the first turns show the first of them.
     pub fn of_all_turns(start: usize, bounds: &[usize], turns: &Turns, plans: &[u32]) -> Self {
         let fragments = bounds.last().copied().unwrap_or(0);
-        let total = turns.count(fragments);
-        let shown = RowFragments { bounds: vec![(0, 0); total], fragments: (0..fragments as u32).collect() };
-        let (samples, by_turn) = (vec![0; total], vec![0; total]);
-        let mut out = Self { samples, turns: by_turn, plans: vec![0; total], shown, start };
-        let mut rest = (&mut out.samples[..], &mut out.turns[..], &mut out.plans[..], &mut out.shown.bounds[..]);
-        let mut work = Vec::new();
-        for samples in threads::chunks(0..bounds.len().saturating_sub(1), CHUNK_SAMPLES) {
-            let size = turns.count(bounds[samples.end] - bounds[samples.start]);
-            let own = (
-                rest.0.split_off_mut(..size).unwrap_or_default(),
-                rest.1.split_off_mut(..size).unwrap_or_default(),
-                rest.2.split_off_mut(..size).unwrap_or_default(),
-                rest.3.split_off_mut(..size).unwrap_or_default(),
-            );
-            work.push((samples, own));
-        }
-        threads::map(work, |(samples, own)| {
-            let mut slots = own.0.iter_mut().zip(own.1).zip(own.2).zip(own.3);
-            for sample in samples {
-                let (first, end) = (bounds[sample], bounds[sample + 1]);
-                for (turn, plan) in plans[..turns.count(end - first)].iter().enumerate() {
-                    let Some((((of, number), by), shown)) = slots.next() else { return };
-                    *of = (start + sample) as i64;
-                    *number = turn as i64;
-                    *by = *plan;
-                    *shown = (first, first + turns.cut(turn).0 + 1);
-                }
-            }
-        });
-        out
+        let shown: Vec<usize> = (0..plans.len()).map(|turn| turns.cut(turn).0 + 1).collect();
+        let place = |sample: usize, turn: usize| (bounds[sample], bounds[sample] + shown[turn]);
+        // Each list is written once: memory set aside full of zeros would be one thread's work before all other.
+        let ((samples, by_turn), (plans, shown)) = threads::join(
+            || {
+                threads::join(
+                    || of_turns(bounds, turns, |sample, _| (start + sample) as i64),
+                    || of_turns(bounds, turns, |_, turn| turn as i64),
+                )
+            },
+            || {
+                let places = || RowFragments {
+                    bounds: of_turns(bounds, turns, place),
+                    fragments: (0..fragments as u32).collect(),
+                };
+                threads::join(|| of_turns(bounds, turns, |_, turn| plans[turn]), places)
+            },
+        );
+        Self { samples, turns: by_turn, plans, shown, start }
     }
 
     /// Ask for turn `turn` of a sample by a plan, with fragments that lie side by side and then others.
@@ -148,6 +134,15 @@ impl RequestList {
             origins,
         }
     }
+}
+
+/// What `of` makes of each turn of each conversation, by the number of both; `bounds` as in [`RequestList::of_all_turns`].
+fn of_turns<T>(bounds: &[usize], turns: &Turns, of: impl Fn(usize, usize) -> T) -> Vec<T> {
+    let mut out = Vec::with_capacity(turns.count(bounds.last().copied().unwrap_or(0)));
+    for (sample, ends) in bounds.windows(2).enumerate() {
+        out.extend((0..turns.count(ends[1] - ends[0])).map(|turn| of(sample, turn)));
+    }
+    out
 }
 
 /// Which of a conversation's `total` turns are asked for; `replied` is the one whose replies have come, if they do.

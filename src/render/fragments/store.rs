@@ -84,7 +84,11 @@ impl FragmentStore {
         let mut lengths = vec![0; self.starts.len()];
         for part in parts {
             if let Some(column) = self.as_column(*part) {
-                column.add_lengths(0..lengths.len(), &mut lengths);
+                let chunks: Vec<_> = lengths.chunks_mut(CHUNK_FRAGMENTS).enumerate().collect();
+                threads::map(chunks, |(chunk, own)| {
+                    let first = chunk * CHUNK_FRAGMENTS;
+                    column.add_lengths(first..first + own.len(), own);
+                });
                 continue;
             }
             let (each, offsets) = self.even.as_ref().filter(|(each, _)| (*part as usize) < *each)?;

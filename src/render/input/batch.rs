@@ -23,6 +23,7 @@ pub struct Batch<'a> {
     pub rows: usize,
     arrays: Vec<Option<(FieldRef, ArrayRef)>>,
     texts: Vec<OnceLock<Result<TextColumn>>>,
+    unread: Vec<OnceLock<Option<TextColumn>>>,
     may_hold_placeholder: Vec<OnceLock<Option<Vec<bool>>>>,
     /// Whoever runs it.
     pub host: &'a dyn Host,
@@ -43,6 +44,7 @@ impl<'a> Batch<'a> {
             rows: table.num_rows(),
             arrays,
             texts: (0..n).map(|_| OnceLock::new()).collect(),
+            unread: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
             host,
         }
@@ -56,17 +58,23 @@ impl<'a> Batch<'a> {
             rows,
             arrays: vec![None; n],
             texts: texts.into_iter().map(|text| OnceLock::from(Ok(text))).collect(),
+            unread: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
             host,
         }
     }
 
-    /// Some of the rows as a batch of their own, whose first row is 0. Texts that were made already are shared.
+    /// Some of the rows as a batch of their own, whose first row is 0. Texts that were made already are shared, and what is
+    /// known of those that nobody has read.
     pub fn slice(&self, rows: Range<usize>) -> Self {
         let array = |own: &(FieldRef, ArrayRef)| (own.0.clone(), own.1.slice(rows.start, rows.len()));
         let known = |texts: &OnceLock<Result<TextColumn>>| {
             let known = texts.get().and_then(|made| made.as_ref().ok()?.slice(rows.clone()));
             known.map_or_else(OnceLock::new, |texts| OnceLock::from(Ok(texts)))
+        };
+        let unread = |texts: &OnceLock<Option<TextColumn>>| {
+            let known = texts.get().and_then(|unread| unread.as_ref()?.slice(rows.clone()));
+            known.map_or_else(OnceLock::new, |texts| OnceLock::from(Some(texts)))
         };
         let flags = |own: &OnceLock<Option<Vec<bool>>>| match own.get() {
             Some(flags) => {
@@ -80,6 +88,7 @@ impl<'a> Batch<'a> {
             rows: rows.len(),
             arrays: self.arrays.iter().map(|own| own.as_ref().map(array)).collect(),
             texts: self.texts.iter().map(known).collect(),
+            unread: self.unread.iter().map(unread).collect(),
             may_hold_placeholder: self.may_hold_placeholder.iter().map(flags).collect(),
             host: self.host,
         }
@@ -91,6 +100,12 @@ impl<'a> Batch<'a> {
             && self.arrays[column]
                 .as_ref()
                 .is_some_and(|(field, array)| !is_row_numbers(field) && TextColumn::prints_by_row(array.data_type()))
+    }
+
+    /// Whether the values of a column are of a type that prints as a few bytes, as numbers do.
+    pub fn prints_short(&self, column: usize) -> bool {
+        let is_short = |data_type: &DataType| data_type.is_primitive() || matches!(data_type, DataType::Boolean);
+        self.arrays[column].as_ref().is_some_and(|(_, array)| is_short(array.data_type()))
     }
 
     /// Whether it is known already that no value of a column could form a placeholder.
@@ -127,12 +142,13 @@ impl<'a> Batch<'a> {
 
     /// The texts of a string column that nobody has read yet; [`TextColumn::unread`] says what is owed. None too if a
     /// placeholder could stand in what nulls are shown as.
-    pub fn unread(&self, column: usize) -> Option<TextColumn> {
+    pub fn unread(&self, column: usize) -> Option<&TextColumn> {
         let (field, array) = self.arrays[column].as_ref().filter(|_| self.texts[column].get().is_none())?;
-        if is_row_numbers(field) {
-            return None;
-        }
-        TextColumn::unread(array).filter(|texts| self.nulls_are_clean(texts))
+        let unread = self.unread[column].get_or_init(|| {
+            let texts = if is_row_numbers(field) { None } else { TextColumn::unread(array) };
+            texts.filter(|texts| self.nulls_are_clean(texts))
+        });
+        unread.as_ref()
     }
 
     /// Check a column's texts and look through them, on all threads of the pool: before the row loop, which then finds

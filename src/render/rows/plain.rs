@@ -21,8 +21,10 @@ use crate::render::input::Batch;
 use crate::render::memory::{Bytes, TextOffsets, Texts};
 use crate::threads;
 
-/// Rows whose values are printed at a time by one thread, at most.
+/// Rows whose values are printed at a time by one thread, at most ...
 const PART_ROWS: usize = 4096;
+/// ... unless a row's are few, and short: so many of those are.
+const PART_VALUES: usize = 4 * PART_ROWS;
 /// Fewer aren't worth a thread.
 const MIN_PART_ROWS: usize = 256;
 
@@ -49,15 +51,19 @@ pub enum Attempt {
 /// What the host stops it with.
 pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> Result<Attempt> {
     let Some(common) = PlainPrograms::new(plans) else { return Ok(Attempt::No) };
-    if rows.len() > PART_ROWS && shown_by(&common.programs).into_iter().any(|column| batch.prints_by_row(column)) {
+    let (printed, others): (Vec<usize>, Vec<usize>) =
+        shown_by(&common.programs).into_iter().partition(|column| batch.prints_by_row(*column));
+    if rows.len() > PART_ROWS && !printed.is_empty() {
         // What rows pick from is printed once for all of them.
-        shown_by(&common.programs).into_iter().filter(|column| !batch.prints_by_row(*column)).for_each(|column| {
+        for column in others {
             if batch.unread(column).is_none() {
                 batch.prepare(column, false);
             }
-        });
+        }
+        let are_short = printed.iter().all(|column| batch.prints_short(*column));
+        let most = if are_short { (PART_VALUES / printed.len()).max(PART_ROWS) } else { PART_ROWS };
         let part = |rows| Some(batch.slice(rows));
-        return Ok(in_parts(batch, &part, plans, &common, rows, limit)?.map_or(Attempt::No, Attempt::Texts));
+        return Ok(in_parts(batch, &part, most, plans, &common, rows, limit)?.map_or(Attempt::No, Attempt::Texts));
     }
     let Some(unread) = Unread::new(batch, &common.programs) else { return Ok(Attempt::No) };
     let Some(all) = PlainRows::new(&common, &unread, rows.clone())? else { return Ok(Attempt::No) };
@@ -88,14 +94,15 @@ pub fn texts_of_parts(
     limit: usize,
 ) -> Result<Option<Texts>> {
     let Some(common) = PlainPrograms::new(plans) else { return Ok(None) };
-    in_parts(batch, part, plans, &common, rows, limit)
+    in_parts(batch, part, PART_ROWS, plans, &common, rows, limit)
 }
 
-/// The texts of rows that are printed in parts, as many at a time as there are threads; None if they aren't plain, or too
-/// much for some limit.
+/// The texts of rows that are printed in parts of at most `most` rows, as many at a time as there are threads; None if they
+/// aren't plain, or too much for some limit.
 fn in_parts(
     batch: &Batch,
     part: Part,
+    most: usize,
     plans: &Plans,
     common: &PlainPrograms,
     rows: Range<usize>,
@@ -108,7 +115,7 @@ fn in_parts(
         return Ok(None);
     }
     let (mut bytes, mut total, mut ends) = (Bytes::default(), 0, Vec::new());
-    let size = rows.len().div_ceil(threads::count()).clamp(MIN_PART_ROWS, PART_ROWS);
+    let size = rows.len().div_ceil(threads::count()).clamp(MIN_PART_ROWS, most);
     for parts in threads::chunks(rows.clone(), size).chunks(threads::count()) {
         let batches = threads::map(parts.to_vec(), part);
         let Some(batches) = batches.into_iter().collect::<Option<Vec<Batch>>>() else { return Ok(None) };
@@ -155,25 +162,25 @@ fn in_parts(
 
 /// What is known of how long texts are before any value is printed or escaped: what is the same in all rows, and the strings
 /// as they lie.
-struct LikelySize {
+struct LikelySize<'b> {
     literals: usize,
     /// How many values of a row haven't been printed.
     unprinted: usize,
-    strings: Vec<TextColumn>,
+    strings: Vec<&'b TextColumn>,
 }
 
 /// Bytes of a value that hasn't been printed, for all that is known.
 const UNPRINTED_BYTES: usize = 8;
 
-impl LikelySize {
-    fn new(batch: &Batch, common: &PlainPrograms) -> Self {
+impl<'b> LikelySize<'b> {
+    fn new(batch: &'b Batch, common: &PlainPrograms) -> Self {
         let mut out = Self { literals: 0, unprinted: 0, strings: Vec::new() };
         for op in common.programs.iter().flat_map(|program| &program.ops) {
             match *op {
                 Op::Lit(start, end) => out.literals += end - start,
                 // Row numbers, which are made with the parts, stand behind the batch's own columns.
                 Op::Field(column) if column >= batch.columns.names.len() => out.unprinted += 1,
-                Op::Field(column) => match batch.made(column).cloned().or_else(|| batch.unread(column)) {
+                Op::Field(column) => match batch.made(column).or_else(|| batch.unread(column)) {
                     Some(texts) => out.strings.push(texts),
                     None => out.unprinted += 1,
                 },

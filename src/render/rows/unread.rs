@@ -42,7 +42,7 @@ impl<'a> Unread<'a> {
     /// A column if something of it is still to be looked at.
     fn column(batch: &Batch, column: usize, scanned: bool) -> Result<Option<UnreadColumn>, NotPlain> {
         if let Some(texts) = batch.unread(column) {
-            return Ok(Some(UnreadColumn { texts, scanned }));
+            return Ok(Some(UnreadColumn { texts: texts.clone(), scanned }));
         }
         batch.prepare(column, false);
         let texts = batch.texts(column).map_err(|_| NotPlain)?;
