@@ -4,6 +4,7 @@
 //! waking another thread takes longer than the rows. Who wants threads calls from within a pool: `pool.install(...)`.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
@@ -47,9 +48,24 @@ pub fn all<T: Send>(items: Vec<T>, what: impl Fn(T) -> bool + Send + Sync) -> bo
     if items.len() > 1 && several() { items.into_par_iter().all(what) } else { items.into_iter().all(what) }
 }
 
-/// Both results, found side by side.
-pub fn join<A: Send, B: Send>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
-    if several() { rayon::join(one, other) } else { (one(), other()) }
+/// Both results, found side by side where that pays.
+pub fn join<A: Send, B: Send>(pays: bool, one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B + Send) -> (A, B) {
+    if pays && several() { rayon::join(one, other) } else { (one(), other()) }
+}
+
+/// What a cell holds, made by whoever asks before it holds anything.
+///
+/// `make` may share its work among threads, so it doesn't run under the cell's lock, as `get_or_init` would have it: a thread
+/// that waits for others takes up whatever work there is, be it a task that asks for the same, and would wait for itself.
+/// Several that ask at once each make it, and one of them is kept.
+pub fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    match cell.get() {
+        Some(made) => made,
+        None => {
+            let own = make();
+            cell.get_or_init(|| own)
+        }
+    }
 }
 
 /// Sort, equal items in any order.
@@ -71,5 +87,26 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let all: Vec<usize> = (0..1000).collect();
         assert_eq!(pool.install(|| map(all.clone(), |n| n * 2)), map(all, |n| n * 2));
+    }
+
+    #[test]
+    fn what_is_made_by_several_threads_is_never_waited_for_by_one_of_them() {
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+            let nap = |microseconds| std::thread::sleep(std::time::Duration::from_micros(microseconds));
+            for _ in 0..100 {
+                let cell = OnceLock::new();
+                let make = || map(vec![200; 8], nap).len();
+                let ask = || pool.install(|| *made(&cell, make));
+                std::thread::scope(|scope| {
+                    let first = scope.spawn(ask);
+                    nap(300); // Both of the pool's threads are at it, and the one that is done first looks for more to do.
+                    assert_eq!((ask(), first.join().unwrap()), (8, 8));
+                });
+            }
+            done.send(()).unwrap();
+        });
+        assert_eq!(is_done.recv_timeout(std::time::Duration::from_secs(60)), Ok(()), "threads wait for themselves");
     }
 }

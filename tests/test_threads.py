@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 import threading
 import time
 
@@ -37,6 +39,37 @@ def test_python_threads_share_a_renderer() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+FIRST_RENDERS = """
+import faulthandler, sys, threading
+import promptpress as pp, pyarrow as pa
+
+faulthandler.dump_traceback_later(100, exit=True)
+pp.set_threads(2)
+rows = 20_000
+table = pa.table({"q": [f"q {n} é" for n in range(rows)], "y": [str(n) for n in range(rows)]})
+samples = table.append_column("ids", pa.array([[n, n * 7 % rows] for n in range(rows)]))
+for number in range(int(sys.argv[1])):
+    renderer = pp.Renderer(
+        {"template": "</E>{q}", "ice_token": "</E>"}, {"template": "Q {q} {y}\\n"},
+        retriever={"type": "IndexColumn", "column": "ids"}, reader={"output_column": "y"}, examples=table,
+        output=("text", "messages_json")[number % 2],
+    )
+    found = []
+    work = lambda: found.append(renderer.render(samples)["prompt"])
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(found) == 4 and all(one.equals(found[0]) for one in found)
+"""
+
+
+def test_python_threads_make_the_first_render_of_many_examples() -> None:
+    # In a process of its own, which ends: threads that wait for each other are waited for by whoever ends.
+    command = [sys.executable, "-c", FIRST_RENDERS, "12"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_other_threads_go_on_during_a_long_render() -> None:

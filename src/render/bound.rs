@@ -13,6 +13,7 @@ use crate::near::did_you_mean;
 use crate::plan::{Choice, Columns, Config, Mode, Plan};
 use crate::role::Request;
 use crate::template::{PromptTemplate, Template};
+use crate::threads;
 
 /// A compiled configuration and what follows from a schema: what `output_fields` and rendering have in common.
 pub(super) struct BoundConfig<'c> {
@@ -47,7 +48,7 @@ impl<'c> BoundConfig<'c> {
     pub(super) fn constant_plans(&self) -> Option<Vec<Arc<Plan>>> {
         let requests = self.compiled.constant_requests.as_ref()?;
         let plan = |request: &Request| Arc::new(Plan::new(request.clone(), self.columns()));
-        Some(self.binding.plans.get_or_init(|| requests.iter().map(plan).collect()).clone())
+        Some(threads::made(&self.binding.plans, || requests.iter().map(plan).collect()).clone())
     }
 
     /// The fragments of all examples.
@@ -56,7 +57,7 @@ impl<'c> BoundConfig<'c> {
     ///
     /// `RenderError` for a value without text.
     pub(super) fn example_fragments(&self, host: &dyn Host) -> Result<&FragmentStore> {
-        let made = self.binding.examples.get_or_init(|| match (&self.compiled.ice, &self.compiled.examples) {
+        let made = threads::made(&self.binding.examples, || match (&self.compiled.ice, &self.compiled.examples) {
             (Some(ice), Some(examples)) => examples.parts(ice, host, self.columns()),
             _ => Ok(FragmentStore::default()),
         });

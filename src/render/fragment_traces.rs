@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::plan::IceForm;
 use crate::role::Piece;
 use crate::template::{Atom, FragmentSet, Origin, Source, Text};
+use crate::threads;
 
 /// Origins, each known by a number.
 #[derive(Default)]
@@ -110,7 +111,7 @@ impl<'a> FragmentTraces<'a> {
     /// How many bytes of a fragment's part come from where.
     pub(super) fn part(&self, fragment: u32, part: u32) -> Result<&PartTrace> {
         let Some(slot) = self.traced.get(fragment as usize) else { return Ok(&self.nothing) };
-        let made = slot.get_or_init(|| Ok(self.parts(fragment)?.into_iter().map(|own| self.counted(own)).collect()));
+        let made = threads::made(slot, || Ok(self.parts(fragment)?.into_iter().map(|own| self.counted(own)).collect()));
         let parts = made.as_ref().map_err(Clone::clone)?;
         Ok(parts.get(part as usize).unwrap_or(&self.nothing))
     }

@@ -14,6 +14,7 @@ use crate::error::{Code, Error, Result};
 use crate::plan::{Labels, Mode, build_request, leave_shape, turn_request_shapes};
 use crate::role::{Element, Message, Request};
 use crate::template::Template;
+use crate::threads;
 use crate::value::Value;
 
 /// Names and types of the label, turn and prompt columns for samples with this schema.
@@ -51,7 +52,7 @@ pub fn spans_field(compiled: &CompiledConfig, schema: &Arc<Schema>, spans: Spans
 impl BoundConfig<'_> {
     /// The type of messages; None where requests are texts.
     pub(super) fn message_type(&self) -> Result<Option<MessageType>> {
-        let made = self.binding.message_type.get_or_init(|| {
+        let made = threads::made(&self.binding.message_type, || {
             let known: Vec<Option<Value>> = match &self.compiled.labels {
                 Labels::None if self.compiled.selector().is_some() => {
                     self.compiled.config.main().labels().iter().cloned().map(Some).collect()

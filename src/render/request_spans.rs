@@ -74,7 +74,7 @@ impl BoundConfig<'_> {
         };
         let requests = range.start * plans.labels..range.end * plans.labels;
         // Offsets say how long plain texts are, so that nothing is read again.
-        let lookup = |column: usize| match values.unread(column).filter(|_| plain) {
+        let lookup = |column: usize| match plain.then(|| values.unread(column)).flatten() {
             Some(texts) => Ok(texts),
             None => values.texts(column),
         };

@@ -15,6 +15,9 @@ use crate::render::fragments::{FragmentStore, RowFragments};
 use crate::template::Turns;
 use crate::threads;
 
+/// The lists of fewer aren't worth another thread.
+const MIN_SHARED_FRAGMENTS: usize = 4096;
+
 /// A model's own replies: the turn that is asked for, and the replies before it, one list a conversation.
 #[derive(Clone, Copy)]
 pub struct Replies<'a> {
@@ -88,9 +91,12 @@ impl RequestList {
         let shown: Vec<usize> = (0..plans.len()).map(|turn| turns.cut(turn).0 + 1).collect();
         let place = |sample: usize, turn: usize| (bounds[sample], bounds[sample] + shown[turn]);
         // Each list is written once: memory set aside full of zeros would be one thread's work before all other.
+        let pays = fragments > MIN_SHARED_FRAGMENTS;
         let ((samples, by_turn), (plans, shown)) = threads::join(
+            pays,
             || {
                 threads::join(
+                    pays,
                     || of_turns(bounds, turns, |sample, _| (start + sample) as i64),
                     || of_turns(bounds, turns, |_, turn| turn as i64),
                 )
@@ -100,7 +106,7 @@ impl RequestList {
                     bounds: of_turns(bounds, turns, place),
                     fragments: (0..fragments as u32).collect(),
                 };
-                threads::join(|| of_turns(bounds, turns, |_, turn| plans[turn]), places)
+                threads::join(pays, || of_turns(bounds, turns, |_, turn| plans[turn]), places)
             },
         );
         Self { samples, turns: by_turn, plans, shown, start }

@@ -37,6 +37,7 @@ impl<'a> LengthTables<'a> {
         if !self.pays(set) {
             return None;
         }
+        // Borrowed while threads share the work: none of them can ask, for it is no other thread's.
         let mut made = self.made.borrow_mut();
         if let Some(known) = made.get(&(set, parts.clone())) {
             return known.clone();

@@ -102,7 +102,7 @@ impl<'a> Batch<'a> {
                 .is_some_and(|(field, array)| !is_row_numbers(field) && TextColumn::prints_by_row(array.data_type()))
     }
 
-    /// Whether the values of a column are of a type that prints as a few bytes, as numbers do.
+    /// Whether the values of a column are of a type that prints as some dozens of bytes at most, as numbers do.
     pub fn prints_short(&self, column: usize) -> bool {
         let is_short = |data_type: &DataType| data_type.is_primitive() || matches!(data_type, DataType::Boolean);
         self.arrays[column].as_ref().is_some_and(|(_, array)| is_short(array.data_type()))
@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
     ///
     /// `RenderError` with row and column for a value that has no text.
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
-        let made = self.texts[column].get_or_init(|| match &self.arrays[column] {
+        let made = threads::made(&self.texts[column], || match &self.arrays[column] {
             Some((field, array)) if is_row_numbers(field) => {
                 let texts = self.host.lower(field, array)?;
                 // Whoever answers counts for itself; a text too few or too many would stand in another row.
@@ -144,7 +144,7 @@ impl<'a> Batch<'a> {
     /// placeholder could stand in what nulls are shown as.
     pub fn unread(&self, column: usize) -> Option<&TextColumn> {
         let (field, array) = self.arrays[column].as_ref().filter(|_| self.texts[column].get().is_none())?;
-        let unread = self.unread[column].get_or_init(|| {
+        let unread = threads::made(&self.unread[column], || {
             let texts = if is_row_numbers(field) { None } else { TextColumn::unread(array) };
             texts.filter(|texts| self.nulls_are_clean(texts))
         });
@@ -209,7 +209,7 @@ impl<'a> Batch<'a> {
     /// As [`Self::texts`].
     pub fn may_hold_placeholder(&self, column: usize) -> Result<Option<&[bool]>> {
         let texts = self.texts(column)?;
-        let made = self.may_hold_placeholder[column].get_or_init(|| {
+        let made = threads::made(&self.may_hold_placeholder[column], || {
             if texts.contiguous().is_some_and(|all| self.columns.tokens.none_in_long(all))
                 && self.nulls_are_clean(texts)
             {

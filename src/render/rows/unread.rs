@@ -44,7 +44,10 @@ impl<'a> Unread<'a> {
         if let Some(texts) = batch.unread(column) {
             return Ok(Some(UnreadColumn { texts: texts.clone(), scanned }));
         }
-        batch.prepare(column, false);
+        // What is printed by row is so in parts, one a thread: sharing a part among threads would only join it again.
+        if !batch.prints_by_row(column) {
+            batch.prepare(column, false);
+        }
         let texts = batch.texts(column).map_err(|_| NotPlain)?;
         if !scanned {
             return Ok(None);
