@@ -23,7 +23,7 @@ use crate::threads;
 
 /// Rows whose values are printed at a time by one thread, at most ...
 const PART_ROWS: usize = 4096;
-/// ... unless a row's are few, and short: so many of those are.
+/// ... unless a row's values are few and short: then so many values are.
 const PART_VALUES: usize = 4 * PART_ROWS;
 /// Fewer aren't worth a thread.
 const MIN_PART_ROWS: usize = 256;
