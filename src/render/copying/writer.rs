@@ -1,6 +1,7 @@
 //! Ops bound to the texts of one batch: writing what they make of a row.
 
-use super::pieces::{Pairs, Step, put};
+use super::pieces::{Pairs, Step};
+use super::put::put;
 use crate::error::Result;
 use crate::plan::Op;
 use crate::pytext::TextColumn;
