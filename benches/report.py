@@ -213,8 +213,9 @@ def json_lines(results: Results) -> Iterator[str]:
         return
     yield from ["## JSON lines", ""]
     yield "The same prompts as Parquet, as JSON lines and as a file of OpenAI's Batch API, each by one command from"
-    yield "Parquet, and Polars' `write_ndjson` of finished prompts in memory-mapped Arrow. Whole processes, in turns;"
-    yield "promptpress syncs its files to disk, Polars doesn't unless that is said."
+    yield "Parquet; and Polars' `write_ndjson` of finished prompts, or of the batch file's finished requests, in"
+    yield "memory-mapped Arrow. Whole processes, in turns; promptpress syncs its files to disk, Polars doesn't unless"
+    yield "that is said."
     yield from ["", "| workload | | samples | seconds: median (least to most) |", "|---|---|---:|---:|"]
     names = {
         "parquet": "`promptpress render`, Parquet",
@@ -222,6 +223,8 @@ def json_lines(results: Results) -> Iterator[str]:
         "batch": "`promptpress export openai-batch`",
         "polars": "Polars `write_ndjson`",
         "polars-synced": "the same and `fsync`, as the command does",
+        "polars-batch": "Polars `write_ndjson` of the batch file's requests",
+        "polars-batch-synced": "the same and `fsync`",
     }
     for run in runs:
         yield f"| {run['workload']} | {names[run['program']]} | {run['samples']:,} | {seconds(run)} |"

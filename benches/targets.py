@@ -172,11 +172,15 @@ def json_line_targets() -> Iterator[Target]:
             yield Target(f"{workload}: {what} to the same as Parquet, rate", to_parquet, 0.5)
         took = longer_than(workload, "jsonl", "parquet")
         yield Target(f"{workload}: JSONL file to Parquet file, time", took, 1.5, at_least=False)
-        for program, what in (("jsonl", "JSONL"), ("batch", "batch")):
-            for other, synced in (("polars", ""), ("polars-synced", " and `fsync`")):
+        for program, what, other, rows in (
+            ("jsonl", "JSONL", "polars", "prompts"),
+            ("batch", "batch", "polars-batch", "requests"),
+            ("batch", "batch", "polars", "prompts alone"),
+        ):
+            for suffix, synced in (("", ""), ("-synced", " and `fsync`")):
                 yield Target(
-                    f"{workload}: {what} file, rendering, to Polars' `write_ndjson`{synced} of finished prompts, rate",
-                    json_lines(workload, program, other),
+                    f"{workload}: {what} file, rendering, to Polars' `write_ndjson`{synced} of finished {rows}, rate",
+                    json_lines(workload, program, other + suffix),
                     1.5,
                 )
 

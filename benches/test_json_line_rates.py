@@ -1,8 +1,9 @@
 """Prompts as JSON lines and as a batch file, beside the same prompts as Parquet, and beside Polars' `write_ndjson`.
 
-All are timed as whole processes, from start to exit, in turns. Polars gets finished prompts: it renders nothing. Its
-file is left to the system to write; `polars-synced` waits until it is on the disk, as the command does for its files.
-What a program leaves to the system is written before the next one starts, and not while that is timed.
+All are timed as whole processes, from start to exit, in turns. Polars gets finished rows: it renders nothing. They are
+the prompts, or, for `polars-batch`, the requests as they stand in the batch file. Its files are left to the system to
+write; with `-synced` it waits until they are on the disk, as the command does for its files. What a program leaves to
+the system is written before the next one starts, and not while that is timed.
 """
 
 from __future__ import annotations
@@ -29,10 +30,27 @@ MEMORY_LIMIT_BYTES = 1 << 30
 ROUNDS_OF_EACH = ROUNDS + 2  # files of this size meet whatever else the disk does
 SAMPLES = {"zero": 1_000_000, "five-text": 250_000}
 QUICK_SAMPLES = 20_000
-COMPARED_ROWS = 2_000
-PROGRAMS = ("parquet", "jsonl", "batch", "polars", "polars-synced")
+PROGRAMS = ("parquet", "jsonl", "batch", "polars", "polars-synced", "polars-batch", "polars-batch-synced")
 CASES = [(workload, program, Replay()) for workload in SAMPLES for program in PROGRAMS]
 measured: dict[str, dict[str, list[float]]] = {}
+
+
+def requests_of(prompts: pa.Table) -> pa.Table:
+    """The lines of a batch file, as a table of their fields."""
+
+    def same(value: str) -> pa.Array:
+        return pa.repeat(value, prompts.num_rows)
+
+    contents = prompts["prompt"].combine_chunks()
+    message = pa.StructArray.from_arrays([same("user"), contents], ["role", "content"])
+    messages = pa.ListArray.from_arrays(pa.array(range(prompts.num_rows + 1), pa.int32()), message)
+    fields = {
+        "custom_id": pa.array(range(prompts.num_rows)).cast(pa.string()),
+        "method": same("POST"),
+        "url": same("/v1/chat/completions"),
+        "body": pa.StructArray.from_arrays([same("m"), messages], ["model", "messages"]),
+    }
+    return pa.table(fields)
 
 
 def commands(workload_id: str, folder: Path, count: int) -> dict[str, list[str]]:
@@ -46,10 +64,12 @@ def commands(workload_id: str, folder: Path, count: int) -> dict[str, list[str]]
         pq.write_table(workload.examples(), folder / "examples.parquet")
         given += ["--examples", str(folder / "examples.parquet")]
     prompts = renderer_of(workload).render(samples)
-    with pa.ipc.new_file(folder / "finished.arrow", prompts.schema) as writer:
-        writer.write_table(prompts)
+    for name, finished in (("finished.arrow", prompts), ("requests.arrow", requests_of(prompts))):
+        with pa.ipc.new_file(folder / name, finished.schema) as writer:
+            writer.write_table(finished)
     ours = [sys.executable, "-m", "promptpress"]
     polars = [sys.executable, ndjson_program.__file__, str(folder / "finished.arrow")]
+    polars_batch = [sys.executable, ndjson_program.__file__, str(folder / "requests.arrow")]
     everything = ["--max-requests", "1000000000", "--max-bytes", "1000000000000"]  # one file, as the others are
     return {
         "parquet": [*ours, "render", *given, "--out", str(folder / "parquet")],
@@ -67,6 +87,8 @@ def commands(workload_id: str, folder: Path, count: int) -> dict[str, list[str]]
         ],
         "polars": [*polars, str(folder / "polars")],
         "polars-synced": [*polars, str(folder / "polars-synced"), "--sync"],
+        "polars-batch": [*polars_batch, str(folder / "polars-batch")],
+        "polars-batch-synced": [*polars_batch, str(folder / "polars-batch-synced"), "--sync"],
     }
 
 
@@ -84,23 +106,21 @@ def measure(workload_id: str, folder: Path, count: int) -> dict[str, list[float]
             subprocess.run(lines[program], check=True)
             if number:
                 seconds[program].append(time.perf_counter() - start)
-    compare(folder, count)
+    compare(folder)
     return seconds
 
 
-def compare(folder: Path, count: int) -> None:
-    """Read back what was written: all of the same prompts, and a part of the batch's."""
+def compare(folder: Path) -> None:
+    """Read back what was written: all of the same prompts and requests."""
     prompts = pq.read_table(folder / "parquet", columns=["prompt"])["prompt"]
     for program in ("jsonl", "polars", "polars-synced"):
         found = pyarrow.json.read_json(folder / program)["prompt"]
         assert found.equals(prompts.cast(found.type)), f"{program} holds different prompts"
-    with open(folder / "batch", encoding="utf-8") as file:
-        requests = [json.loads(line) for _, line in zip(range(COMPARED_ROWS), file, strict=False)]
-        rest = sum(1 for _ in file)
-    assert len(requests) + rest == count
-    for number, (request, prompt) in enumerate(zip(requests, prompts[:COMPARED_ROWS].to_pylist(), strict=True)):
-        body = {"model": "m", "messages": [{"role": "user", "content": prompt}]}
-        assert request == {"custom_id": str(number), "method": "POST", "url": "/v1/chat/completions", "body": body}
+    requests = requests_of(pa.table({"prompt": prompts}))
+    as_requests = pyarrow.json.ParseOptions(explicit_schema=requests.schema)
+    for program in ("batch", "polars-batch", "polars-batch-synced"):
+        found = pyarrow.json.read_json(folder / program, parse_options=as_requests)
+        assert found.equals(requests), f"{program} holds different requests"
 
 
 @pytest.mark.parametrize(

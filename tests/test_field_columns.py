@@ -140,6 +140,51 @@ def test_placeholders_in_a_dictionary_count_where_they_are_shown() -> None:
         assert renderer.render(table)["prompt"].to_pylist() == shown
 
 
+@pytest.mark.parametrize("rows", [1, 63, 64, 65, ROWS])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_booleans(rows: int, kind: pa.DataType) -> None:
+    draw = random.Random(2)
+    values = [draw.random() < 0.5 for _ in range(rows)]
+    assert_shown(pa.array(values), kind=kind)
+    assert_shown(pa.array(some_null(values, draw), pa.bool_()), kind=kind)
+    assert_shown(pa.array([None] * rows, pa.bool_()), kind=kind)
+    for cut in (1, 7, 64, 65):
+        assert_shown(pa.array([True] * cut + values).slice(cut), kind=kind)
+
+
+def test_few_values_beside_literals_of_any_length() -> None:
+    """As the same texts in plain columns, whose values are copied one by one."""
+    draw = random.Random(3)
+    lengths = [0, 0, 1, 8, 15, 16, 17, 31, 32, 33, 64, 65, 256, 257, 600, 3000]
+    for _ in range(120):
+        rows = draw.choice([1, 15, 16, 17, 300, 6000])
+        columns: dict[str, pa.Array] = {"q": pa.array(questions(rows), draw.choice([pa.string(), pa.large_string()]))}
+        for name in "abc":
+            values = [
+                draw.choice("xyzé") * draw.choice(lengths[: draw.choice([8, 16])]) for _ in range(draw.randint(1, 9))
+            ]
+            picks = [draw.randrange(len(values)) for _ in range(rows)]
+            column = pa.DictionaryArray.from_arrays(pa.array(picks, pa.int16()), pa.array(values, columns["q"].type))
+            truths = pa.array([pick % 2 == 0 for pick in picks])
+            columns[name] = draw.choice([column, column, truths, column.dictionary_decode()])
+        table = pa.table(columns)
+        plain = pa.table({name: pa.array(map(str, column.to_pylist())) for name, column in columns.items()})
+        template = "".join(
+            draw.choice(["", "|", "é", "-" * draw.choice(lengths)]) + f"{{{draw.choice('abcq')}}}" for _ in range(5)
+        )
+        template += draw.choice(["", ".", "." * draw.choice(lengths)])
+        dialogue = {"round": [{"role": "HUMAN", "prompt": template}, {"role": "BOT", "prompt": "{a}"}]}
+        by_label = {"A": template + "{b}", "B": "{a}" + template}
+        for options in (
+            {"prompt_template": template},
+            {"prompt_template": {"type": "PromptTemplate", "template": dialogue}, "output": "messages"},
+            {"prompt_template": {"type": "PromptTemplate", "template": dialogue}, "output": "messages_json"},
+            {"prompt_template": {"type": "PromptTemplate", "template": by_label}, "mode": "ppl", "labels": ["A", "B"]},
+        ):
+            renderer = pp.Renderer(**options)
+            assert renderer.render(table).equals(renderer.render(plain))
+
+
 def test_numbers() -> None:
     draw = random.Random(3)
     integers = [draw.choice([-1, 1]) * draw.randrange(10 ** draw.randrange(1, 19)) for _ in range(ROWS)]

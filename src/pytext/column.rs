@@ -1,7 +1,7 @@
 //! The texts of one column of one batch.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, OffsetSizeTrait};
@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 
 use super::fill::{Printed, SLOT_BYTES};
 use super::none::NONE;
-use super::picks::{dictionary_picks, no_such_value, run_picks};
+use super::picks::{dictionary_picks, no_such_value, run_picks, truth_picks};
 use super::printer::printer;
 use super::slices::Slices;
 use crate::error::Result;
@@ -135,6 +135,12 @@ const MIN_PRINTED_ROWS: usize = 4096;
 const ROOM_BYTES: usize = 512;
 const MAX_ROOM_BYTES: usize = 64 << 10;
 
+/// What truth values show, the false ones first.
+static TRUTHS: LazyLock<TextColumn> = LazyLock::new(|| {
+    let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0, 5, 9]), data: Buffer::from(b"FalseTrue") };
+    TextColumn::of_slices(2, None, slices).with_room(None)
+});
+
 fn is_string(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
@@ -215,7 +221,8 @@ impl TextColumn {
 
     /// Whether the values of a type are printed one by one: they aren't text, and rows don't pick from others.
     pub fn prints_by_row(data_type: &DataType) -> bool {
-        let others = matches!(data_type, DataType::Null | DataType::Dictionary(..) | DataType::RunEndEncoded(..));
+        use DataType as T;
+        let others = matches!(data_type, T::Null | T::Boolean | T::Dictionary(..) | T::RunEndEncoded(..));
         !is_string(data_type) && !others
     }
 
@@ -261,6 +268,10 @@ impl TextColumn {
             DataType::Null => {
                 let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0; len + 1]), data: Buffer::default() };
                 return Ok(Self { short: true, ..Self::of_slices(len, Some(NullBuffer::new_null(len)), slices) });
+            }
+            DataType::Boolean => {
+                let (picks, values) = (truth_picks(array.as_boolean()), Box::new(TRUTHS.clone()));
+                return Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values, whole: true }, short: true });
             }
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();

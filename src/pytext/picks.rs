@@ -1,8 +1,8 @@
-//! Which value each row of a dictionary or of a run-end encoding shows.
+//! Which value each row of a dictionary, of a run-end encoding or of truth values shows.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{self as t, RunEndIndexType};
-use arrow_array::{AnyDictionaryArray, Array, ArrowPrimitiveType};
+use arrow_array::{AnyDictionaryArray, Array, ArrowPrimitiveType, BooleanArray};
 use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 
@@ -70,4 +70,17 @@ pub fn run_picks(array: &dyn Array) -> Result<(Vec<u32>, &dyn Array)> {
         DataType::RunEndEncoded(ends, _) if *ends.data_type() == DataType::Int32 => of::<t::Int32Type>(array),
         _ => of::<t::Int64Type>(array),
     }
+}
+
+/// Each row's truth as a place: 0 for false, 1 for true; a null's is either.
+pub fn truth_picks(array: &BooleanArray) -> Vec<u32> {
+    const WORD_BITS: usize = u64::BITS as usize;
+    let mut picks = vec![0; array.len()];
+    let words = array.values().bit_chunks();
+    for (picks, word) in picks.chunks_mut(WORD_BITS).zip(words.iter_padded()) {
+        for (bit, pick) in picks.iter_mut().enumerate() {
+            *pick = (word >> bit) as u32 & 1;
+        }
+    }
+    picks
 }

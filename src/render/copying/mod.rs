@@ -1,8 +1,9 @@
-//! Copying what a text is made of: `pieces` bound to where their bytes are, `put`, which copies them, and the `writer` of a
-//! whole row.
+//! Copying what a text is made of: `pieces` bound to where their bytes are, `words` that are put together with what stands
+//! beside them, `put`, which copies both, and the `writer` of a whole row.
 
 mod pieces;
 mod put;
+mod words;
 mod writer;
 
 pub use pieces::{Pairs, Step};

@@ -4,6 +4,7 @@ use arrow_array::OffsetSizeTrait;
 use arrow_buffer::NullBuffer;
 
 use super::put::{STEP_BYTES, put, put_literal, put_short};
+use super::words::Words;
 use crate::pytext::{NONE, Offsets, TextColumn, TextLookup};
 use crate::render::fragments::{FragmentStore, FragmentStores};
 use crate::template::FragmentRef;
@@ -100,10 +101,12 @@ pub struct Pairs<'a, O> {
     end: (usize, usize),
 }
 
-struct Pair<'a, O> {
-    /// The literal: where it begins and ends.
-    literal: (usize, usize),
-    value: PairValue<'a, O>,
+/// What is written in turn.
+enum Pair<'a, O> {
+    /// A literal, where it begins and ends, and a value.
+    Two((usize, usize), PairValue<'a, O>),
+    /// A value that is one of few, and the literals beside it.
+    One(Words<'a>),
 }
 
 /// The value of a pair: which of the texts that lie one behind the other it is.
@@ -198,13 +201,27 @@ impl<'a, O: Width> Pairs<'a, O> {
     /// The same as `steps`; None if they have no such form.
     pub fn new(steps: &[Step<'a>], literals: &'a [u8]) -> Option<Self> {
         let mut out = Self { literals, all: Vec::new(), end: (0, 0) };
-        for step in steps {
-            match *step {
-                Step::Lit(_, start, end) if out.end.0 == out.end.1 => out.end = (start, end),
-                _ => {
-                    let value = O::value(step)?;
-                    out.all.push(Pair { literal: std::mem::take(&mut out.end), value });
-                }
+        let mut rest = steps;
+        while let [step, behind @ ..] = rest {
+            rest = behind;
+            if let Step::Lit(_, start, end) = *step
+                && out.end.0 == out.end.1
+            {
+                out.end = (start, end);
+                continue;
+            }
+            let literal = std::mem::take(&mut out.end);
+            let (next, behind) = match behind {
+                [Step::Lit(_, start, end), behind @ ..] => (*start..*end, behind),
+                _ => (0..0, behind),
+            };
+            if let Step::Lookup(lookup) = *step
+                && let Some(words) = Words::new(&literals[literal.0..literal.1], lookup, &literals[next])
+            {
+                out.all.push(Pair::One(words));
+                rest = behind;
+            } else {
+                out.all.push(Pair::Two(literal, O::value(step)?));
             }
         }
         Some(out)
@@ -215,8 +232,15 @@ impl<'a, O: Width> Pairs<'a, O> {
     #[inline(always)]
     pub fn write(&self, to: &mut [u8], mut at: usize, row: usize, shown: &[u32]) -> usize {
         for pair in &self.all {
-            at = put_literal(to, at, self.literals, pair.literal.0, pair.literal.1);
-            let PairValue { which, nulls, offsets, data, short } = pair.value;
+            let (literal, value) = match pair {
+                Pair::Two(literal, value) => (literal, value),
+                Pair::One(words) => {
+                    at = words.put(to, at, row);
+                    continue;
+                }
+            };
+            at = put_literal(to, at, self.literals, literal.0, literal.1);
+            let PairValue { which, nulls, offsets, data, short } = *value;
             let text = match which {
                 Which::Row => row,
                 Which::Fragment(slot, each, part) => shown[slot as usize] as usize * each + part,
@@ -233,6 +257,6 @@ impl<'a, O: Width> Pairs<'a, O> {
                 }
             };
         }
-        put(to, at, self.literals, self.end.0, self.end.1)
+        if self.end.0 == self.end.1 { at } else { put(to, at, self.literals, self.end.0, self.end.1) }
     }
 }

@@ -104,8 +104,7 @@ impl<'a> Batch<'a> {
 
     /// Whether the values of a column are of a type that prints as some dozens of bytes at most, as numbers do.
     pub fn prints_short(&self, column: usize) -> bool {
-        let is_short = |data_type: &DataType| data_type.is_primitive() || matches!(data_type, DataType::Boolean);
-        self.arrays[column].as_ref().is_some_and(|(_, array)| is_short(array.data_type()))
+        self.arrays[column].as_ref().is_some_and(|(_, array)| array.data_type().is_primitive())
     }
 
     /// Whether it is known already that no value of a column could form a placeholder.
