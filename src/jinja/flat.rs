@@ -172,7 +172,7 @@ impl<'a> Flat<'a> {
     }
 
     /// The only program, if it copies columns as they are, and these are of one kind.
-    fn pairs(&self) -> Option<Pairs<'_, i32>> {
+    fn pairs(&self, rows: usize) -> Option<Pairs<'_, i32>> {
         let [Some(copies)] = &self.programs[..] else { return None };
         if !copies.is_plain() {
             return None;
@@ -184,7 +184,7 @@ impl<'a> Flat<'a> {
             steps.push(CopyStep::column(&self.sources[cell.source].texts));
         }
         steps.push(CopyStep::Lit(copies.literals, copies.end.0, copies.end.1));
-        Pairs::new(&steps, copies.literals)
+        Pairs::new(&steps, copies.literals, rows)
     }
 
     /// Write rows' texts one behind the other; false if a column's bytes turn out to be none. `others` are the texts of
@@ -196,7 +196,7 @@ impl<'a> Flat<'a> {
         mut others: impl Iterator<Item = (usize, &'o str)>,
         own: &mut [u8],
     ) -> bool {
-        let (pairs, mut at) = (self.pairs(), 0);
+        let (pairs, mut at) = (self.pairs(rows.len()), 0);
         let mut block = Block::default();
         let many = (BLOCK_BYTES * rows.len() / own.len().max(1)).clamp(1, BLOCK_ROWS);
         let by_output = self.by_output(rows.len(), own.len());

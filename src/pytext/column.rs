@@ -1,10 +1,10 @@
 //! The texts of one column of one batch.
 
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, OffsetSizeTrait};
+use arrow_array::{Array, BooleanArray, OffsetSizeTrait};
 use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
@@ -18,7 +18,7 @@ use crate::threads;
 
 /// The texts of one column of one batch.
 ///
-/// String columns are shared with the array, checked; other values are printed once, here.
+/// String columns are shared with the array, checked; other values are printed once, here, or picked from few texts.
 #[derive(Clone, Debug)]
 pub struct TextColumn {
     len: usize,
@@ -135,12 +135,6 @@ const MIN_PRINTED_ROWS: usize = 4096;
 const ROOM_BYTES: usize = 512;
 const MAX_ROOM_BYTES: usize = 64 << 10;
 
-/// What truth values show, the false ones first.
-static TRUTHS: LazyLock<TextColumn> = LazyLock::new(|| {
-    let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0, 5, 9]), data: Buffer::from(b"FalseTrue") };
-    TextColumn::of_slices(2, None, slices).with_room(None)
-});
-
 fn is_string(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
@@ -175,8 +169,18 @@ impl TextColumn {
                 let pleased = slices.check(array.len(), nulls, None, Some(look))?;
                 Ok((Self::of_slices(array.len(), nulls.cloned(), slices), pleased))
             }
+            _ if *array.data_type() == DataType::Boolean => Ok((Self::truths(array.as_boolean()), false)),
             _ => Ok((Self::build(array, None, true)?, false)),
         }
+    }
+
+    /// Truth values as picks from the two texts that they have, which rows are told from sooner than texts are printed.
+    fn truths(array: &BooleanArray) -> Self {
+        let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0, 5, 9]), data: Buffer::from(b"FalseTrue") };
+        let values = Box::new(Self::of_slices(2, None, slices).with_room(None));
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+        let layout = TextLayout::Picked { picks: truth_picks(array), values, whole: true };
+        Self { len: array.len(), nulls, layout, short: true }
     }
 
     /// A string column whose bytes haven't been looked at yet; None if `array` is none, or malformed.
@@ -268,10 +272,6 @@ impl TextColumn {
             DataType::Null => {
                 let slices = Slices::Narrow { offsets: ScalarBuffer::from(vec![0; len + 1]), data: Buffer::default() };
                 return Ok(Self { short: true, ..Self::of_slices(len, Some(NullBuffer::new_null(len)), slices) });
-            }
-            DataType::Boolean => {
-                let (picks, values) = (truth_picks(array.as_boolean()), Box::new(TRUTHS.clone()));
-                return Ok(Self { len, nulls, layout: TextLayout::Picked { picks, values, whole: true }, short: true });
             }
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
@@ -436,10 +436,14 @@ impl TextColumn {
         match self.plain() {
             Some((Offsets::Narrow(offsets), data)) => (data, offsets[row] as usize, offsets[row + 1] as usize),
             Some((Offsets::Wide(offsets), data)) => (data, offsets[row] as usize, offsets[row + 1] as usize),
-            None => {
-                let bytes = self.bytes(row);
-                (bytes, 0, bytes.len())
-            }
+            None => match &self.layout {
+                // There may be room behind the value, of which nothing is known of a text by itself.
+                TextLayout::Picked { picks, values, .. } if !self.is_null(row) => values.place(picks[row] as usize),
+                _ => {
+                    let bytes = self.bytes(row);
+                    (bytes, 0, bytes.len())
+                }
+            },
         }
     }
 

@@ -9,9 +9,9 @@ use arrow_buffer::{ArrowNativeType, IntervalMonthDayNano, NullBuffer};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use super::conversion::Conversion;
-use super::fill::{Printed, Slot, append, put};
+use super::fill::{Printed, Slot, append};
 use super::native::is_native;
-use super::none::{NONE, is_none, none};
+use super::none::{is_none, none};
 use super::slices::Slices;
 use super::{decimal, nested, number, quote, time};
 use crate::error::{Code, Error, Result};
@@ -282,13 +282,26 @@ where
                 if live.is_some_and(|live| live.is_null(row)) {
                     Ok(0)
                 } else if nulls.is_some_and(|nulls| nulls.is_null(row)) {
-                    Ok(put(NONE, slot))
+                    Ok(put_word(NONE_WORD, slot))
                 } else {
                     (self.put)(items[row], slot)
                 }
             }),
         }
     }
+}
+
+/// A word of at most eight bytes, and its length.
+type Word = ([u8; 8], usize);
+
+const NONE_WORD: Word = (*b"None    ", 4);
+const TRUE_WORD: Word = (*b"True    ", 4);
+const FALSE_WORD: Word = (*b"False   ", 5);
+
+#[inline]
+fn put_word((word, len): Word, slot: &mut Slot) -> usize {
+    slot[..word.len()].copy_from_slice(&word);
+    len
 }
 
 struct Nothing;
@@ -321,6 +334,27 @@ impl Printer for Truth<'_> {
             });
         }
         Ok(())
+    }
+
+    fn is_short(&self) -> bool {
+        true
+    }
+
+    fn print_all(&self, rows: Range<usize>, live: Option<&NullBuffer>, out: &mut Printed) -> Result<()> {
+        let (values, nulls) = (self.0.values(), self.0.nulls().filter(|nulls| nulls.null_count() > 0));
+        let word = |row: usize| if values.value(row) { TRUE_WORD } else { FALSE_WORD };
+        match (nulls, live) {
+            (None, None) => out.fill(rows, |row, slot| Ok(put_word(word(row), slot))),
+            (nulls, live) => out.fill(rows, |row, slot| {
+                Ok(if live.is_some_and(|live| live.is_null(row)) {
+                    0
+                } else if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                    put_word(NONE_WORD, slot)
+                } else {
+                    put_word(word(row), slot)
+                })
+            }),
+        }
     }
 }
 

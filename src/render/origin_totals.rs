@@ -189,7 +189,7 @@ impl Requests<'_> {
         threads::map(columns, |column| self.values.prepare(column, scanned(&column)));
         let (tables, runs) = (LengthTables::new(self.fragments, 0), Runs::default());
         let lookup = |column: usize| self.values.texts(column);
-        let sources = TextSources { texts: &lookup, fragments: self.fragments, runs: &runs };
+        let sources = TextSources { texts: &lookup, fragments: self.fragments, runs: &runs, rows: 0 };
         let mut numbers = Numbers::default();
         let tallies: Vec<PlanTally> =
             all.iter().map(|plan| self.tally(plan, sources, &tables, &mut numbers)).collect::<Result<_>>()?;

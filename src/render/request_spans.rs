@@ -79,7 +79,7 @@ impl BoundConfig<'_> {
             None => values.texts(column),
         };
         let (tables, runs) = (LengthTables::new(rows.fragments, 0), Runs::default());
-        let sources = TextSources { texts: &lookup, fragments: rows.fragments, runs: &runs };
+        let sources = TextSources { texts: &lookup, fragments: rows.fragments, runs: &runs, rows: 0 };
         let mut numbers = Numbers::default();
         let in_parts = self.message_type()?.is_some_and(|of| of.text_parts.is_some());
         let mut found = Vec::with_capacity(plans.all.len());

@@ -92,8 +92,8 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Steps in the form that nearly all have: a literal and a value in turn, the values of one kind. A loop over them has
-/// nothing to decide.
+/// Steps in the form that nearly all have: a literal and a value in turn, the values of one kind, or of so few that they
+/// were put together with what stands beside them. A loop over them has next to nothing to decide.
 pub struct Pairs<'a, O> {
     literals: &'a [u8],
     all: Vec<Pair<'a, O>>,
@@ -198,8 +198,12 @@ impl Width for i64 {
 }
 
 impl<'a, O: Width> Pairs<'a, O> {
-    /// The same as `steps`; None if they have no such form.
-    pub fn new(steps: &[Step<'a>], literals: &'a [u8]) -> Option<Self> {
+    /// The same as `steps`, for about so many rows; None if they have no such form.
+    pub fn new(steps: &[Step<'a>], literals: &'a [u8], rows: usize) -> Option<Self> {
+        let fits = |step: &Step<'a>| matches!(step, Step::Lit(..) | Step::Lookup(_)) || O::value(step).is_some();
+        if !steps.iter().all(fits) {
+            return None;
+        }
         let mut out = Self { literals, all: Vec::new(), end: (0, 0) };
         let mut rest = steps;
         while let [step, behind @ ..] = rest {
@@ -216,7 +220,7 @@ impl<'a, O: Width> Pairs<'a, O> {
                 _ => (0..0, behind),
             };
             if let Step::Lookup(lookup) = *step
-                && let Some(words) = Words::new(&literals[literal.0..literal.1], lookup, &literals[next])
+                && let Some(words) = Words::new(&literals[literal.0..literal.1], lookup, &literals[next], rows)
             {
                 out.all.push(Pair::One(words));
                 rest = behind;

@@ -1,18 +1,22 @@
 //! Values that are few, each with the literals beside it: what a row shows of a dictionary is one piece then, not three.
 
+use arrow_buffer::NullBuffer;
+
 use super::put::{put, put_short};
 use crate::plan::LITERAL_PADDING_BYTES;
-use crate::pytext::{Offsets, SHORT_TEXT_BYTES, TextLookup};
+use crate::pytext::{NONE, Offsets, SHORT_TEXT_BYTES, TextLookup};
 
 /// Bytes of all words of a place at most: they have to stay near while rows are written.
 const MAX_BYTES: usize = 8192;
 /// Rows for a word at least, so that it pays to put them together.
-const MIN_ROWS: usize = 8;
+const MIN_ROWS: usize = 16;
 
-/// Each value that rows pick from, between the literals that stand before and behind it.
+/// Each value that rows pick from, and what nulls show, between the literals that stand before and behind it.
 pub struct Words<'a> {
-    /// Which word each row shows.
+    /// Which word each row shows ...
     picks: &'a [u32],
+    /// ... unless it is null: then the last one.
+    nulls: Option<&'a NullBuffer>,
     /// Where each begins; one more than there are.
     starts: Vec<u32>,
     /// The words, and room to copy more than the last.
@@ -22,25 +26,28 @@ pub struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The values of a column that rows pick from; None where the values are many, rows few, or some row is null.
-    pub fn new(before: &[u8], lookup: TextLookup<'a>, behind: &[u8]) -> Option<Self> {
-        let picks = lookup.picks.filter(|_| lookup.nulls.is_none())?;
-        let values = match lookup.offsets {
+    /// The values of a column that rows pick from, for about `rows` rows; None where they are too many.
+    pub fn new(before: &[u8], lookup: TextLookup<'a>, behind: &[u8], rows: usize) -> Option<Self> {
+        let picks = lookup.picks?;
+        let count = match lookup.offsets {
             Offsets::Narrow(offsets) => offsets.len(),
             Offsets::Wide(offsets) => offsets.len(),
         };
-        let values = values.checked_sub(1)?;
-        if values.checked_mul(MIN_ROWS)? > picks.len() || values.checked_mul(before.len() + behind.len())? > MAX_BYTES {
+        if count.checked_mul(MIN_ROWS)? > rows || count.checked_mul(before.len() + behind.len())? > MAX_BYTES {
             return None;
         }
         let (mut starts, mut bytes) = (vec![0], Vec::new());
-        for value in 0..values {
-            let (start, end) = match lookup.offsets {
-                Offsets::Narrow(offsets) => (usize::try_from(offsets[value]), usize::try_from(offsets[value + 1])),
-                Offsets::Wide(offsets) => (usize::try_from(offsets[value]), usize::try_from(offsets[value + 1])),
+        for value in 1..=count {
+            let text = if value == count {
+                NONE
+            } else {
+                let (start, end) = match lookup.offsets {
+                    Offsets::Narrow(offsets) => (usize::try_from(offsets[value - 1]), usize::try_from(offsets[value])),
+                    Offsets::Wide(offsets) => (usize::try_from(offsets[value - 1]), usize::try_from(offsets[value])),
+                };
+                // A value that no row picks may lead anywhere.
+                lookup.data.get(start.ok()?..end.ok()?)?
             };
-            // A value that no row picks may lead anywhere.
-            let text = lookup.data.get(start.ok()?..end.ok()?)?;
             if bytes.len() + before.len() + text.len() + behind.len() > MAX_BYTES {
                 return None;
             }
@@ -51,14 +58,17 @@ impl<'a> Words<'a> {
         }
         bytes.resize(bytes.len() + LITERAL_PADDING_BYTES, 0);
         let short = starts.windows(2).all(|two| (two[1] - two[0]) as usize <= SHORT_TEXT_BYTES);
-        Some(Self { picks, starts, bytes, short })
+        Some(Self { picks, nulls: lookup.nulls, starts, bytes, short })
     }
 
     /// Copy a row's word to `to[at..]`, and return where the next piece goes; as [`put`].
     #[allow(clippy::inline_always, reason = "the row loop; a call here costs as much as the piece")]
     #[inline(always)]
     pub fn put(&self, to: &mut [u8], at: usize, row: usize) -> usize {
-        let word = self.picks[row] as usize;
+        let word = match self.nulls {
+            Some(nulls) if nulls.is_null(row) => self.starts.len() - 2,
+            _ => self.picks[row] as usize,
+        };
         let (start, end) = (self.starts[word] as usize, self.starts[word + 1] as usize);
         if self.short { put_short(to, at, &self.bytes, start, end) } else { put(to, at, &self.bytes, start, end) }
     }
@@ -66,8 +76,6 @@ impl<'a> Words<'a> {
 
 #[cfg(test)]
 mod tests {
-    use arrow_buffer::NullBuffer;
-
     use super::*;
 
     const DATA: &[u8] = b"redgreen";
@@ -76,39 +84,45 @@ mod tests {
         TextLookup { nulls: None, picks: Some(picks), offsets: Offsets::Narrow(offsets), data: DATA, short: false }
     }
 
-    fn written(words: &Words, rows: usize, room: usize) -> String {
-        let mut to = vec![b'#'; 4096 + room];
+    fn written(words: &Words, rows: usize) -> String {
+        let mut to = vec![b'#'; 4096];
         let at = (0..rows).fold(0, |at, row| words.put(&mut to, at, row));
         String::from_utf8(to[..at].to_vec()).unwrap()
     }
 
     #[test]
-    fn values_stand_between_their_literals() {
+    fn values_and_nulls_stand_between_their_literals() {
         let picks = [0, 1, 1, 0, 1].repeat(4);
+        let nulls = NullBuffer::from([true, true, false, true].repeat(5));
         for (before, behind) in [("", ""), ("a ", "."), ("é", &*"-".repeat(70))] {
-            let words = Words::new(before.as_bytes(), lookup(&picks, &[0, 3, 8]), behind.as_bytes()).unwrap();
-            let one = |pick: &u32| format!("{before}{}{behind}", ["red", "green"][*pick as usize]);
-            assert_eq!(written(&words, picks.len(), 0), picks.iter().map(one).collect::<String>());
+            for nulls in [None, Some(&nulls)] {
+                let lookup = TextLookup { nulls, ..lookup(&picks, &[0, 3, 8]) };
+                let words = Words::new(before.as_bytes(), lookup, behind.as_bytes(), 1000).unwrap();
+                let text = |row: usize| match nulls {
+                    Some(nulls) if nulls.is_null(row) => "None",
+                    _ => ["red", "green"][picks[row] as usize],
+                };
+                let expected = (0..picks.len()).map(|row| format!("{before}{}{behind}", text(row)));
+                assert_eq!(written(&words, picks.len()), expected.collect::<String>());
+            }
         }
     }
 
     #[test]
-    fn many_values_few_rows_long_literals_and_nulls_are_left_alone() {
-        let picks = [0; 2 * MIN_ROWS];
-        let made = |before: &[u8], lookup| Words::new(before, lookup, b"").is_some();
-        assert!(made(b"", lookup(&picks, &[0, 3, 8])));
-        assert!(!made(b"", lookup(&picks[1..], &[0, 3, 8])));
-        assert!(made(&[b'a'; MAX_BYTES / 2 - 4], lookup(&picks, &[0, 3, 8])));
-        assert!(!made(&[b'a'; MAX_BYTES / 2 - 3], lookup(&picks, &[0, 3, 8])));
-        let nulls = NullBuffer::from(vec![false; picks.len()]);
-        assert!(!made(b"", TextLookup { nulls: Some(&nulls), ..lookup(&picks, &[0, 3, 8]) }));
-        assert!(!made(b"", TextLookup { picks: None, ..lookup(&picks, &[0, 3, 8]) }));
+    fn many_values_few_rows_and_long_literals_are_left_alone() {
+        let made = |before: usize, lookup, rows| Words::new(&vec![b'a'; before], lookup, b"", rows).is_some();
+        let two = lookup(&[0], &[0, 3, 8]);
+        assert!(made(0, two, 3 * MIN_ROWS) && !made(0, two, 3 * MIN_ROWS - 1));
+        // Both values, and what nulls show.
+        let most = (MAX_BYTES - 8 - NONE.len()) / 3;
+        assert!(made(most, two, 1000) && !made(most + 1, two, 1000));
+        assert!(!made(0, TextLookup { picks: None, ..two }, 1000));
     }
 
     #[test]
     fn a_value_that_nobody_picks_may_lead_anywhere() {
         for bad in [[0, 3, 9], [0, 3, 2], [0, 3, -1]] {
-            assert!(Words::new(b"", lookup(&[0; 99], &bad), b"").is_none());
+            assert!(Words::new(b"", lookup(&[0], &bad), b"", 1000).is_none());
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct TextSources<'f, 'a> {
     pub fragments: FragmentStores<'a>,
     /// FragmentStore of examples that are put together already.
     pub runs: &'a Runs,
+    /// About how many rows will be written by what is bound to them: for a few nothing is put together.
+    pub rows: usize,
 }
 
 /// Ops with everything that they read at hand.
@@ -58,8 +60,8 @@ impl<'a> Writer<'a> {
             });
             at += 1;
         }
-        let narrow = Pairs::new(&steps, literals).map(AnyPairs::Narrow);
-        let pairs = narrow.or_else(|| Pairs::new(&steps, literals).map(AnyPairs::Wide));
+        let narrow = Pairs::new(&steps, literals, sources.rows).map(AnyPairs::Narrow);
+        let pairs = narrow.or_else(|| Pairs::new(&steps, literals, sources.rows).map(AnyPairs::Wide));
         Ok(Self { steps, pairs })
     }
 

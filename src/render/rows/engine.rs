@@ -34,7 +34,7 @@ pub fn any_needs_substitution(batch: &Batch, plans: &[Arc<Plan>]) -> Result<bool
     let fragments = FragmentStores { renderer: &none, batch: &none };
     let (tables, runs) = (LengthTables::new(fragments, 0), Runs::default());
     let lookup = |column: usize| batch.texts(column);
-    let sources = TextSources { texts: &lookup, fragments, runs: &runs };
+    let sources = TextSources { texts: &lookup, fragments, runs: &runs, rows: 0 };
     let programs: Vec<BoundProgram> = plans
         .iter()
         .flat_map(|plan| &plan.programs)
@@ -133,7 +133,9 @@ pub fn texts(
     };
     let runs = Runs::of(programs, fragments, |set| tables.pays(set) && is_often_shown(set));
     let lookup = |column: usize| batch.texts(column);
-    let sources = TextSources { texts: &lookup, fragments, runs: &runs };
+    // Where rows decide the plan, there may be one for each.
+    let alike = if plans.each.is_some() { 0 } else { rows.len() };
+    let sources = TextSources { texts: &lookup, fragments, runs: &runs, rows: alike };
     let bound: Vec<Vec<BoundProgram>> = plans
         .all
         .iter()

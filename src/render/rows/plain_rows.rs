@@ -80,7 +80,12 @@ impl<'a> PlainRows<'a> {
         let fragments = FragmentStores { renderer: &common.fragments, batch: &common.fragments };
         let tables = LengthTables::new(fragments, 0);
         let lookup = |column: usize| unread.texts(column);
-        let sources = TextSources { texts: &lookup, fragments, runs: &common.runs };
+        let sources = TextSources { texts: &lookup, fragments, runs: &common.runs, rows: rows.len() };
+        let label_groups = label_groups(common.plans, sources)?;
+        let joined = common.joined.as_ref().filter(|_| label_groups.is_empty());
+        let joined = joined.map(|joined| Writer::new(&joined.ops, &joined.literals, sources)).transpose()?;
+        // Then these are only measured by.
+        let sources = TextSources { rows: if common.programs.len() > 1 { 0 } else { rows.len() }, ..sources };
         // What was read already was looked through too, and nothing was found.
         let ready: Vec<BoundProgram> = common
             .programs
@@ -94,9 +99,6 @@ impl<'a> PlainRows<'a> {
         let totals: Vec<usize> =
             chunks.iter().map(|chunk| lengths.iter().map(|one| one.total(chunk.clone())).sum()).collect();
         let total: usize = totals.iter().sum();
-        let label_groups = label_groups(common.plans, sources)?;
-        let joined = common.joined.as_ref();
-        let joined = joined.map(|joined| Writer::new(&joined.ops, &joined.literals, sources)).transpose()?;
         // What is written is nearer than what it was copied from; but it may be much more, or hold what is looked for.
         let read = unread.total_length(&rows);
         let is_clean = |p: &&Program| unread.tokens().find(&p.literals, 0).is_none();
