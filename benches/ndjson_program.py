@@ -1,4 +1,4 @@
-"""A Polars program that JSON lines are measured against: finished prompts or requests in an Arrow file, `write_ndjson` out.
+"""A Polars program that JSON lines are measured against: finished rows in an Arrow file, `write_ndjson` out.
 
 python benches/ndjson_program.py FINISHED.arrow OUT.jsonl [--sync]
 
