@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -90,11 +89,6 @@ class Run:
     def logs(self) -> list[str]:
         """What the tasks wrote to their log files."""
         return [path.read_text("utf-8") for path in sorted(self.folder.glob("out/*/logs/infer/**/*.out"))]
-
-    @property
-    def task_seconds(self) -> list[float]:
-        """How long each inference task took, as it says itself."""
-        return [float(found) for log in self.logs for found in re.findall(r"time elapsed: ([\d.]+)s", log)]
 
     @property
     def cpu(self) -> list[dict[str, Any]]:
