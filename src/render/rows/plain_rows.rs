@@ -84,7 +84,7 @@ impl<'a> PlainRows<'a> {
         let label_groups = label_groups(common.plans, sources)?;
         let joined = common.joined.as_ref().filter(|_| label_groups.is_empty());
         let joined = joined.map(|joined| Writer::new(&joined.ops, &joined.literals, sources)).transpose()?;
-        // Then these are only measured by.
+        // Where there are several programs, one of the two above writes, and these only measure.
         let sources = TextSources { rows: if common.programs.len() > 1 { 0 } else { rows.len() }, ..sources };
         // What was read already was looked through too, and nothing was found.
         let ready: Vec<BoundProgram> = common
