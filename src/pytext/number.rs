@@ -33,7 +33,8 @@ macro_rules! integers {
 integers!(i8, u8; i16, u16; i32, u32; i64, u64);
 
 const EIGHT_DIGITS: u64 = 100_000_000;
-const ZEROS: u64 = 0x3030_3030_3030_3030;
+/// Eight times the digit zero.
+pub(super) const ZEROS: u64 = 0x3030_3030_3030_3030;
 
 /// The eight digits of a number below 10⁸, a byte each, the first in the lowest.
 #[inline]
@@ -41,7 +42,12 @@ fn eight_digits(number: u64) -> u64 {
     // Halves of four digits, in 32 bits each; of these the halves, and again. The factors are 2²⁰ / 100 and 2¹⁰ / 10.
     let fours = (number / 10_000) | ((number % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
-    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    digits_of_twos(hundreds | ((fours - hundreds * 100) << 16))
+}
+
+/// The digits of four numbers below 100, in 16 bits each: a byte a digit, the first number's in the lowest.
+#[inline]
+pub(super) fn digits_of_twos(twos: u64) -> u64 {
     let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
     tens | ((twos - tens * 10) << 8)
 }

@@ -79,27 +79,27 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
     use DataType as T;
     /// The printer of moments of a type: what puts a value into a slot, and what prints it otherwise.
     macro_rules! moments {
-        ($of:ty, $unit:path, $put:path, $write:path) => {
+        ($of:ty, $put:expr, $write:expr) => {
             short::<$of, _, _>(
                 array,
-                |v, slot| $put(v.into(), $unit, slot),
-                |v, conversion, out| $write(v.into(), $unit, conversion, out),
+                |v, slot| $put(v.into(), slot),
+                |v, conversion, out| $write(v.into(), conversion, out),
             )
         };
     }
     macro_rules! times {
         ($of:ty, $unit:path) => {
-            moments!($of, $unit, time::put_time, time::time)
+            moments!($of, time::put_time::<{ $unit }>, time::time::<{ $unit }>)
         };
     }
     macro_rules! timestamps {
         ($of:ty, $unit:path) => {
-            moments!($of, $unit, time::put_timestamp, time::timestamp)
+            moments!($of, time::put_timestamp::<{ $unit }>, time::timestamp::<{ $unit }>)
         };
     }
     macro_rules! durations {
         ($of:ty, $unit:path) => {
-            values::<$of, _>(array, |v, conversion, out| time::duration(v, $unit, conversion, out))
+            values::<$of, _>(array, time::duration::<{ $unit }>)
         };
     }
     if !is_native(array.data_type()) {
@@ -155,18 +155,18 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
         T::Date64 => values::<t::Date64Type, _>(array, |v, conversion, out| {
             time::date(v.div_euclid(time::DAY_MILLISECONDS), conversion, out)
         }),
-        T::Time32(TimeUnit::Second) => times!(t::Time32SecondType, TimeUnit::Second),
-        T::Time32(TimeUnit::Millisecond) => times!(t::Time32MillisecondType, TimeUnit::Millisecond),
-        T::Time64(TimeUnit::Microsecond) => times!(t::Time64MicrosecondType, TimeUnit::Microsecond),
-        T::Time64(TimeUnit::Nanosecond) => times!(t::Time64NanosecondType, TimeUnit::Nanosecond),
-        T::Timestamp(TimeUnit::Second, _) => timestamps!(t::TimestampSecondType, TimeUnit::Second),
-        T::Timestamp(TimeUnit::Millisecond, _) => timestamps!(t::TimestampMillisecondType, TimeUnit::Millisecond),
-        T::Timestamp(TimeUnit::Microsecond, _) => timestamps!(t::TimestampMicrosecondType, TimeUnit::Microsecond),
-        T::Timestamp(TimeUnit::Nanosecond, _) => timestamps!(t::TimestampNanosecondType, TimeUnit::Nanosecond),
-        T::Duration(TimeUnit::Second) => durations!(t::DurationSecondType, TimeUnit::Second),
-        T::Duration(TimeUnit::Millisecond) => durations!(t::DurationMillisecondType, TimeUnit::Millisecond),
-        T::Duration(TimeUnit::Microsecond) => durations!(t::DurationMicrosecondType, TimeUnit::Microsecond),
-        T::Duration(TimeUnit::Nanosecond) => durations!(t::DurationNanosecondType, TimeUnit::Nanosecond),
+        T::Time32(TimeUnit::Second) => times!(t::Time32SecondType, time::SECONDS),
+        T::Time32(TimeUnit::Millisecond) => times!(t::Time32MillisecondType, time::MILLISECONDS),
+        T::Time64(TimeUnit::Microsecond) => times!(t::Time64MicrosecondType, time::MICROSECONDS),
+        T::Time64(TimeUnit::Nanosecond) => times!(t::Time64NanosecondType, time::NANOSECONDS),
+        T::Timestamp(TimeUnit::Second, _) => timestamps!(t::TimestampSecondType, time::SECONDS),
+        T::Timestamp(TimeUnit::Millisecond, _) => timestamps!(t::TimestampMillisecondType, time::MILLISECONDS),
+        T::Timestamp(TimeUnit::Microsecond, _) => timestamps!(t::TimestampMicrosecondType, time::MICROSECONDS),
+        T::Timestamp(TimeUnit::Nanosecond, _) => timestamps!(t::TimestampNanosecondType, time::NANOSECONDS),
+        T::Duration(TimeUnit::Second) => durations!(t::DurationSecondType, time::SECONDS),
+        T::Duration(TimeUnit::Millisecond) => durations!(t::DurationMillisecondType, time::MILLISECONDS),
+        T::Duration(TimeUnit::Microsecond) => durations!(t::DurationMicrosecondType, time::MICROSECONDS),
+        T::Duration(TimeUnit::Nanosecond) => durations!(t::DurationNanosecondType, time::NANOSECONDS),
         T::Interval(IntervalUnit::MonthDayNano) => {
             values::<t::IntervalMonthDayNanoType, _>(array, |v: IntervalMonthDayNano, conversion, out| {
                 let (months, days, nanoseconds) = (v.months, v.days, v.nanoseconds);

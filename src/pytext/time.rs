@@ -5,12 +5,19 @@
 
 use std::io::Write as _;
 
-use arrow_schema::TimeUnit;
-
 use super::conversion::Conversion;
 use super::fill::{Slot, append};
+use super::number::{ZEROS, digits_of_twos};
 use crate::error::{Code, Error, Result};
 
+/// How many of a unit make a second.
+pub(super) const SECONDS: i64 = 1;
+/// The same of milliseconds.
+pub(super) const MILLISECONDS: i64 = 1000;
+/// The same of microseconds.
+pub(super) const MICROSECONDS: i64 = 1_000_000;
+/// The same of nanoseconds.
+pub(super) const NANOSECONDS: i64 = 1_000_000_000;
 /// The length of a day.
 pub(super) const DAY_MILLISECONDS: i64 = 86_400_000;
 /// The length of a day.
@@ -44,17 +51,18 @@ pub(super) fn date(days: i64, conversion: Conversion, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Appends a timestamp without zone, counted in `unit` from 1970-01-01.
+/// Appends a timestamp without zone, counted from 1970-01-01 in units of which so many make a second.
 ///
 /// # Errors
 ///
 /// If the year isn't 1 to 9999, or the value isn't whole microseconds.
-pub(super) fn timestamp(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn timestamp<const PER_SECOND: i64>(value: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+    let put = put_timestamp::<PER_SECOND>;
     match conversion {
-        Conversion::Str => append(out, |slot| put_timestamp(value, unit, slot))?,
-        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put_timestamp(value, unit, slot))?,
+        Conversion::Str => append(out, |slot| put(value, slot))?,
+        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put(value, slot))?,
         Conversion::Repr => {
-            let (date, clock) = moment(value, unit)?;
+            let (date, clock) = moment::<PER_SECOND>(value)?;
             put!(out, "datetime.datetime({}, {}, {}, ", date.year, date.month, date.day);
             clock.put_arguments(out);
         }
@@ -67,12 +75,13 @@ pub(super) fn timestamp(value: i64, unit: TimeUnit, conversion: Conversion, out:
 /// # Errors
 ///
 /// If the value isn't whole microseconds, or so far outside the day that it has no date.
-pub(super) fn time(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn time<const PER_SECOND: i64>(value: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+    let put = put_time::<PER_SECOND>;
     match conversion {
-        Conversion::Str => append(out, |slot| put_time(value, unit, slot))?,
-        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put_time(value, unit, slot))?,
+        Conversion::Str => append(out, |slot| put(value, slot))?,
+        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put(value, slot))?,
         Conversion::Repr => {
-            let (_, clock) = moment(value, unit)?;
+            let (_, clock) = moment::<PER_SECOND>(value)?;
             out.extend_from_slice(b"datetime.time(");
             clock.put_arguments(out);
         }
@@ -85,13 +94,16 @@ pub(super) fn time(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut
 /// # Errors
 ///
 /// If the value isn't whole microseconds, or is longer than a `timedelta` can be.
-pub(super) fn duration(value: i64, unit: TimeUnit, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    let micros = microseconds(value, unit)?;
+pub(super) fn duration<const PER_SECOND: i64>(value: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+    let micros = i128::from(value) * i128::from(MICROSECONDS) / i128::from(PER_SECOND);
+    if micros * i128::from(PER_SECOND) != i128::from(value) * i128::from(MICROSECONDS) {
+        return Err(not_whole(value));
+    }
     let days = micros.div_euclid(DAY_MICROSECONDS);
     if days.abs() > MAX_TIMEDELTA_DAYS {
         return Err(Error::render(
             Code::UnconvertibleValue,
-            format!("the duration {value} {} is longer than {MAX_TIMEDELTA_DAYS} days", name(unit)),
+            format!("the duration {value} {} is longer than {MAX_TIMEDELTA_DAYS} days", name(PER_SECOND)),
         ));
     }
     let micros_of_day = micros.rem_euclid(DAY_MICROSECONDS) as u64;
@@ -99,7 +111,7 @@ pub(super) fn duration(value: i64, unit: TimeUnit, conversion: Conversion, out: 
     match conversion {
         Conversion::Json | Conversion::JsonWithoutNulls => {
             out.push(b'"');
-            duration(value, unit, Conversion::Str, out)?;
+            duration::<PER_SECOND>(value, Conversion::Str, out)?;
             out.push(b'"');
         }
         Conversion::Str => {
@@ -144,14 +156,14 @@ pub(super) fn put_date(days: i64, slot: &mut Slot) -> Result<usize> {
     Ok(date.put(slot))
 }
 
-/// Put a timestamp without zone into a slot, counted in `unit` from 1970-01-01.
+/// Put a timestamp without zone into a slot, counted from 1970-01-01 in units of which so many make a second.
 ///
 /// # Errors
 ///
 /// As [`timestamp`].
 #[inline]
-pub(super) fn put_timestamp(value: i64, unit: TimeUnit, slot: &mut Slot) -> Result<usize> {
-    let (date, clock) = moment(value, unit)?;
+pub(super) fn put_timestamp<const PER_SECOND: i64>(value: i64, slot: &mut Slot) -> Result<usize> {
+    let (date, clock) = moment::<PER_SECOND>(value)?;
     let at = date.put(slot);
     slot[at] = b' ';
     Ok(clock.put(slot, at + 1))
@@ -163,8 +175,8 @@ pub(super) fn put_timestamp(value: i64, unit: TimeUnit, slot: &mut Slot) -> Resu
 ///
 /// As [`time`].
 #[inline]
-pub(super) fn put_time(value: i64, unit: TimeUnit, slot: &mut Slot) -> Result<usize> {
-    let (_, clock) = moment(value, unit)?;
+pub(super) fn put_time<const PER_SECOND: i64>(value: i64, slot: &mut Slot) -> Result<usize> {
+    let (_, clock) = moment::<PER_SECOND>(value)?;
     Ok(clock.put(slot, 0))
 }
 
@@ -210,12 +222,11 @@ impl Date {
     /// Put `2024-02-29` at the beginning of a slot; returns its length.
     #[inline]
     fn put(&self, slot: &mut Slot) -> usize {
-        [slot[0], slot[1]] = two(self.year / 100);
-        [slot[2], slot[3]] = two(self.year % 100);
-        slot[4] = b'-';
-        [slot[5], slot[6]] = two(self.month);
-        slot[7] = b'-';
-        [slot[8], slot[9]] = two(self.day);
+        let digits = text_of_twos([self.year / 100, self.year % 100, self.month, self.day]);
+        let (year, month, day) = (digits & 0xffff_ffff, (digits >> 32) & 0xffff, digits >> 48);
+        let text = year | DASH << 32 | month << 40 | DASH << 56;
+        slot[..8].copy_from_slice(&text.to_le_bytes());
+        slot[8..10].copy_from_slice(&(day as u16).to_le_bytes());
         10
     }
 }
@@ -243,15 +254,13 @@ impl Clock {
     #[inline]
     fn put(&self, slot: &mut Slot, at: usize) -> usize {
         let Some(to) = slot.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<15>) else { return at };
-        [to[0], to[1]] = two(self.hour);
-        to[2] = b':';
-        [to[3], to[4]] = two(self.minute);
-        to[5] = b':';
-        [to[6], to[7]] = two(self.second);
-        to[8] = b'.';
-        [to[9], to[10]] = two(self.microsecond / 10_000);
-        [to[11], to[12]] = two(self.microsecond / 100 % 100);
-        [to[13], to[14]] = two(self.microsecond % 100);
+        let digits = text_of_twos([self.hour, self.minute, self.second, 0]);
+        let (hour, minute, second) = (digits & 0xffff, (digits >> 16) & 0xffff, (digits >> 32) & 0xffff);
+        let text = hour | COLON << 16 | minute << 24 | COLON << 40 | second << 48;
+        to[..8].copy_from_slice(&text.to_le_bytes());
+        let (upper, lower) = (self.microsecond / 10_000, self.microsecond % 10_000);
+        let fraction = POINT | text_of_twos([upper, lower / 100, lower % 100, 0]) << 8;
+        to[8..].copy_from_slice(&fraction.to_le_bytes()[..7]);
         at + self.len()
     }
 
@@ -268,31 +277,20 @@ impl Clock {
     }
 }
 
-/// The date and the time of day of a value counted from 1970-01-01.
+/// The date and the time of day of a value counted from 1970-01-01. That the unit is known to the compiler is what makes
+/// it fast: divisions are multiplications then.
 #[inline]
-fn moment(value: i64, unit: TimeUnit) -> Result<(Date, Clock)> {
-    let (seconds, microsecond) = match unit {
-        TimeUnit::Second => (value, 0),
-        TimeUnit::Millisecond => (value.div_euclid(1000), value.rem_euclid(1000) * 1000),
-        TimeUnit::Microsecond => (value.div_euclid(1_000_000), value.rem_euclid(1_000_000)),
-        TimeUnit::Nanosecond if value % 1000 == 0 => {
-            (value.div_euclid(1_000_000_000), value.rem_euclid(1_000_000_000) / 1000)
-        }
-        TimeUnit::Nanosecond => return Err(not_whole(value)),
+fn moment<const PER_SECOND: i64>(value: i64) -> Result<(Date, Clock)> {
+    let (seconds, rest) = (value.div_euclid(PER_SECOND), value.rem_euclid(PER_SECOND));
+    let microsecond = if PER_SECOND <= MICROSECONDS {
+        rest * (MICROSECONDS / PER_SECOND)
+    } else if rest % (PER_SECOND / MICROSECONDS) == 0 {
+        rest / (PER_SECOND / MICROSECONDS)
+    } else {
+        return Err(not_whole(value));
     };
-    let date = Date::of(seconds.div_euclid(DAY_SECONDS)).ok_or_else(|| out_of_years(value, name(unit)))?;
+    let date = Date::of(seconds.div_euclid(DAY_SECONDS)).ok_or_else(|| out_of_years(value, name(PER_SECOND)))?;
     Ok((date, Clock::of(seconds.rem_euclid(DAY_SECONDS) as u32, microsecond as u32)))
-}
-
-fn microseconds(value: i64, unit: TimeUnit) -> Result<i128> {
-    let wide = i128::from(value);
-    match unit {
-        TimeUnit::Second => Ok(wide * 1_000_000),
-        TimeUnit::Millisecond => Ok(wide * 1000),
-        TimeUnit::Microsecond => Ok(wide),
-        TimeUnit::Nanosecond if value % 1000 == 0 => Ok(wide / 1000),
-        TimeUnit::Nanosecond => Err(not_whole(value)),
-    }
 }
 
 #[cold]
@@ -311,29 +309,26 @@ fn out_of_years(value: i64, unit: &str) -> Error {
     )
 }
 
-fn name(unit: TimeUnit) -> &'static str {
-    match unit {
-        TimeUnit::Second => "seconds",
-        TimeUnit::Millisecond => "milliseconds",
-        TimeUnit::Microsecond => "microseconds",
-        TimeUnit::Nanosecond => "nanoseconds",
+fn name(per_second: i64) -> &'static str {
+    match per_second {
+        SECONDS => "seconds",
+        MILLISECONDS => "milliseconds",
+        MICROSECONDS => "microseconds",
+        _ => "nanoseconds",
     }
 }
 
-/// The two digits of each number below 100.
-const TWO: [[u8; 2]; 100] = {
-    let (mut all, mut number) = ([[0; 2]; 100], 0);
-    while number < 100 {
-        all[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
-    }
-    all
-};
+const DASH: u64 = b'-' as u64;
+const COLON: u64 = b':' as u64;
+const POINT: u64 = b'.' as u64;
 
-/// A number below 100 as two digits.
+/// The digits of four numbers below 100, a byte each, the first in the lowest: all of them at once, and what stands between
+/// them is put there by shifts, since a store for each would be more than half of a timestamp's time.
 #[inline]
-fn two(number: u32) -> [u8; 2] {
-    TWO[number as usize]
+fn text_of_twos([first, second, third, fourth]: [u32; 4]) -> u64 {
+    let lower = first | second << 16;
+    let upper = third | fourth << 16;
+    digits_of_twos(u64::from(lower) | u64::from(upper) << 32) | ZEROS
 }
 
 #[cfg(test)]
