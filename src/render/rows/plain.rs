@@ -121,13 +121,17 @@ fn in_parts(
         let Some(batches) = batches.into_iter().collect::<Option<Vec<Batch>>>() else { return Ok(None) };
         let unread = threads::map(batches.iter().collect(), |part| Unread::new(part, &common.programs));
         let Some(unread) = unread.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let bind = |(unread, batch): (_, &Batch)| PlainRows::new(common, unread, 0..batch.rows);
-        let Ok(Some(bound)) = unread.iter().zip(&batches).map(bind).collect::<Result<Option<Vec<_>>>>() else {
-            return Ok(None);
-        };
-        let before = total;
-        for part in &bound {
+        // Where a value is null or picked, how long the texts are is found row by row: it is as much work as copying some.
+        let bind = |(unread, batch): (_, &Batch)| {
+            let Some(part) = PlainRows::new(common, unread, 0..batch.rows)? else { return Ok(None) };
             let offsets = part.offsets()?;
+            Ok(Some((part, offsets)))
+        };
+        let bound = threads::map(unread.iter().zip(&batches).collect(), bind);
+        let Ok(Some(bound)) = bound.into_iter().collect::<Result<Option<Vec<_>>>>() else { return Ok(None) };
+        let (bound, offsets): (Vec<PlainRows>, Vec<TextOffsets>) = bound.into_iter().unzip();
+        let before = total;
+        for (part, offsets) in bound.iter().zip(offsets) {
             if check_sizes(plans, 0..part.rows(), &offsets, limits).is_err() {
                 return Ok(None);
             }
