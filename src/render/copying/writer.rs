@@ -1,11 +1,13 @@
 //! Ops bound to the texts of one batch: writing what they make of a row.
 
-use super::pieces::{Pairs, Step};
+use std::ops::Range;
+
+use super::pieces::{Pairs, Step, write_rows};
 use super::put::put;
 use crate::error::Result;
 use crate::plan::Op;
 use crate::pytext::TextColumn;
-use crate::render::fragments::{FragmentStores, Runs};
+use crate::render::fragments::{FragmentStores, RowFragments, Runs};
 
 /// The texts of a column, by its number.
 pub type TextLookup<'f, 'a> = &'f dyn Fn(usize) -> Result<&'a TextColumn>;
@@ -83,6 +85,15 @@ impl<'a> Writer<'a> {
             at = put(own, at, from, start, end);
         }
         at
+    }
+
+    /// [`Self::write`] of some rows.
+    pub fn write_rows(&self, own: &mut [u8], at: usize, rows: Range<usize>, shown: &RowFragments) -> usize {
+        match &self.pairs {
+            Some(AnyPairs::Narrow(pairs)) => write_rows(pairs, own, at, rows, shown),
+            Some(AnyPairs::Wide(pairs)) => write_rows(pairs, own, at, rows, shown),
+            None => rows.fold(at, |at, row| self.write(own, at, row, shown.of(row))),
+        }
     }
 
     /// The length of what it makes of a row.

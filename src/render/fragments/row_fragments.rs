@@ -12,6 +12,9 @@ pub struct RowFragments {
 }
 
 impl RowFragments {
+    /// No row has any.
+    pub const NONE: &'static Self = &Self { bounds: Vec::new(), fragments: Vec::new() };
+
     /// The fragments of a row.
     #[inline]
     pub fn of(&self, row: usize) -> &[u32] {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::plan::{Op, Program};
 use crate::pytext::TextColumn;
 use crate::render::copying::{TextLookup, TextSources, Writer};
-use crate::render::fragments::{FragmentStores, LengthTables, Table};
+use crate::render::fragments::{FragmentStores, LengthTables, RowFragments, Table};
 use crate::render::input::Batch;
 use crate::template::{FragmentRef, FragmentSet};
 
@@ -134,6 +134,11 @@ impl<'a> BoundProgram<'a> {
     #[inline]
     pub fn write(&self, own: &mut [u8], at: usize, row: usize, shown: &[u32]) -> usize {
         self.writer.write(own, at, row, shown)
+    }
+
+    /// [`Self::write`] of some rows.
+    pub fn write_rows(&self, own: &mut [u8], at: usize, rows: Range<usize>, shown: &RowFragments) -> usize {
+        self.writer.write_rows(own, at, rows, shown)
     }
 
     /// The length of a row's text.

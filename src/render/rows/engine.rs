@@ -205,6 +205,13 @@ pub fn texts(
             return;
         }
         if chunk.substituted.is_empty() {
+            if let [programs] = &bound[..]
+                && let [one] = &programs[..]
+                && labels == 1
+            {
+                one.write_rows(own, 0, chunk.requests.clone(), shown);
+                return;
+            }
             for request in chunk.requests.clone() {
                 let row = request / labels;
                 let shown = shown.of(row);

@@ -9,7 +9,7 @@ use super::unread::Unread;
 use crate::error::Result;
 use crate::plan::{Op, Plans, Program};
 use crate::render::copying::{TextSources, Writer};
-use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, Runs};
+use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use crate::render::input::Host;
 use crate::render::memory::{OffsetSlot, OffsetSlots, TextOffsets};
 use crate::threads;
@@ -174,9 +174,9 @@ impl<'a> PlainRows<'a> {
                 at = together.write(own, at, row, &[], marks);
             }
         } else if let Some(joined) = &self.joined {
-            for row in rows {
-                at = joined.write(own, at, row, &[]);
-            }
+            at = joined.write_rows(own, at, rows, RowFragments::NONE);
+        } else if let [one] = &self.ready[..] {
+            at = one.write_rows(own, at, rows, RowFragments::NONE);
         } else {
             for row in rows {
                 for one in &self.ready {
