@@ -291,8 +291,10 @@ mod tests {
         let data: Vec<u8> = (b'a'..=b'z').cycle().take(4000).collect();
         let lengths = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200, 256, 257, 300, 512, 513, 900];
         let mut offsets = vec![0];
-        lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
-        let nulls = NullBuffer::from_iter((0..lengths.len()).map(|row| row % 3 != 1));
+        for length in lengths {
+            offsets.push(offsets[offsets.len() - 1] + length);
+        }
+        let nulls: NullBuffer = (0..lengths.len()).map(|row| row % 3 != 1).collect();
         let lookup = TextLookup {
             nulls: Some(&nulls),
             picks: None,

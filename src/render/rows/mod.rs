@@ -1,14 +1,14 @@
-//! The row loop: programs bound to a batch (`bound_program`, `label_group`), and all their texts written into memory of
-//! exactly the right size.
+//! The row loop: programs bound to a batch (`bound_program`, `label_group`), how long their texts are (`lengths`), and all
+//! of them written into memory of exactly the right size.
 //!
 //! `engine` is the loop. It leaves batches without anything to decide to `plain` (rows bound as `plain_rows`, their columns as
-//! `unread`). `fragments` renders by it what other
-//! requests will show.
+//! `unread`). `fragments` renders by it what other requests will show.
 
 mod bound_program;
 mod engine;
 mod fragments;
 mod label_group;
+mod lengths;
 mod plain;
 mod plain_rows;
 mod sizes;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::bound_program::{BoundProgram, Lengths};
 use super::label_group::{LabelGroup, SharedRanges, label_groups};
+use super::lengths::Lengths;
 use super::unread::Unread;
 use crate::error::Result;
 use crate::plan::{Op, Plans, Program};
@@ -56,9 +56,9 @@ impl<'a> PlainPrograms<'a> {
 pub struct PlainRows<'a> {
     common: &'a PlainPrograms<'a>,
     unread: &'a Unread<'a>,
-    ready: Vec<BoundProgram<'a>>,
-    label_groups: Vec<LabelGroup<'a>>,
-    joined: Option<Writer<'a>>,
+    /// By program.
+    lengths: Vec<Lengths<'a>>,
+    writer: PlainWriter<'a>,
     chunks: Vec<Range<usize>>,
     /// The bytes of each chunk.
     totals: Vec<usize>,
@@ -68,6 +68,14 @@ pub struct PlainRows<'a> {
     by_output: bool,
     /// Rows that are looked at together.
     block: usize,
+}
+
+/// What writes the texts of a row.
+enum PlainWriter<'a> {
+    /// All requests at once, one a label.
+    Labels(LabelGroup<'a>),
+    /// All programs, joined where they are several.
+    Rows(Writer<'a>),
 }
 
 impl<'a> PlainRows<'a> {
@@ -81,21 +89,19 @@ impl<'a> PlainRows<'a> {
         let tables = LengthTables::new(fragments, 0);
         let lookup = |column: usize| unread.texts(column);
         let sources = TextSources { texts: &lookup, fragments, runs: &common.runs, rows: rows.len() };
-        let label_groups = label_groups(common.plans, sources)?;
-        let joined = common.joined.as_ref().filter(|_| label_groups.is_empty());
-        let joined = joined.map(|joined| Writer::new(&joined.ops, &joined.literals, sources)).transpose()?;
-        // Where there are several programs, one of the two above writes, and these only measure.
-        let sources = TextSources { rows: if common.programs.len() > 1 { 0 } else { rows.len() }, ..sources };
-        // What was read already was looked through too, and nothing was found.
-        let ready: Vec<BoundProgram> = common
-            .programs
-            .iter()
-            .map(|p| BoundProgram::new(p, sources, Vec::new(), &tables))
-            .collect::<Result<_>>()?;
-        let chunks = threads::chunks(rows.clone(), CHUNK_ROWS);
-        let Some(lengths) = ready.iter().map(BoundProgram::plain).collect::<Option<Vec<&Lengths>>>() else {
+        let lengths = common.programs.iter().map(|program| Lengths::new(program, sources.texts, &tables));
+        let Some(lengths) = lengths.collect::<Result<Option<Vec<Lengths>>>>()? else { return Ok(None) };
+        if lengths.iter().any(Lengths::have_fragments) {
             return Ok(None);
+        }
+        let writer = match <[LabelGroup; 1]>::try_from(label_groups(common.plans, sources)?) {
+            Ok([group]) => PlainWriter::Labels(group),
+            Err(_) => {
+                let all = common.joined.as_ref().unwrap_or(common.programs[0]);
+                PlainWriter::Rows(Writer::new(&all.ops, &all.literals, sources)?)
+            }
         };
+        let chunks = threads::chunks(rows.clone(), CHUNK_ROWS);
         let totals: Vec<usize> =
             chunks.iter().map(|chunk| lengths.iter().map(|one| one.total(chunk.clone())).sum()).collect();
         let total: usize = totals.iter().sum();
@@ -104,7 +110,7 @@ impl<'a> PlainRows<'a> {
         let is_clean = |p: &&Program| unread.tokens().find(&p.literals, 0).is_none();
         let by_output = total < read + read / 2 && common.programs.iter().all(is_clean);
         let block = (CACHED_BYTES * rows.len() / total.max(1)).clamp(1, MAX_BLOCK_ROWS);
-        Ok(Some(Self { common, unread, ready, label_groups, joined, chunks, totals, total, by_output, block }))
+        Ok(Some(Self { common, unread, lengths, writer, chunks, totals, total, by_output, block }))
     }
 
     /// How many rows there are.
@@ -118,8 +124,7 @@ impl<'a> PlainRows<'a> {
     ///
     /// `RenderError` where there isn't as much memory.
     pub fn offsets(&self) -> Result<TextOffsets> {
-        let lengths: Vec<&Lengths> = self.ready.iter().filter_map(BoundProgram::plain).collect();
-        let each = lengths.len();
+        let (lengths, each) = (&self.lengths[..], self.lengths.len());
         let count = self.chunks.iter().map(|chunk| chunk.len() * each).sum();
         let mut offsets = TextOffsets::new(count, self.total)?;
         let (mut at, mut work) = (0, Vec::with_capacity(self.chunks.len()));
@@ -129,8 +134,8 @@ impl<'a> PlainRows<'a> {
             at += total;
         }
         threads::map(work, |(slots, chunk, at)| match slots {
-            OffsetSlots::Narrow(slots) => put_offsets(slots, &lengths, chunk, at),
-            OffsetSlots::Wide(slots) => put_offsets(slots, &lengths, chunk, at),
+            OffsetSlots::Narrow(slots) => put_offsets(slots, lengths, chunk, at),
+            OffsetSlots::Wide(slots) => put_offsets(slots, lengths, chunk, at),
         });
         Ok(offsets)
     }
@@ -168,23 +173,11 @@ impl<'a> PlainRows<'a> {
     }
 
     #[inline]
-    fn write_block(&self, own: &mut [u8], mut at: usize, rows: Range<usize>, marks: &mut SharedRanges) -> usize {
-        if let [together] = &self.label_groups[..] {
-            for row in rows {
-                at = together.write(own, at, row, &[], marks);
-            }
-        } else if let Some(joined) = &self.joined {
-            at = joined.write_rows(own, at, rows, RowFragments::NONE);
-        } else if let [one] = &self.ready[..] {
-            at = one.write_rows(own, at, rows, RowFragments::NONE);
-        } else {
-            for row in rows {
-                for one in &self.ready {
-                    at = one.write(own, at, row, &[]);
-                }
-            }
+    fn write_block(&self, own: &mut [u8], at: usize, rows: Range<usize>, marks: &mut SharedRanges) -> usize {
+        match &self.writer {
+            PlainWriter::Labels(group) => rows.fold(at, |at, row| group.write(own, at, row, &[], marks)),
+            PlainWriter::Rows(writer) => writer.write_rows(own, at, rows, RowFragments::NONE),
         }
-        at
     }
 }
 
@@ -197,7 +190,7 @@ fn fields_are_apart(programs: &[&Program]) -> bool {
 }
 
 /// Put down where the texts of some rows end, of which the first starts at `at`.
-fn put_offsets(slots: &mut [impl OffsetSlot], lengths: &[&Lengths], rows: Range<usize>, mut at: usize) {
+fn put_offsets(slots: &mut [impl OffsetSlot], lengths: &[Lengths], rows: Range<usize>, mut at: usize) {
     let column = |one: &Lengths| {
         let mut column = vec![0; rows.len()];
         one.add(rows.clone(), &mut column);
