@@ -7,7 +7,8 @@
 //! | file | what it knows |
 //! |---|---|
 //! | `native` | whether an Arrow type's texts are printed here, or Python has to be asked |
-//! | `column` | a column's texts, one slice a row |
+//! | `column`, `lookup` | a column's texts, one slice a row; how rows lead to them |
+//! | `array_texts` | how an array's texts are made: shared with it, printed, or picked from few |
 //! | `slices` | where Arrow keeps a row's bytes, and whether a foreign producer's buffers can be trusted |
 //! | `offsets` | whether offsets lead where they may |
 //! | `picks` | which value a row shows, where values stand behind keys or runs |
@@ -23,6 +24,7 @@
 //! Honest recursion: `nested.rs` and `printer.rs`: a list's printer is made of its items' printer, and an item may be a
 //! list.
 
+mod array_texts;
 mod column;
 mod conversion;
 mod decimal;
@@ -30,6 +32,7 @@ mod fill;
 mod json;
 mod kept;
 mod literal;
+mod lookup;
 mod native;
 mod nested;
 mod none;
@@ -41,9 +44,10 @@ mod quote;
 mod slices;
 mod time;
 
-pub use column::{Offsets, SHORT_TEXT_BYTES, TextColumn, TextLookup, TextSpan};
+pub use column::{SHORT_TEXT_BYTES, TextColumn, TextSpan};
 pub use json::JsonColumn;
 pub use literal::list_of_strings;
+pub use lookup::{Offsets, TextLookup};
 pub use native::is_native;
 pub use none::NONE;
 pub use number::{float_text, write_float};
