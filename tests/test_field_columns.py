@@ -204,18 +204,43 @@ def test_floats_of_any_bits() -> None:
     assert_shown(pa.array(values), [repr(value) for value in values])
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+@pytest.mark.parametrize("unit", PER_SECOND)
 def test_timestamps(unit: str) -> None:
     draw = random.Random(5)
     least, most = datetime.datetime.min, datetime.datetime.max
+    if unit == "ns":
+        # What 64 bits hold.
+        least, most = datetime.datetime(1677, 9, 22), datetime.datetime(2262, 4, 11)
     seconds = [draw.randrange(int((most - least).total_seconds())) for _ in range(ROWS)]
-    step = {"s": 10**6, "ms": 1000, "us": 1}[unit]
+    step = max(10**6 // PER_SECOND[unit], 1)
     values = [
         least + datetime.timedelta(seconds=one, microseconds=draw.choice([0, draw.randrange(10**6) // step * step]))
         for one in seconds
     ]
-    assert_shown(pa.array([*values, least, None], pa.timestamp(unit)))
+    # By what it was made of: with pandas, pyarrow gives nanoseconds as values of another class.
+    values.append(least)
+    assert_shown(pa.array([*values, None], pa.timestamp(unit)), [*map(str, values), "None"])
     assert_shown(pa.array([value.date() for value in values], pa.date32()))
+
+
+@pytest.mark.parametrize("unit", PER_SECOND)
+def test_times_and_durations(unit: str) -> None:
+    draw, day = random.Random(6), 86_400 * PER_SECOND[unit]
+    step = max(PER_SECOND[unit] // 10**6, 1)
+    edges = [0, step, PER_SECOND[unit], day - step]
+    counts = [draw.randrange(day) // step * step for _ in range(ROWS)] + edges
+    spans = [draw.randrange(-(10**4) * day, 10**4 * day) // step * step for _ in range(ROWS)]
+    spans += [sign * one for one in (*edges, day) for sign in (1, -1)]
+
+    def delta(count: int) -> datetime.timedelta:
+        return datetime.timedelta(microseconds=count * 10**6 // PER_SECOND[unit])
+
+    times = [str((datetime.datetime.min + delta(count)).time()) for count in counts]
+    assert_shown(pa.array(counts, (pa.time32 if unit in {"s", "ms"} else pa.time64)(unit)), times)
+    assert_shown(pa.array(spans, pa.duration(unit)), [str(delta(count)) for count in spans])
 
 
 def test_lists_of_texts() -> None:

@@ -155,18 +155,22 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
         T::Date64 => values::<t::Date64Type, _>(array, |v, conversion, out| {
             time::date(v.div_euclid(time::DAY_MILLISECONDS), conversion, out)
         }),
-        T::Time32(TimeUnit::Second) => times!(t::Time32SecondType, time::SECONDS),
-        T::Time32(TimeUnit::Millisecond) => times!(t::Time32MillisecondType, time::MILLISECONDS),
-        T::Time64(TimeUnit::Microsecond) => times!(t::Time64MicrosecondType, time::MICROSECONDS),
-        T::Time64(TimeUnit::Nanosecond) => times!(t::Time64NanosecondType, time::NANOSECONDS),
-        T::Timestamp(TimeUnit::Second, _) => timestamps!(t::TimestampSecondType, time::SECONDS),
-        T::Timestamp(TimeUnit::Millisecond, _) => timestamps!(t::TimestampMillisecondType, time::MILLISECONDS),
-        T::Timestamp(TimeUnit::Microsecond, _) => timestamps!(t::TimestampMicrosecondType, time::MICROSECONDS),
-        T::Timestamp(TimeUnit::Nanosecond, _) => timestamps!(t::TimestampNanosecondType, time::NANOSECONDS),
-        T::Duration(TimeUnit::Second) => durations!(t::DurationSecondType, time::SECONDS),
-        T::Duration(TimeUnit::Millisecond) => durations!(t::DurationMillisecondType, time::MILLISECONDS),
-        T::Duration(TimeUnit::Microsecond) => durations!(t::DurationMicrosecondType, time::MICROSECONDS),
-        T::Duration(TimeUnit::Nanosecond) => durations!(t::DurationNanosecondType, time::NANOSECONDS),
+        T::Time32(TimeUnit::Second) => times!(t::Time32SecondType, time::ONE_PER_SECOND),
+        T::Time32(TimeUnit::Millisecond) => times!(t::Time32MillisecondType, time::MILLISECONDS_PER_SECOND),
+        T::Time64(TimeUnit::Microsecond) => times!(t::Time64MicrosecondType, time::MICROSECONDS_PER_SECOND),
+        T::Time64(TimeUnit::Nanosecond) => times!(t::Time64NanosecondType, time::NANOSECONDS_PER_SECOND),
+        T::Timestamp(TimeUnit::Second, _) => timestamps!(t::TimestampSecondType, time::ONE_PER_SECOND),
+        T::Timestamp(TimeUnit::Millisecond, _) => {
+            timestamps!(t::TimestampMillisecondType, time::MILLISECONDS_PER_SECOND)
+        }
+        T::Timestamp(TimeUnit::Microsecond, _) => {
+            timestamps!(t::TimestampMicrosecondType, time::MICROSECONDS_PER_SECOND)
+        }
+        T::Timestamp(TimeUnit::Nanosecond, _) => timestamps!(t::TimestampNanosecondType, time::NANOSECONDS_PER_SECOND),
+        T::Duration(TimeUnit::Second) => durations!(t::DurationSecondType, time::ONE_PER_SECOND),
+        T::Duration(TimeUnit::Millisecond) => durations!(t::DurationMillisecondType, time::MILLISECONDS_PER_SECOND),
+        T::Duration(TimeUnit::Microsecond) => durations!(t::DurationMicrosecondType, time::MICROSECONDS_PER_SECOND),
+        T::Duration(TimeUnit::Nanosecond) => durations!(t::DurationNanosecondType, time::NANOSECONDS_PER_SECOND),
         T::Interval(IntervalUnit::MonthDayNano) => {
             values::<t::IntervalMonthDayNanoType, _>(array, |v: IntervalMonthDayNano, conversion, out| {
                 let (months, days, nanoseconds) = (v.months, v.days, v.nanoseconds);

@@ -11,13 +11,13 @@ use super::number::{ZEROS, digits_of_twos};
 use crate::error::{Code, Error, Result};
 
 /// How many of a unit make a second.
-pub(super) const SECONDS: i64 = 1;
+pub(super) const ONE_PER_SECOND: i64 = 1;
 /// The same of milliseconds.
-pub(super) const MILLISECONDS: i64 = 1000;
+pub(super) const MILLISECONDS_PER_SECOND: i64 = 1000;
 /// The same of microseconds.
-pub(super) const MICROSECONDS: i64 = 1_000_000;
+pub(super) const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
 /// The same of nanoseconds.
-pub(super) const NANOSECONDS: i64 = 1_000_000_000;
+pub(super) const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 /// The length of a day.
 pub(super) const DAY_MILLISECONDS: i64 = 86_400_000;
 /// The length of a day.
@@ -95,8 +95,8 @@ pub(super) fn time<const PER_SECOND: i64>(value: i64, conversion: Conversion, ou
 ///
 /// If the value isn't whole microseconds, or is longer than a `timedelta` can be.
 pub(super) fn duration<const PER_SECOND: i64>(value: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    let micros = i128::from(value) * i128::from(MICROSECONDS) / i128::from(PER_SECOND);
-    if micros * i128::from(PER_SECOND) != i128::from(value) * i128::from(MICROSECONDS) {
+    let micros = i128::from(value) * i128::from(MICROSECONDS_PER_SECOND) / i128::from(PER_SECOND);
+    if micros * i128::from(PER_SECOND) != i128::from(value) * i128::from(MICROSECONDS_PER_SECOND) {
         return Err(not_whole(value));
     }
     let days = micros.div_euclid(DAY_MICROSECONDS);
@@ -282,10 +282,10 @@ impl Clock {
 #[inline]
 fn moment<const PER_SECOND: i64>(value: i64) -> Result<(Date, Clock)> {
     let (seconds, rest) = (value.div_euclid(PER_SECOND), value.rem_euclid(PER_SECOND));
-    let microsecond = if PER_SECOND <= MICROSECONDS {
-        rest * (MICROSECONDS / PER_SECOND)
-    } else if rest % (PER_SECOND / MICROSECONDS) == 0 {
-        rest / (PER_SECOND / MICROSECONDS)
+    let microsecond = if PER_SECOND <= MICROSECONDS_PER_SECOND {
+        rest * (MICROSECONDS_PER_SECOND / PER_SECOND)
+    } else if rest % (PER_SECOND / MICROSECONDS_PER_SECOND) == 0 {
+        rest / (PER_SECOND / MICROSECONDS_PER_SECOND)
     } else {
         return Err(not_whole(value));
     };
@@ -311,9 +311,9 @@ fn out_of_years(value: i64, unit: &str) -> Error {
 
 fn name(per_second: i64) -> &'static str {
     match per_second {
-        SECONDS => "seconds",
-        MILLISECONDS => "milliseconds",
-        MICROSECONDS => "microseconds",
+        ONE_PER_SECOND => "seconds",
+        MILLISECONDS_PER_SECOND => "milliseconds",
+        MICROSECONDS_PER_SECOND => "microseconds",
         _ => "nanoseconds",
     }
 }
@@ -322,8 +322,7 @@ const DASH: u64 = b'-' as u64;
 const COLON: u64 = b':' as u64;
 const POINT: u64 = b'.' as u64;
 
-/// The digits of four numbers below 100, a byte each, the first in the lowest: all of them at once, and what stands between
-/// them is put there by shifts, since a store for each would be more than half of a timestamp's time.
+/// The digits of four numbers below 100, a byte each, the first in the lowest.
 #[inline]
 fn text_of_twos([first, second, third, fourth]: [u32; 4]) -> u64 {
     let lower = first | second << 16;

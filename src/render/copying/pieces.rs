@@ -285,48 +285,81 @@ pub fn write_rows<O: Width>(
 mod tests {
     use super::*;
 
-    /// What processors with more instructions run isn't what the others do: both write the same.
+    const LENGTHS: [i32; 18] = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200, 256, 257, 300, 512, 513, 900];
+    const ROWS: usize = LENGTHS.len();
+
+    fn bytes(len: usize) -> Vec<u8> {
+        (b'a'..=b'z').cycle().take(len).collect()
+    }
+
+    /// What processors with more instructions run isn't what the others do: both write the pieces, with and without room
+    /// behind them.
+    fn assert_written<O: Width>(steps: &[Step], literals: &[u8], rows: usize, shown: &RowFragments) {
+        let mut expected = Vec::new();
+        for row in 0..ROWS {
+            for step in steps {
+                let (bytes, start, end) = step.place(row, shown.of(row));
+                expected.extend_from_slice(&bytes[start..end]);
+            }
+        }
+        let pairs = Pairs::<O>::new(steps, literals, rows).unwrap();
+        for room in [0, 5, 31, 40, 1000] {
+            let (mut one, mut all) = (vec![b'#'; expected.len() + room], vec![b'#'; expected.len() + room]);
+            let end = (0..ROWS).fold(0, |at, row| pairs.write(&mut one, at, row, shown.of(row)));
+            assert_eq!((end, write_rows(&pairs, &mut all, 0, 0..ROWS, shown)), (expected.len(), expected.len()));
+            assert!(one[..end] == expected && all[..end] == expected, "{room}");
+        }
+    }
+
     #[test]
     fn rows_together_are_the_rows_one_by_one() {
-        let data: Vec<u8> = (b'a'..=b'z').cycle().take(4000).collect();
-        let lengths = [0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 200, 256, 257, 300, 512, 513, 900];
         let mut offsets = vec![0];
-        for length in lengths {
+        for length in LENGTHS {
             offsets.push(offsets[offsets.len() - 1] + length);
         }
-        let nulls: NullBuffer = (0..lengths.len()).map(|row| row % 3 != 1).collect();
-        let lookup = TextLookup {
-            nulls: Some(&nulls),
-            picks: None,
-            offsets: Offsets::Narrow(&offsets),
-            data: &data,
-            short: false,
-        };
+        let wide: Vec<i64> = offsets.iter().map(|offset| i64::from(*offset)).collect();
+        // Nothing stands behind the last of the texts.
+        let data = bytes(offsets[ROWS] as usize);
+        let nulls: NullBuffer = (0..ROWS).map(|row| row % 3 != 1).collect();
+        let picks: Vec<u32> = (0..ROWS as u32).map(|row| row * 5 % ROWS as u32).collect();
+        let (few, shorts): (Vec<u32>, Vec<i32>) =
+            (picks.iter().map(|pick| pick % 2).collect(), (0..=ROWS as i32).collect());
         let shown = RowFragments {
-            bounds: (0..lengths.len()).map(|row| (row, row + 1)).collect(),
-            fragments: (0..lengths.len() as u32).rev().collect(),
+            bounds: (0..ROWS).map(|row| (row, row + 1)).collect(),
+            fragments: (0..ROWS as u32).rev().collect(),
         };
-        for literal in [0, 3, 16, 17, 64, 65, 600] {
-            let steps = [
-                Step::Lit(&data, 0, literal),
-                Step::Narrow(&offsets, &data),
-                Step::Lit(&data, 7, 7 + literal),
-                Step::Lookup(lookup),
-                Step::NarrowFragment(0, &offsets, &data),
-                Step::Lit(&data, 0, literal),
-            ];
-            let pairs = Pairs::<i32>::new(&steps, &data, lengths.len()).unwrap();
-            let (mut one, mut all, mut at) = (vec![0; 60_000], vec![0; 60_000], 0);
-            let mut expected = Vec::new();
-            for row in 0..lengths.len() {
-                at = pairs.write(&mut one, at, row, shown.of(row));
-                for step in steps {
-                    let (bytes, start, end) = step.place(row, shown.of(row));
-                    expected.extend_from_slice(&bytes[start..end]);
+        let narrow = Offsets::Narrow(&offsets);
+        let lookup = TextLookup { nulls: None, picks: None, offsets: narrow, data: &data, short: false };
+        let lookups = [
+            TextLookup { nulls: Some(&nulls), ..lookup },
+            TextLookup { picks: Some(&picks), ..lookup },
+            TextLookup { nulls: Some(&nulls), picks: Some(&picks), ..lookup },
+            TextLookup { offsets: Offsets::Narrow(&shorts), short: true, ..lookup },
+            // Words, which are made for as many rows as are said.
+            TextLookup { picks: Some(&few), offsets: Offsets::Narrow(&[0, 3, 40]), ..lookup },
+            TextLookup { picks: Some(&few), offsets: Offsets::Narrow(&[0, 3, 8]), nulls: Some(&nulls), ..lookup },
+        ];
+        for literal in [0, 3, 16, 17, 64, 65, 257, 600] {
+            let literals = bytes(7 + literal);
+            let (first, last) = (Step::Lit(&literals, 0, literal), Step::Lit(&literals, 7, 7 + literal));
+            for lookup in lookups {
+                for rows in [ROWS, 1000] {
+                    let steps = [
+                        first,
+                        Step::Narrow(&offsets, &data),
+                        last,
+                        Step::Lookup(lookup),
+                        Step::NarrowFragment(0, &offsets, &data),
+                        first,
+                        Step::EvenFragment(0, 0, 1, &offsets, &data),
+                        last,
+                    ];
+                    assert_written::<i32>(&steps, &literals, rows, &shown);
                 }
             }
-            assert_eq!(write_rows(&pairs, &mut all, 0, 0..lengths.len(), &shown), at);
-            assert!(one[..at] == expected && all[..at] == expected, "{literal}");
+            let lookup = TextLookup { nulls: Some(&nulls), offsets: Offsets::Wide(&wide), ..lookup };
+            let steps = [first, Step::Wide(&wide, &data), last, Step::Lookup(lookup)];
+            assert_written::<i64>(&steps, &literals, ROWS, &shown);
         }
     }
 }
