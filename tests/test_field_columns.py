@@ -6,7 +6,7 @@ import datetime
 import math
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import promptpress as pp
@@ -241,6 +241,25 @@ def test_times_and_durations(unit: str) -> None:
     times = [str((datetime.datetime.min + delta(count)).time()) for count in counts]
     assert_shown(pa.array(counts, (pa.time32 if unit in {"s", "ms"} else pa.time64)(unit)), times)
     assert_shown(pa.array(spans, pa.duration(unit)), [str(delta(count)) for count in spans])
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("ns"), pa.date32(), pa.date64()], ids=str)
+def test_what_is_no_moment_counts_where_it_is_not_null(kind: pa.DataType) -> None:
+    whole = pa.int32() if kind == pa.date32() else pa.int64()
+    beyond = 2**31 - 1 if kind == pa.date32() else 2**62 + 1
+    counts = [beyond if row % 3 == 1 else 0 for row in range(ROWS)]
+    day = str(pa.scalar(0, whole).cast(kind).as_py())
+
+    def column(null: Callable[[int], bool]) -> pa.Array:
+        valid = pa.array([None if null(row) else 0 for row in range(ROWS)], pa.int8()).buffers()[0]
+        return pa.Array.from_buffers(kind, ROWS, [valid, pa.array(counts, whole).buffers()[1]])
+
+    shown = ["None" if row % 3 == 1 else day for row in range(ROWS)]
+    assert_shown(column(lambda row: row % 3 == 1), shown)
+    one_left = column(lambda row: row % 3 == 1 and row != 301)
+    with pytest.raises(RenderError) as caught:
+        RENDERER.render(pa.table({"q": questions(ROWS), "x": one_left}))
+    assert caught.value.row == 301
 
 
 def test_lists_of_texts() -> None:

@@ -59,26 +59,35 @@ impl Printed {
         self.wide.push(at as i64);
     }
 
-    /// Append the text of each row, which `write` puts at the beginning of the slot, and returns the length of.
+    /// Append the text of each row: `read` makes of its value what `write` puts at the beginning of the slot, and returns
+    /// the length of.
+    ///
+    /// Many values are read before the first is written: a moment is a chain of divisions and then one of digits, and the
+    /// processor overlaps those of several rows as long as each chain is short.
     ///
     /// # Errors
     ///
-    /// The first that `write` returns, with its row.
+    /// The first that `read` returns, with its row.
     #[inline]
-    pub(super) fn fill(
+    pub(super) fn fill<V: Copy + Default>(
         &mut self,
         rows: Range<usize>,
-        mut write: impl FnMut(usize, &mut Slot) -> Result<usize>,
+        mut read: impl FnMut(usize) -> Result<V>,
+        mut write: impl FnMut(usize, V, &mut Slot) -> usize,
     ) -> Result<()> {
+        let mut values = [V::default(); BLOCK_TEXTS];
         let mut block = [0; BLOCK_TEXTS * SLOT_BYTES];
         let mut ends = [0; BLOCK_TEXTS];
         for first in rows.clone().step_by(BLOCK_TEXTS) {
             let own = first..(first + BLOCK_TEXTS).min(rows.end);
             let (before, mut at, count) = (self.data.len(), 0, own.len());
-            for (row, end) in own.zip(&mut ends) {
+            for (row, value) in own.clone().zip(&mut values) {
+                *value = read(row).map_err(|error| error.at_row(row))?;
+            }
+            for ((row, value), end) in own.zip(&values).zip(&mut ends) {
                 // So many texts always have room.
                 let Some(slot) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) else { break };
-                at += write(row, slot).map_err(|error| error.at_row(row))?.min(SLOT_BYTES);
+                at += write(row, *value, slot).min(SLOT_BYTES);
                 *end = at as u32;
             }
             self.data.extend_from_slice(&block[..at]);
@@ -124,18 +133,13 @@ impl Printed {
 }
 
 /// Append a text that `put` puts into a slot, and returns the length of: no bytes are copied afterwards.
-///
-/// # Errors
-///
-/// As `put`; what was appended until then is undefined.
 #[inline]
-pub(super) fn append(out: &mut Vec<u8>, put: impl FnOnce(&mut Slot) -> Result<usize>) -> Result<()> {
+pub(super) fn append(out: &mut Vec<u8>, put: impl FnOnce(&mut Slot) -> usize) {
     let at = out.len();
     out.extend_from_slice(&[0; SLOT_BYTES]);
-    let Some(slot) = out[at..].first_chunk_mut() else { return Ok(()) };
-    let len = put(slot)?;
+    let Some(slot) = out[at..].first_chunk_mut() else { return };
+    let len = put(slot);
     out.truncate(at + len);
-    Ok(())
 }
 
 /// Put a short text into a slot, or what is left of one, and return its length; what is beyond the slot's is left out.
@@ -170,7 +174,7 @@ mod tests {
 
     fn printed(rows: Range<usize>) -> Printed {
         let mut printed = Printed::new(rows.len());
-        printed.fill(rows, |row, slot| Ok(put(&TEXT[..row % 33], slot))).unwrap();
+        printed.fill(rows, Ok, |_, row: usize, slot| put(&TEXT[..row % 33], slot)).unwrap();
         printed
     }
 
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn slots_are_appended() {
         let mut out = b"a".to_vec();
-        append(&mut out, |slot| Ok(put(b"bc", slot))).unwrap();
+        append(&mut out, |slot| put(b"bc", slot));
         assert_eq!(out, b"abc");
     }
 }

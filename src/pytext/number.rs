@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::conversion::Conversion;
 use super::fill::{Slot, append, put};
 use super::none::none;
-use crate::error::Result;
 
 /// An integer of at most 64 bits.
 pub(super) trait Integer: Copy {
@@ -69,19 +68,14 @@ fn put_leading(slot: &mut Slot, at: usize, number: u64) -> usize {
     at + 8 - zeros as usize
 }
 
-/// Put an integer into a slot.
-///
-/// # Errors
-///
-/// Never: the signature is that of every value printer.
-#[allow(clippy::unnecessary_wraps)] // one signature for all value printers keeps the table of types plain
+/// Put an integer into a slot; returns its length.
 #[inline]
-pub(super) fn put_integer(value: impl Integer, slot: &mut Slot) -> Result<usize> {
+pub(super) fn put_integer(value: impl Integer, slot: &mut Slot) -> usize {
     let (negative, number) = value.parts();
     slot[0] = b'-';
     let at = usize::from(negative);
     if number < EIGHT_DIGITS {
-        return Ok(put_leading(slot, at, number));
+        return put_leading(slot, at, number);
     }
     let (upper, last) = (number / EIGHT_DIGITS, number % EIGHT_DIGITS);
     let at = if upper < EIGHT_DIGITS {
@@ -92,16 +86,12 @@ pub(super) fn put_integer(value: impl Integer, slot: &mut Slot) -> Result<usize>
         at + 8
     };
     put_eight(slot, at, eight_digits(last) | ZEROS);
-    Ok(at + 8)
+    at + 8
 }
 
 /// Appends an integer.
-///
-/// # Errors
-///
-/// Never.
-pub(super) fn integer(value: impl Integer, out: &mut Vec<u8>) -> Result<()> {
-    append(out, |slot| put_integer(value, slot))
+pub(super) fn integer(value: impl Integer, out: &mut Vec<u8>) {
+    append(out, |slot| put_integer(value, slot));
 }
 
 /// A float as Python prints it.
@@ -111,27 +101,23 @@ pub(super) fn integer(value: impl Integer, out: &mut Vec<u8>) -> Result<()> {
 /// ```
 pub fn float_text(value: f64) -> String {
     let mut out = Vec::new();
-    // Printing a float can't fail, and what it prints is ASCII.
+    // What it prints is ASCII.
     write_float(value, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
 
 /// Append a float as Python prints it.
 pub fn write_float(value: f64, out: &mut Vec<u8>) {
-    let _ = float(value, Conversion::Str, out);
+    float(value, Conversion::Str, out);
 }
 
 /// Appends a float.
-///
-/// # Errors
-///
-/// Never.
-pub(super) fn float(value: f64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn float(value: f64, conversion: Conversion, out: &mut Vec<u8>) {
     if conversion.is_json() && !value.is_finite() {
         none(conversion, out); // as JavaScript writes it
-        return Ok(());
+    } else {
+        append(out, |slot| put_float(value, slot));
     }
-    append(out, |slot| put_float(value, slot))
 }
 
 /// The least number that Python prints without an exponent.
@@ -142,19 +128,14 @@ const LEAST_POSITIONAL: f64 = 1e-4;
 /// The layout is that of its C function `format_float_short`: scientific if the first digit's place is below
 /// 10⁻⁴ or from 10¹⁶ on, with at least two exponent digits; else positional, with `.0` if whole. zmij has the same, but for
 /// small numbers.
-///
-/// # Errors
-///
-/// Never.
-#[allow(clippy::unnecessary_wraps)]
 #[inline]
-pub(super) fn put_float(value: f64, slot: &mut Slot) -> Result<usize> {
+pub(super) fn put_float(value: f64, slot: &mut Slot) -> usize {
     let size = value.abs();
-    Ok(if size.is_finite() && (size >= LEAST_POSITIONAL || size == 0.0) {
+    if size.is_finite() && (size >= LEAST_POSITIONAL || size == 0.0) {
         put(zmij::Buffer::new().format_finite(value).as_bytes(), slot)
     } else {
         put_unusual(value, slot)
-    })
+    }
 }
 
 #[cold]
@@ -212,7 +193,7 @@ mod tests {
 
     fn printed(value: impl Integer) -> String {
         let mut out = Vec::new();
-        integer(value, &mut out).unwrap();
+        integer(value, &mut out);
         String::from_utf8(out).unwrap()
     }
 

@@ -77,24 +77,34 @@ pub(super) trait Printer: Send + Sync {
 /// If the type isn't native, or the array contradicts its type.
 pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
     use DataType as T;
-    /// The printer of moments of a type: what puts a value into a slot, and what prints it otherwise.
-    macro_rules! moments {
-        ($of:ty, $put:expr, $write:expr) => {
-            short::<$of, _, _>(
-                array,
-                |v, slot| $put(v.into(), slot),
-                |v, conversion, out| $write(v.into(), conversion, out),
-            )
+    macro_rules! integers {
+        ($of:ty) => {
+            short::<$of, _, _, _, _>(array, Ok, number::put_integer, |v, _, out| number::integer(v, out))
+        };
+    }
+    macro_rules! floats {
+        ($of:ty, $read:expr) => {
+            short::<$of, f64, _, _, _>(array, $read, number::put_float, number::float)
+        };
+    }
+    macro_rules! dates {
+        ($of:ty, $read:expr) => {
+            short::<$of, _, _, _, _>(array, $read, time::Date::put, time::Date::write)
         };
     }
     macro_rules! times {
         ($of:ty, $unit:path) => {
-            moments!($of, time::put_time::<{ $unit }>, time::time::<{ $unit }>)
+            short::<$of, _, _, _, _>(
+                array,
+                |v| time::moment::<{ $unit }>(v.into()),
+                time::Moment::put_time,
+                time::Moment::write_time,
+            )
         };
     }
     macro_rules! timestamps {
         ($of:ty, $unit:path) => {
-            moments!($of, time::put_timestamp::<{ $unit }>, time::timestamp::<{ $unit }>)
+            short::<$of, _, _, _, _>(array, time::moment::<{ $unit }>, time::Moment::put, time::Moment::write)
         };
     }
     macro_rules! durations {
@@ -108,25 +118,17 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
     Ok(match array.data_type() {
         T::Null => Box::new(Nothing),
         T::Boolean => Box::new(Truth(array.as_boolean())),
-        T::Int8 => short::<t::Int8Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::Int16 => short::<t::Int16Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::Int32 => short::<t::Int32Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::Int64 => short::<t::Int64Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::UInt8 => short::<t::UInt8Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::UInt16 => short::<t::UInt16Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::UInt32 => short::<t::UInt32Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::UInt64 => short::<t::UInt64Type, _, _>(array, number::put_integer, |v, _, out| number::integer(v, out)),
-        T::Float16 => short::<t::Float16Type, _, _>(
-            array,
-            |v, slot| number::put_float(v.to_f64(), slot),
-            |v, conversion, out| number::float(v.to_f64(), conversion, out),
-        ),
-        T::Float32 => short::<t::Float32Type, _, _>(
-            array,
-            |v, slot| number::put_float(v.into(), slot),
-            |v, conversion, out| number::float(v.into(), conversion, out),
-        ),
-        T::Float64 => short::<t::Float64Type, _, _>(array, number::put_float, number::float),
+        T::Int8 => integers!(t::Int8Type),
+        T::Int16 => integers!(t::Int16Type),
+        T::Int32 => integers!(t::Int32Type),
+        T::Int64 => integers!(t::Int64Type),
+        T::UInt8 => integers!(t::UInt8Type),
+        T::UInt16 => integers!(t::UInt16Type),
+        T::UInt32 => integers!(t::UInt32Type),
+        T::UInt64 => integers!(t::UInt64Type),
+        T::Float16 => floats!(t::Float16Type, |v| Ok(v.to_f64())),
+        T::Float32 => floats!(t::Float32Type, |v| Ok(v.into())),
+        T::Float64 => floats!(t::Float64Type, Ok),
         T::Decimal32(_, scale) => {
             let scale = *scale;
             values::<t::Decimal32Type, _>(array, move |v, conversion, out| {
@@ -147,14 +149,8 @@ pub(super) fn printer(array: &dyn Array) -> Result<Box<dyn Printer + '_>> {
             let scale = *scale;
             values::<t::Decimal256Type, _>(array, move |v, conversion, out| decimal::large(v, scale, conversion, out))
         }
-        T::Date32 => short::<t::Date32Type, _, _>(
-            array,
-            |v, slot| time::put_date(v.into(), slot),
-            |v, conversion, out| time::date(v.into(), conversion, out),
-        ),
-        T::Date64 => values::<t::Date64Type, _>(array, |v, conversion, out| {
-            time::date(v.div_euclid(time::DAY_MILLISECONDS), conversion, out)
-        }),
+        T::Date32 => dates!(t::Date32Type, |v| time::date(v.into())),
+        T::Date64 => dates!(t::Date64Type, |v| time::date(v.div_euclid(time::DAY_MILLISECONDS))),
         T::Time32(TimeUnit::Second) => times!(t::Time32SecondType, time::ONE_PER_SECOND),
         T::Time32(TimeUnit::Millisecond) => times!(t::Time32MillisecondType, time::MILLISECONDS_PER_SECOND),
         T::Time64(TimeUnit::Microsecond) => times!(t::Time64MicrosecondType, time::MICROSECONDS_PER_SECOND),
@@ -234,44 +230,51 @@ impl<N: ArrowNativeType, F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()> + Send
     }
 }
 
-/// The printer of an array of plain values with short texts: `put` puts the `str` of one into a slot, `write` prints it
-/// inside a container and as JSON.
-fn short<'a, T, P, F>(array: &'a dyn Array, put: P, write: F) -> Box<dyn Printer + 'a>
+/// The printer of an array of plain values with short texts: `read` makes of one what `put` puts into a slot as `str`, and
+/// `write` appends inside a container and as JSON.
+fn short<'a, T, V, R, P, W>(array: &'a dyn Array, read: R, put: P, write: W) -> Box<dyn Printer + 'a>
 where
     T: ArrowPrimitiveType,
-    P: Fn(T::Native, &mut Slot) -> Result<usize> + Send + Sync + 'a,
-    F: Fn(T::Native, Conversion, &mut Vec<u8>) -> Result<()> + Send + Sync + 'a,
+    V: Copy + Default + 'a,
+    R: Fn(T::Native) -> Result<V> + Send + Sync + 'a,
+    P: Fn(V, &mut Slot) -> usize + Send + Sync + 'a,
+    W: Fn(V, Conversion, &mut Vec<u8>) + Send + Sync + 'a,
 {
     let array: &'a PrimitiveArray<T> = array.as_primitive();
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-    Box::new(ShortValues { items: array.values(), nulls, put, write })
+    Box::new(ShortValues { items: array.values(), nulls, read, put, write })
 }
 
-struct ShortValues<'a, N, P, F> {
+struct ShortValues<'a, N, R, P, W> {
     items: &'a [N],
     nulls: Option<&'a NullBuffer>,
+    read: R,
     put: P,
-    write: F,
+    write: W,
 }
 
-impl<N, P, F> Printer for ShortValues<'_, N, P, F>
+impl<N, V, R, P, W> Printer for ShortValues<'_, N, R, P, W>
 where
     N: ArrowNativeType,
-    P: Fn(N, &mut Slot) -> Result<usize> + Send + Sync,
-    F: Fn(N, Conversion, &mut Vec<u8>) -> Result<()> + Send + Sync,
+    V: Copy + Default,
+    R: Fn(N) -> Result<V> + Send + Sync,
+    P: Fn(V, &mut Slot) -> usize + Send + Sync,
+    W: Fn(V, Conversion, &mut Vec<u8>) + Send + Sync,
 {
     fn is_null(&self, row: usize) -> bool {
         self.nulls.is_some_and(|nulls| nulls.is_null(row))
     }
 
     fn print(&self, row: usize, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-        if is_none(self.nulls, row, conversion, out) {
-            Ok(())
-        } else if conversion == Conversion::Str {
-            append(out, |slot| (self.put)(self.items[row], slot))
-        } else {
-            (self.write)(self.items[row], conversion, out)
+        if !is_none(self.nulls, row, conversion, out) {
+            let value = (self.read)(self.items[row])?;
+            if conversion == Conversion::Str {
+                append(out, |slot| (self.put)(value, slot));
+            } else {
+                (self.write)(value, conversion, out);
+            }
         }
+        Ok(())
     }
 
     fn is_short(&self) -> bool {
@@ -280,17 +283,23 @@ where
 
     fn print_all(&self, rows: Range<usize>, live: Option<&NullBuffer>, out: &mut Printed) -> Result<()> {
         let items = &self.items[..rows.end];
+        let is_dead = |row| live.is_some_and(|live| live.is_null(row));
         match (self.nulls, live) {
-            (None, None) => out.fill(rows, |row, slot| (self.put)(items[row], slot)),
-            (nulls, live) => out.fill(rows, |row, slot| {
-                if live.is_some_and(|live| live.is_null(row)) {
-                    Ok(0)
-                } else if nulls.is_some_and(|nulls| nulls.is_null(row)) {
-                    Ok(put_word(NONE_WORD, slot))
-                } else {
-                    (self.put)(items[row], slot)
-                }
-            }),
+            (None, None) => out.fill(rows, |row| (self.read)(items[row]), |_, value, slot| (self.put)(value, slot)),
+            _ => out.fill(
+                rows,
+                // What stands behind a null may be no value at all.
+                |row| if is_dead(row) || self.is_null(row) { Ok(V::default()) } else { (self.read)(items[row]) },
+                |row, value, slot| {
+                    if is_dead(row) {
+                        0
+                    } else if self.is_null(row) {
+                        put_word(NONE_WORD, slot)
+                    } else {
+                        (self.put)(value, slot)
+                    }
+                },
+            ),
         }
     }
 }
@@ -348,16 +357,20 @@ impl Printer for Truth<'_> {
         let (values, nulls) = (self.0.values(), self.0.nulls().filter(|nulls| nulls.null_count() > 0));
         let word = |row: usize| if values.value(row) { TRUE_WORD } else { FALSE_WORD };
         match (nulls, live) {
-            (None, None) => out.fill(rows, |row, slot| Ok(put_word(word(row), slot))),
-            (nulls, live) => out.fill(rows, |row, slot| {
-                Ok(if live.is_some_and(|live| live.is_null(row)) {
-                    0
-                } else if nulls.is_some_and(|nulls| nulls.is_null(row)) {
-                    put_word(NONE_WORD, slot)
-                } else {
-                    put_word(word(row), slot)
-                })
-            }),
+            (None, None) => out.fill(rows, |_| Ok(()), |row, (), slot| put_word(word(row), slot)),
+            (nulls, live) => out.fill(
+                rows,
+                |_| Ok(()),
+                |row, (), slot| {
+                    if live.is_some_and(|live| live.is_null(row)) {
+                        0
+                    } else if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                        put_word(NONE_WORD, slot)
+                    } else {
+                        put_word(word(row), slot)
+                    }
+                },
+            ),
         }
     }
 }

@@ -34,59 +34,48 @@ macro_rules! put {
     ($out:expr, $($format:tt)*) => { let _ = write!($out, $($format)*); };
 }
 
-/// Appends a date, counted in days from 1970-01-01.
+/// The date so many days after 1970-01-01.
 ///
 /// # Errors
 ///
 /// If the year isn't 1 to 9999.
-pub(super) fn date(days: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    match conversion {
-        Conversion::Str => append(out, |slot| put_date(days, slot))?,
-        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put_date(days, slot))?,
-        Conversion::Repr => {
-            let date = Date::of(days).ok_or_else(|| out_of_years(days, "days"))?;
-            put!(out, "datetime.date({}, {}, {})", date.year, date.month, date.day);
-        }
-    }
-    Ok(())
+#[inline]
+pub(super) fn date(days: i64) -> Result<Date> {
+    Date::of(days).ok_or_else(|| out_of_years(days, "days"))
 }
 
-/// Appends a timestamp without zone, counted from 1970-01-01 in units of which so many make a second.
+/// The date and the time of day of a value counted from 1970-01-01, in units of which so many make a second. That the unit
+/// is known to the compiler is what makes it fast: divisions are multiplications then.
+///
+/// A time of day is one as well: pyarrow makes it by way of a timestamp, so a value outside the day wraps.
 ///
 /// # Errors
 ///
 /// If the year isn't 1 to 9999, or the value isn't whole microseconds.
-pub(super) fn timestamp<const PER_SECOND: i64>(value: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    let put = put_timestamp::<PER_SECOND>;
-    match conversion {
-        Conversion::Str => append(out, |slot| put(value, slot))?,
-        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put(value, slot))?,
-        Conversion::Repr => {
-            let (date, clock) = moment::<PER_SECOND>(value)?;
-            put!(out, "datetime.datetime({}, {}, {}, ", date.year, date.month, date.day);
-            clock.put_arguments(out);
+#[inline]
+pub(super) fn moment<const PER_SECOND: i64>(value: i64) -> Result<Moment> {
+    if PER_SECOND > MICROSECONDS_PER_SECOND {
+        let parts = PER_SECOND / MICROSECONDS_PER_SECOND;
+        if value % parts != 0 {
+            return Err(not_whole(value));
         }
+        // So fine a unit doesn't reach beyond the years, and is microseconds without what is finer.
+        return moment::<MICROSECONDS_PER_SECOND>(value / parts);
     }
-    Ok(())
-}
-
-/// Appends a time of day. pyarrow makes it by way of a timestamp, so a value outside the day wraps.
-///
-/// # Errors
-///
-/// If the value isn't whole microseconds, or so far outside the day that it has no date.
-pub(super) fn time<const PER_SECOND: i64>(value: i64, conversion: Conversion, out: &mut Vec<u8>) -> Result<()> {
-    let put = put_time::<PER_SECOND>;
-    match conversion {
-        Conversion::Str => append(out, |slot| put(value, slot))?,
-        Conversion::Json | Conversion::JsonWithoutNulls => append_quoted(out, |slot| put(value, slot))?,
-        Conversion::Repr => {
-            let (_, clock) = moment::<PER_SECOND>(value)?;
-            out.extend_from_slice(b"datetime.time(");
-            clock.put_arguments(out);
-        }
+    let per_day = DAY_SECONDS * PER_SECOND;
+    let first = (DATE_DAYS.start() + SHIFT_DAYS) * per_day;
+    let past = (DATE_DAYS.end() + 1 + SHIFT_DAYS) * per_day;
+    // Counted from 0000-03-01 nothing of Python's is negative, and what wraps lies outside like all that is too far.
+    let shifted = value.wrapping_add(SHIFT_DAYS * per_day);
+    if !(first..past).contains(&shifted) {
+        return Err(out_of_years(value, name(PER_SECOND)));
     }
-    Ok(())
+    let (shifted, per_day, per_second) = (shifted as u64, per_day as u64, PER_SECOND as u64);
+    let (days, of_day) = (shifted / per_day, shifted % per_day);
+    let (seconds, rest) = (of_day / per_second, of_day % per_second);
+    let microsecond = rest * (MICROSECONDS_PER_SECOND / PER_SECOND) as u64;
+    let clock = Clock::of(seconds as u32, microsecond as u32);
+    Ok(Moment { date: Date::of_shifted(days as u32), clock })
 }
 
 /// Appends a duration.
@@ -119,7 +108,7 @@ pub(super) fn duration<const PER_SECOND: i64>(value: i64, conversion: Conversion
                 let plural = if days.abs() == 1 { "" } else { "s" };
                 put!(out, "{days} day{plural}, ");
             }
-            append(out, |slot| Ok(clock.put(slot, 0)))?;
+            append(out, |slot| clock.put(slot, 0));
             if clock.hour < 10 {
                 out.remove(out.len() - clock.len()); // a duration's hours have no leading zero
             }
@@ -145,49 +134,77 @@ pub(super) fn duration<const PER_SECOND: i64>(value: i64, conversion: Conversion
     Ok(())
 }
 
-/// Put a date into a slot, counted in days from 1970-01-01.
-///
-/// # Errors
-///
-/// As [`date`].
-#[inline]
-pub(super) fn put_date(days: i64, slot: &mut Slot) -> Result<usize> {
-    let date = Date::of(days).ok_or_else(|| out_of_years(days, "days"))?;
-    Ok(date.put(slot))
+/// A date and a time of day.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Moment {
+    date: Date,
+    clock: Clock,
 }
 
-/// Put a timestamp without zone into a slot, counted from 1970-01-01 in units of which so many make a second.
-///
-/// # Errors
-///
-/// As [`timestamp`].
-#[inline]
-pub(super) fn put_timestamp<const PER_SECOND: i64>(value: i64, slot: &mut Slot) -> Result<usize> {
-    let (date, clock) = moment::<PER_SECOND>(value)?;
-    let at = date.put(slot);
-    slot[at] = b' ';
-    Ok(clock.put(slot, at + 1))
+impl Moment {
+    /// Put the `str` of the `datetime` into a slot; returns its length.
+    #[inline]
+    pub(super) fn put(self, slot: &mut Slot) -> usize {
+        let at = self.date.put(slot);
+        slot[at] = b' ';
+        self.clock.put(slot, at + 1)
+    }
+
+    /// The same of the time of day alone.
+    #[inline]
+    pub(super) fn put_time(self, slot: &mut Slot) -> usize {
+        self.clock.put(slot, 0)
+    }
+
+    /// Appends the `datetime`.
+    pub(super) fn write(self, conversion: Conversion, out: &mut Vec<u8>) {
+        write_or_quote(
+            conversion,
+            out,
+            |slot| self.put(slot),
+            |out| {
+                let Date { year, month, day } = self.date;
+                put!(out, "datetime.datetime({year}, {month}, {day}, ");
+                self.clock.put_arguments(out);
+            },
+        );
+    }
+
+    /// Appends the time of day alone.
+    pub(super) fn write_time(self, conversion: Conversion, out: &mut Vec<u8>) {
+        write_or_quote(
+            conversion,
+            out,
+            |slot| self.put_time(slot),
+            |out| {
+                out.extend_from_slice(b"datetime.time(");
+                self.clock.put_arguments(out);
+            },
+        );
+    }
 }
 
-/// Put a time of day into a slot.
-///
-/// # Errors
-///
-/// As [`time`].
-#[inline]
-pub(super) fn put_time<const PER_SECOND: i64>(value: i64, slot: &mut Slot) -> Result<usize> {
-    let (_, clock) = moment::<PER_SECOND>(value)?;
-    Ok(clock.put(slot, 0))
+/// Appends what `put` puts into a slot, in quotes in JSON, or what `repr` writes instead.
+fn write_or_quote(
+    conversion: Conversion,
+    out: &mut Vec<u8>,
+    put: impl FnOnce(&mut Slot) -> usize,
+    repr: impl FnOnce(&mut Vec<u8>),
+) {
+    match conversion {
+        Conversion::Str => append(out, put),
+        Conversion::Json | Conversion::JsonWithoutNulls => {
+            out.push(b'"');
+            append(out, put);
+            out.push(b'"');
+        }
+        Conversion::Repr => repr(out),
+    }
 }
 
-fn append_quoted(out: &mut Vec<u8>, put: impl FnOnce(&mut Slot) -> Result<usize>) -> Result<()> {
-    out.push(b'"');
-    append(out, put)?;
-    out.push(b'"');
-    Ok(())
-}
-
-struct Date {
+/// A date of Python's.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Date {
     year: u32,
     month: u32,
     day: u32,
@@ -205,10 +222,13 @@ impl Date {
     /// March, so that a leap day ends its year, and divisions are multiplications of which the upper half counts.
     #[inline]
     fn of(days: i64) -> Option<Self> {
-        if !DATE_DAYS.contains(&days) {
-            return None;
-        }
-        let quarters = 4 * (days + SHIFT_DAYS) as u32 + 3;
+        DATE_DAYS.contains(&days).then(|| Self::of_shifted((days + SHIFT_DAYS) as u32))
+    }
+
+    /// The date so many days after 0000-03-01, one of Python's.
+    #[inline]
+    fn of_shifted(days: u32) -> Self {
+        let quarters = 4 * days + 3;
         let (century, of_century) = (quarters / CYCLE_DAYS, (quarters % CYCLE_DAYS) | 3);
         let product = 2_939_745 * u64::from(of_century);
         let (year_of_century, of_year) = ((product >> 32) as u32, product as u32 / 2_939_745 / 4);
@@ -216,12 +236,24 @@ impl Date {
         let (month, day) = (line >> 16, (line & 0xffff) / 2141 + 1);
         let next = of_year >= 306; // January and February are the next year's
         let year = 100 * century + year_of_century + u32::from(next);
-        Some(Self { year, month: if next { month - 12 } else { month }, day })
+        Self { year, month: if next { month - 12 } else { month }, day }
+    }
+
+    /// Appends the `date`.
+    pub(super) fn write(self, conversion: Conversion, out: &mut Vec<u8>) {
+        write_or_quote(
+            conversion,
+            out,
+            |slot| self.put(slot),
+            |out| {
+                put!(out, "datetime.date({}, {}, {})", self.year, self.month, self.day);
+            },
+        );
     }
 
     /// Put `2024-02-29` at the beginning of a slot; returns its length.
     #[inline]
-    fn put(&self, slot: &mut Slot) -> usize {
+    pub(super) fn put(self, slot: &mut Slot) -> usize {
         let digits = text_of_twos([self.year / 100, self.year % 100, self.month, self.day]);
         let (year, month, day) = (digits & 0xffff_ffff, (digits >> 32) & 0xffff, digits >> 48);
         let text = year | DASH << 32 | month << 40 | DASH << 56;
@@ -231,6 +263,7 @@ impl Date {
     }
 }
 
+#[derive(Clone, Copy, Default)]
 struct Clock {
     hour: u32,
     minute: u32,
@@ -246,13 +279,13 @@ impl Clock {
 
     /// The length of its text.
     #[inline]
-    fn len(&self) -> usize {
+    fn len(self) -> usize {
         if self.microsecond == 0 { 8 } else { 15 }
     }
 
     /// Put `01:02:03` or `01:02:03.000004` at `at`, which leaves it room; returns where it ends.
     #[inline]
-    fn put(&self, slot: &mut Slot, at: usize) -> usize {
+    fn put(self, slot: &mut Slot, at: usize) -> usize {
         let Some(to) = slot.get_mut(at..).and_then(<[u8]>::first_chunk_mut::<15>) else { return at };
         let digits = text_of_twos([self.hour, self.minute, self.second, 0]);
         let (hour, minute, second) = (digits & 0xffff, (digits >> 16) & 0xffff, (digits >> 32) & 0xffff);
@@ -265,7 +298,7 @@ impl Clock {
     }
 
     /// The arguments of `repr`, which leaves out seconds and microseconds that are zero, and the closing parenthesis.
-    fn put_arguments(&self, out: &mut Vec<u8>) {
+    fn put_arguments(self, out: &mut Vec<u8>) {
         put!(out, "{}, {}", self.hour, self.minute);
         if self.second != 0 || self.microsecond != 0 {
             put!(out, ", {}", self.second);
@@ -275,22 +308,6 @@ impl Clock {
         }
         out.push(b')');
     }
-}
-
-/// The date and the time of day of a value counted from 1970-01-01. That the unit is known to the compiler is what makes
-/// it fast: divisions are multiplications then.
-#[inline]
-fn moment<const PER_SECOND: i64>(value: i64) -> Result<(Date, Clock)> {
-    let (seconds, rest) = (value.div_euclid(PER_SECOND), value.rem_euclid(PER_SECOND));
-    let microsecond = if PER_SECOND <= MICROSECONDS_PER_SECOND {
-        rest * (MICROSECONDS_PER_SECOND / PER_SECOND)
-    } else if rest % (PER_SECOND / MICROSECONDS_PER_SECOND) == 0 {
-        rest / (PER_SECOND / MICROSECONDS_PER_SECOND)
-    } else {
-        return Err(not_whole(value));
-    };
-    let date = Date::of(seconds.div_euclid(DAY_SECONDS)).ok_or_else(|| out_of_years(value, name(PER_SECOND)))?;
-    Ok((date, Clock::of(seconds.rem_euclid(DAY_SECONDS) as u32, microsecond as u32)))
 }
 
 #[cold]
