@@ -19,6 +19,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 ENGINES := .venv-engines
+DASK := .venv-dask
 EXPORTS := .venv-exports
 HARNESS := .venv-harness
 JINJA := .venv-jinja
@@ -61,7 +62,7 @@ CHECKED := python tests benches examples startup tools
 export PYO3_PYTHON = $(abspath $(BIN)/python)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full test-engines test-exports test-harness test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench bench-jinja bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
+.PHONY: help demo test test-full test-engines test-dask test-exports test-harness test-jinja test-view fuzz fuzz-core fuzz-differential fuzz-valgrind reliability advisories lint house docs conformance bench bench-jinja bench-long instructions build wheel sdist test-wheel test-wheel-sample clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+): .*## (.*)/  make \1\t\2/' | expand -t 22
@@ -79,6 +80,9 @@ test-full: $(VENV)/.built test-engines test-exports test-harness test-jinja test
 
 test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal to one process, for any partitions
 	$(ENGINES)/bin/python -m pytest tests/engines -m "full or not full"
+
+test-dask: $(DASK)/.built ## the tests of one engine, Dask, on processes of its own: the sample of test-engines in .ci/run
+	$(DASK)/bin/python -m pytest tests/engines -m "full or not full" -k dask
 
 test-exports: $(EXPORTS)/.built ## exports read back by OpenAI's, LiteLLM's and Hugging Face's own code
 	$(EXPORTS)/bin/python -m pytest tests/exports -m "full or not full"
@@ -173,7 +177,7 @@ test-wheel-sample: $(VENV)/.built
 	PROMPTPRESS_WHEELS=target/sample-wheel PROMPTPRESS_PYTHONS=$(BIN)/python $(BIN)/python -m pytest tests/wheels
 
 clean: ## all of that undone
-	rm -rf $(VENV) $(BENCH) $(ENGINES) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(HARNESS) $(JINJA) $(DOCS) $(WHEEL) $(VIEW) target examples/out .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	rm -f python/promptpress/_core.*.so
 	find $(CHECKED) -name __pycache__ -prune -exec rm -rf {} +
 
@@ -195,9 +199,11 @@ $(VENV)/.built: $(VENV)/.requirements $(VENV)/.package
 	@touch $@
 
 # The engines, the consumers of exports and the tools of docs and wheels want other versions than the tests.
-$(addsuffix /.requirements,$(ENGINES) $(EXPORTS) $(DOCS) $(WHEEL)): .venv-%/.requirements: requirements/%.txt
+$(addsuffix /.requirements,$(ENGINES) $(DASK) $(EXPORTS) $(DOCS) $(WHEEL)): .venv-%/.requirements: requirements/%.txt
 	$(call INSTALL_REQUIREMENTS,$*)
 	@touch $@
+
+$(ENGINES)/.requirements: requirements/dask.txt
 
 # So do the benches' peers, the harnesses among them.
 $(BENCH)/.requirements: requirements/bench.txt requirements/harness.txt
@@ -206,7 +212,7 @@ $(BENCH)/.requirements: requirements/bench.txt requirements/harness.txt
 	@touch $@
 
 # The wheel that users get: the engines' workers are processes of their own, and the benches measure it.
-$(addsuffix /.built,$(BENCH) $(ENGINES) $(EXPORTS) $(JINJA)): .venv-%/.built: .venv-%/.requirements $(VENV)/.built \
+$(addsuffix /.built,$(BENCH) $(ENGINES) $(DASK) $(EXPORTS) $(JINJA)): .venv-%/.built: .venv-%/.requirements $(VENV)/.built \
                                                      $(shell find python -name '*.py')
 	rm -rf target/$*-wheel
 	$(BIN)/maturin build --release --locked --out target/$*-wheel

@@ -1,4 +1,4 @@
-"""A renderer that notes, in a folder, each time it is unpickled, compiled or called, and by which process."""
+"""A renderer that records in a folder each time a process unpickles, compiles or calls it."""
 
 from __future__ import annotations
 
@@ -9,50 +9,62 @@ from typing import Any
 
 import promptpress as pp
 from promptpress import _core
+from promptpress._configuration import Configuration
+
+
+class CountedConfiguration(Configuration):
+    """A configuration that records each compilation in a folder."""
+
+    __slots__ = ("folder",)
+    folder: str
+
+    def compile(self, text: Any) -> _core.CompiledRenderer:
+        """Compile the configuration and record it."""
+        note(self.folder, "compiled")
+        return super().compile(text)
 
 
 class Counted(pp.Renderer):
-    """Pickled by name, as any class of a module; the folder goes with it."""
+    """A renderer that is pickled by the name of its class, together with the folder for its records."""
 
     __slots__ = ("folder",)
 
     @classmethod
     def of(cls, renderer: pp.Renderer, folder: Path) -> Counted:
-        """One of the same configuration, not yet compiled."""
+        """Return a renderer of the same configuration that isn't compiled yet."""
         new = cls.__new__(cls)
-        object.__setattr__(new, "folder", str(folder))
-        pp.Renderer.__setstate__(new, renderer.__getstate__())
+        new._restore(str(folder), renderer.__getstate__())
         return new
 
     def __getstate__(self) -> dict[str, Any]:
         return {"folder": self.folder, "state": super().__getstate__()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        object.__setattr__(self, "folder", state["folder"])
-        super().__setstate__(state["state"])
-        self.note("unpickled")
+        self._restore(state["folder"], state["state"])
+        note(self.folder, "unpickled")
 
-    @property
-    def _core(self) -> Any:
-        if self._configuration.compiled is None:
-            self.note("compiled")
-        return super()._core
+    def _restore(self, folder: str, state: dict[str, Any]) -> None:
+        configuration = CountedConfiguration.of_state(state)
+        configuration.folder = folder  # type: ignore[attr-defined]
+        object.__setattr__(self, "folder", folder)
+        self._set(configuration)
 
     def __call__(self, batch: Any) -> Any:
-        """Render, and note it."""
+        """Render a batch and record the call."""
         out = super().__call__(batch)
-        self.note("called")
-        self.note(f"called with {_core.threads()} threads")
+        note(self.folder, "called")
+        note(self.folder, f"called with {_core.threads()} threads")
         return out
 
-    def note(self, event: str) -> None:
-        """A file for each event and process; a byte for each time."""
-        with open(Path(self.folder) / f"{event}-{os.getpid()}", "ab") as file:
-            file.write(b".")
+
+def note(folder: str, event: str) -> None:
+    """Record an event of this process: each event adds a byte to the file of its name and process."""
+    with open(Path(folder) / f"{event}-{os.getpid()}", "ab") as file:
+        file.write(b".")
 
 
 def counts(folder: Path, event: str) -> Counter[int]:
-    """How often the event came about in each process other than this one."""
+    """Return how often the event came about in each process other than this one."""
     found = {int(file.name.partition("-")[2]): file.stat().st_size for file in folder.glob(f"{event}-*")}
     found.pop(os.getpid(), None)
     return Counter(found)
