@@ -114,12 +114,11 @@ class Operands:
 
     # Expressions
 
-    def node(self, value: Any, *, tuples: bool = False) -> int:
+    def node(self, value: Any) -> int:
         """The node of a value.
 
         Args:
             value: Of a row, or a constant that programs know.
-            tuples: Whether a tuple may be a list.
 
         Returns:
             Its number.
@@ -133,15 +132,20 @@ class Operands:
                 raise self.unsupported("what a loop over the characters of a text does with them")
             return value.node
         if type(value) in SCALARS:
-            if type(value) is int and not -_INT64 <= value < _INT64:
-                raise self.unsupported("a number beyond 64 bits")
+            self._check_width(value)
             return self.builder.constant(value)
-        if type(value) is list or (tuples and type(value) is tuple):
+        if type(value) is list:
             if all(type(item) in SCALARS for item in value):
+                for item in value:
+                    self._check_width(item)
                 return self.builder.constant(list(value))
             return self.builder.operation("list", *(self.node(item) for item in value)).node
         name = "an undefined value or an object" if not is_opaque(value) else "a value that a condition decides"
         raise self.unsupported(f"{name} among the operands of an operation on a value of the row")
+
+    def _check_width(self, value: Any) -> None:
+        if type(value) is int and not -_INT64 <= value < _INT64:
+            raise self.unsupported("a number beyond 64 bits")
 
     def operate(self, name: str, *values: Any) -> Sym:
         """Apply an operation to values; where it may bail, the row does.
@@ -154,7 +158,7 @@ class Operands:
             Its value.
 
         """
-        made = self.builder.operation(name, *(self.node(value, tuples=name == "contains") for value in values))
+        made = self.builder.operation(name, *(self.node(value) for value in values))
         if not self.builder.is_certain(made.node) and not self.known.get(("checked", made.node)):
             self.known[("checked", made.node)] = True
             self.block.append(("check", made.node))
