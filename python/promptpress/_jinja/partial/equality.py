@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from jinja2.runtime import Undefined
@@ -71,10 +72,15 @@ def equal(machine: Machine, left: Any, right: Any, *, within: bool = False) -> A
         return machine.lift(lambda one, other: equal(machine, one, other, within=within), left, right)
     if MarkedSafe in (type(left), type(right)):
         raise machine.unsupported("a safe text of the row is compared")
-    if not holds_opaque(left) and not holds_opaque(right):
-        return (within and left is right) or machine.real(operator.eq, left, right)
-    if _is_same(left, right, within):
+    if _is_same(left, right, within=within):
         return True
+    if not holds_opaque(left) and not holds_opaque(right):
+        return machine.real(operator.eq, left, right)
+    return _equal(machine, left, right, within=within)
+
+
+def _equal(machine: Machine, left: Any, right: Any, *, within: bool) -> Any:
+    """Compare two values, of which at least one is the row's or holds one."""
     families, others = _families(left), _families(right)
     for undefined, known in ((left, others), (right, families)):
         if issubclass(type(undefined), Undefined) and known is not None:
@@ -121,7 +127,7 @@ def contains(machine: Machine, container: Any, value: Any) -> Any:
     raise machine.unsupported(f"`in` a {type(container).__name__} with a value of the row")
 
 
-def _is_same(left: Any, right: Any, within: bool) -> bool:
+def _is_same(left: Any, right: Any, *, within: bool) -> bool:
     """Return true if two values surely are one object, or equal because they are the same expression."""
     if type(left) is Sym and type(right) is Sym:
         return left.node == right.node and left.kind.only(*_REFLEXIVE)
@@ -145,7 +151,7 @@ def _by_program(machine: Machine, left: Any, right: Any, *, within: bool) -> Any
 
 
 def _may_be_nan(value: Any) -> bool:
-    return not value.kind.never("float") if type(value) is Sym else type(value) is float and value != value
+    return not value.kind.never("float") if type(value) is Sym else type(value) is float and isnan(value)
 
 
 def _plain(value: Any) -> Any:
@@ -159,7 +165,7 @@ def _pairs(left: Any, right: Any) -> list[tuple[Any, Any]]:
     if type(left) is dict:
         if len(left) != len(right):
             return differ
-        pairs = []
+        pairs: list[tuple[Any, Any]] = []
         for key, value in left.items():
             if key not in right:
                 return pairs + differ

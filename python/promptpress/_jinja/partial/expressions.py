@@ -99,7 +99,7 @@ class Expressions:
     # Constants and names
 
     def _const(self, node: nodes.Const, _: Frame) -> Any:
-        return node.value
+        return self.machine.finite(node.value)
 
     def _templatedata(self, node: nodes.TemplateData, _: Frame) -> Any:
         return node.data

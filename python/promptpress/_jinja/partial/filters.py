@@ -227,7 +227,7 @@ def _reverse(expressions: Expressions, value: Any) -> Any:
     return machine.real(reversed, expanded(expressions, value))
 
 
-def _tojson(
+def _tojson(  # noqa: PLR0917 - as Jinja's own
     expressions: Expressions,
     x: Any,
     ensure_ascii: Any = False,
@@ -259,9 +259,9 @@ def _flag(expressions: Expressions, value: Any) -> bool:
 def _json_indent(expressions: Expressions, indent: Any) -> str | None:
     """Return the text of an indent, as `json.dumps` makes it of a number."""
     if indent is None or type(indent) is str:
-        return indent
+        return None if indent is None else str(indent)
     if type(indent) in (int, bool) and indent <= _MAX_JSON_INDENT:
-        return " " * indent
+        return " " * int(indent)
     raise expressions.machine.unsupported("`tojson` with this `indent`")
 
 

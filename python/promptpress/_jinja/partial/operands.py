@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from jinja2 import nodes
@@ -110,7 +111,16 @@ class Operands:
             raise self.unsupported("a value of the row is looked at by an operation that isn't compiled")
         if issubclass(type(result), str) and _ADDRESS.search(result):
             raise self.unsupported("a text with an address in memory, such as a method's")
-        return result
+        return self.finite(result)
+
+    def finite(self, value: Any) -> Any:
+        """Return a value that the template itself has, unless it is NaN or infinite.
+
+        Jinja2 writes a constant into its code as a number's text. `inf` and `nan` are names there, so it raises.
+        """
+        if type(value) is float and not isfinite(value):
+            raise self.unsupported("a number of the template's own that isn't finite")
+        return value
 
     # Expressions
 
