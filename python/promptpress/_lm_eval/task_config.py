@@ -191,7 +191,8 @@ def _generation_kwargs(written: Mapping[str, Any], output_type: str, delimiter: 
     if own is None:
         if output_type != "generate_until":
             return None
-        return {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": [delimiter]}
+        until = [] if delimiter is None else [delimiter]
+        return {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": until}
     if not isinstance(own, dict):
         raise template_error("wrong_type", "generation_kwargs", f"TypeError: expected a dict; found {_found(own)}")
     out = copy.deepcopy(own)
