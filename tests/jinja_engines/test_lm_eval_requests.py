@@ -202,7 +202,7 @@ def run(seed: int, null_delimiters: bool = False) -> str:
     config, own = task_config(draw), options(draw)
     if null_delimiters:
         for settings in (config, config.get("fewshot_config", {})):
-            settings |= dict.fromkeys(draw.choice(NULLED))
+            settings.update(dict.fromkeys(draw.choice(NULLED)))
         if draw.random() < 0.7:
             config.pop("doc_to_choice", None)
             config["output_type"] = draw.choice(["generate_until", "loglikelihood"])
