@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -292,11 +293,14 @@ class Expressions:
         return f"{name}({self.arguments(('k', 'sep', 'message'))}){behind}"
 
 
-def table(random: Random, rows: int) -> pa.Table:
-    """Return rows of all columns; in some tables each column has nulls, and in some none has."""
+def table(random: Random, rows: int, source: str) -> pa.Table:
+    """Return rows of the columns that a template names; in some tables each has nulls, and in some none has."""
     null_share = random.choice([0.0, 0.1])
     columns: dict[str, pa.Array] = {"i": pa.array(range(rows))}
+    named = set(re.findall(r"[a-z]+", source))
     for name, (kind, values) in POOLS.items():
+        if name not in named:
+            continue
         drawn = [None if random.random() < null_share else random.choice(values) for _ in range(rows)]
         columns[name] = pa.array(drawn, kind)
     return pa.table(columns)

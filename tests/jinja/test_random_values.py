@@ -20,7 +20,7 @@ from jinja import engines
 
 pytestmark = UNWARNED
 
-CASES = 70
+CASES = 50
 MANY_CASES = 10_000
 
 TABLE = pa.table(
