@@ -70,20 +70,27 @@ def jinja_case(draw: Draw) -> JinjaCase:
         samples = drawn_programs.table(rng, draw.pick(60, 300))
         make_program = drawn_programs.flat_program if draw.chance(3) else drawn_programs.program
         return JinjaCase(samples, make_program(rng))
-    columns = {
-        "q": [text(draw) for _ in range(40)],
-        "r": [text(draw) for _ in range(40)],
-        "n": [draw.randint(-2, 4) for _ in range(40)],
-        "b": [draw.pick(True, False) for _ in range(40)],
-        "f": [draw.pick(0.5, -1.0, 2.0) for _ in range(40)],
-        "xs": [[text(draw) for _ in range(draw.randint(0, 3))] for _ in range(40)],
-        "ns": [[draw.randint(-2, 4) for _ in range(draw.randint(0, 3))] for _ in range(40)],
-        "d": [{"k": text(draw), "z": draw.randint(0, 3)} for _ in range(40)],
-        "ds": [[{"k": text(draw)} for _ in range(draw.randint(0, 2))] for _ in range(40)],
-        "empty": [""] * 40,
-    }
+    samples = template_rows(draw, 40)
     source = random_templates.Templates(rng).template()
-    return JinjaCase(pa.table(columns), None, source, draw.pick("jinja2", "jinja2", "transformers", "lm_eval"))
+    return JinjaCase(samples, None, source, draw.pick("jinja2", "jinja2", "transformers", "lm_eval"))
+
+
+def template_rows(draw: Draw, count: int) -> pa.Table:
+    """Rows with the names that random templates read."""
+    return pa.table(
+        {
+            "q": [text(draw) for _ in range(count)],
+            "r": [text(draw) for _ in range(count)],
+            "n": [draw.randint(-2, 4) for _ in range(count)],
+            "b": [draw.pick(True, False) for _ in range(count)],
+            "f": [draw.pick(0.5, -1.0, 2.0) for _ in range(count)],
+            "xs": [[text(draw) for _ in range(draw.randint(0, 3))] for _ in range(count)],
+            "ns": [[draw.randint(-2, 4) for _ in range(draw.randint(0, 3))] for _ in range(count)],
+            "d": [{"k": text(draw), "z": draw.randint(0, 3)} for _ in range(count)],
+            "ds": [[{"k": text(draw)} for _ in range(draw.randint(0, 2))] for _ in range(count)],
+            "empty": [""] * count,
+        }
+    )
 
 
 def text(draw: Draw) -> str:

@@ -432,6 +432,19 @@ def test_what_is_said_when_requests_are_built_in_bulk(caplog: pytest.LogCaptureF
     ]
 
 
+def test_requests_with_a_text_by_jinja2_are_not_said_to_be_in_bulk(caplog: pytest.LogCaptureFixture) -> None:
+    partly = "{{ q }}{% if n % 2 %}{{ q|wordwrap(5) }}{% endif %}"
+    for source, small in (("{{ q|wordwrap(5) }}", False), (partly, False), ("{{ q }}?", True)):
+        splits = {name: rows.select(range(4)) for name, rows in SPLITS.items()} if small else SPLITS
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "promptpress.backend"):
+            requests = built(task_of({**BASE, "doc_to_text": source}, splits, 3), on=True)[0]
+        assert caplog.records[-1].getMessage() == (
+            f"promptpress: 0 prompts in bulk, {len(requests)} by the harness, in 1 task"
+        )
+        assert not any("renders prompts in bulk" in one.getMessage() for one in caplog.records)
+
+
 def test_datasets_that_decode_stay_with_the_harness(said: list[str]) -> None:
     def formatted() -> Any:
         splits = {

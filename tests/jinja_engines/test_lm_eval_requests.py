@@ -52,6 +52,7 @@ TEMPLATES = [
 ]
 TARGETS = [*FIELDS, *TEMPLATES, 0, 1, -1, 5, ["a", "b"], "{{[q, q]}}", "0", "x"]
 DELIMITERS = [" ", "", "\n", "\n\n", ": ", " ## "]
+NULLED = [(), ("target_delimiter",), ("fewshot_delimiter",), ("target_delimiter", "fewshot_delimiter")]
 DESCRIPTIONS = [None, "", "Answer.\n\n", "q", "About {{n}}.", "Be kind. "]
 PREFIXES = [None, None, None, "", "The answer is", "{{q}}", "q", "maybe", "So: "]
 
@@ -195,10 +196,16 @@ def _quiet():
     logging.disable(logging.NOTSET)
 
 
-def run(seed: int) -> str:
+def run(seed: int, null_delimiters: bool = False) -> str:
     draw = random.Random(seed)
     docs, few = documents(draw, draw.choice([1, 3, 8, 30])), documents(draw, draw.choice([1, 4, 25]))
     config, own = task_config(draw), options(draw)
+    if null_delimiters:
+        for settings in (config, config.get("fewshot_config", {})):
+            settings.update(dict.fromkeys(draw.choice(NULLED)))
+        if draw.random() < 0.7:
+            config.pop("doc_to_choice", None)
+            config["output_type"] = draw.choice(["generate_until", "loglikelihood"])
     want, error = of_harness(config, docs, few, own)
     if error is not None:
         with pytest.raises((pp.RenderError, pp.TemplateError)) as refused:
@@ -214,4 +221,12 @@ def test_requests_are_those_of_the_harness(block):
     outcomes = [run(block * 1000 + n) for n in range(15)]
     assert outcomes.count("equal") >= 5
     # Where several things are wrong, the harness meets another one first.
+    assert outcomes.count("unnamed") <= 2
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_delimiters_that_are_none_are_refused_where_the_harness_uses_them(block):
+    outcomes = [run(100_000 + block * 1000 + n, null_delimiters=True) for n in range(15)]
+    assert outcomes.count("equal") >= 2
+    assert outcomes.count("named") >= 1
     assert outcomes.count("unnamed") <= 2

@@ -17,6 +17,7 @@ from promptpress._jinja.bounds import (
     refuse,
     weigh,
 )
+from promptpress._jinja.function_names import named_as
 from promptpress._jinja.guarded_calls import guard_call, guard_integer, printf_size
 from promptpress._jinja.guarded_filters import guard_filters, guard_tests
 
@@ -184,6 +185,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         charge_text(sum(len(piece) for piece in pieces if isinstance(piece, str)))
         return "".join(pieces)
 
+    @named_as("jinja2.sandbox", "SandboxedEnvironment.call")
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         args = guard_call(__obj, args, kwargs)
         return super().call(__context, __obj, *args, **kwargs)

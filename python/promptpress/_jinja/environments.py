@@ -21,6 +21,7 @@ from promptpress._errors import template_error
 from promptpress._jinja.bounded import BoundedEnvironment
 from promptpress._jinja.bounded_regex import substituted
 from promptpress._jinja.bounds import charge_text, weigh
+from promptpress._jinja.function_names import copy_as
 from promptpress._jinja.guarded_calls import read
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class Environment(BoundedEnvironment):
 
     A template may change its own lists and dicts, and `str.format` looks names up as Python does.
     """
+
+    call = copy_as(BoundedEnvironment.call, "jinja2.runtime", "Context.call")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

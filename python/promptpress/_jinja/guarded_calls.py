@@ -275,7 +275,8 @@ def _numbers(values: Any) -> list[int]:
 
 def _int(value: Any) -> int:
     if isinstance(value, str):
-        return int(value[:18])
+        # What is no number is the function's to refuse.
+        return int(value[:18]) if value.isdecimal() else 0
     return value if isinstance(value, int) else 0
 
 

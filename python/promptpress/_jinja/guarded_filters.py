@@ -61,10 +61,10 @@ def guard_tests(environment: Environment) -> None:
 
 def _deep_test(function: Any) -> Callable[..., bool]:
     @wraps(function)
-    def test(*values: Any) -> bool:
-        for value in values:
+    def test(*values: Any, **named: Any) -> bool:
+        for value in (*values, *named.values()):
             charge(weigh(value) >> 4)
-        out: bool = function(*values)
+        out: bool = function(*values, **named)
         return out
 
     return test
@@ -252,16 +252,18 @@ def _join(
     if not given.arguments or len(given.arguments) + len(keywords) > 3 or not keywords.keys() <= {"d", "attribute"}:
         return arguments, keywords  # it is refused
     attribute, value = given(2, "attribute"), given(0, "value")
+    # Jinja2 reads the separator before items, but for attributes of items.
+    between = str(given(1, "d", "")) if attribute is None else ""
     if isinstance(value, (str, Undefined)) and attribute is None:
         items: Any = value
     else:
         items = value if type(value) is list and attribute is None else list(value)
         if attribute is not None:
             items = list(map(make_attrgetter(environment, attribute), items))
+            between = str(given(1, "d", ""))
     keywords = {name: item for name, item in keywords.items() if name != "attribute"}
     arguments = (*arguments[:skipped], items, *given.arguments[1:2])
-    between = given(1, "d", "")
-    charge_text((size if items is value else weigh(items)) + len(str(between)) * _count(items))
+    charge_text((size if items is value else weigh(items)) + len(between) * _count(items))
     return arguments, keywords
 
 

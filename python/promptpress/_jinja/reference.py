@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import StrictUndefined
 from jinja2.exceptions import TemplateSyntaxError
 
 from promptpress._errors import render_error, template_error
@@ -53,7 +54,8 @@ class Reference:
         BUDGET.start(steps=COMPILE_STEPS)
         try:
             self._tree: nodes.Template = self.environment.parse(source)
-            survey = Survey(self._tree, self.environment.filters, self.environment.tests)
+            is_strict = self.environment.undefined is StrictUndefined
+            survey = Survey(self._tree, self.environment.filters, self.environment.tests, is_strict=is_strict)
             if not survey.is_certain:
                 refuse_deep_expressions(self._tree)
                 self._compiled = self.environment.from_string(source)

@@ -93,13 +93,17 @@ class Survey:
         tree: As Jinja2 parses it; it isn't changed.
         filters: The names of filters that there are.
         tests: The names of tests that there are.
+        is_strict: Whether undefined values raise when they are used.
 
     """
 
-    __slots__ = ("_filters", "_in_loop", "_loops", "_tests", "binds", "is_certain", "names")
+    __slots__ = ("_filters", "_in_loop", "_is_strict", "_loops", "_tests", "binds", "is_certain", "names")
 
-    def __init__(self, tree: nodes.Template, filters: Iterable[str], tests: Iterable[str]) -> None:
+    def __init__(
+        self, tree: nodes.Template, filters: Iterable[str], tests: Iterable[str], *, is_strict: bool = False
+    ) -> None:
         self._filters, self._tests = filters, tests
+        self._is_strict = is_strict
         self._in_loop = False
         self._loops = 0
         self.names: set[str] = set()
@@ -157,7 +161,14 @@ class Survey:
         # Jinja2 makes dicts of constants when it generates code, and a list is no key.
         return all(type(pair.key) in (nodes.Const, nodes.Name) for pair in node.items)
 
+    def _part(self, node: nodes.Getattr | nodes.Getitem | nodes.Filter) -> bool:
+        # Jinja2 takes parts of constants when it generates code. Where there is no such part, it may use what is
+        # undefined then.
+        return not self._is_strict or any(True for _ in node.find_all((nodes.Name, nodes.Call)))
+
     def _getitem(self, node: nodes.Getitem) -> bool:
+        if not self._part(node):
+            return False
         # Python warns of a slice of a number. What is computed of constants alone becomes one.
         whole: Any = node.node
         while isinstance(node.arg, nodes.Slice) and isinstance(whole, _SLICED):
@@ -173,6 +184,8 @@ class Survey:
 
     def _filter(self, node: nodes.Filter) -> bool:
         most = {"int": 1, "map": MAX_MAP_ARGUMENTS}.get(node.name)
+        if not self._part(node):
+            return False
         is_few = most is None or (len(node.args) <= most and node.dyn_args is None and node.dyn_kwargs is None)
         return is_few and node.name in self._filters and self._call(node)
 
@@ -214,6 +227,7 @@ _CHECKS: dict[type[nodes.Node], Callable[[Survey, Any], bool]] = {
     nodes.NSRef: Survey._ns_ref,
     nodes.Const: Survey._const,
     nodes.Dict: Survey._dict,
+    nodes.Getattr: Survey._part,
     nodes.Getitem: Survey._getitem,
     nodes.Call: Survey._call,
     nodes.Filter: Survey._filter,

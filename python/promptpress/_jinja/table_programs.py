@@ -35,7 +35,7 @@ Keys = tuple[int, ...]
 _TOO_MANY = f"programs are made for {MAX_PROGRAMS} combinations of lengths of lists, and its own is a further one"
 _TOO_LONG = f"the template asks for more than {MAX_KEYS} lengths of lists"
 _RARE = "few rows have had lists of its lengths so far"
-_NO_TEXT = "a text of the template's own making isn't Unicode"
+_REFUSED = "the program is nested too deep, or a text of the template's own making isn't Unicode"
 
 
 def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
@@ -56,7 +56,7 @@ def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
         return _core.JinjaProgram(
             list(program.columns), list(program.nodes), list(program.block), list(program.reasons)
         )
-    except UnicodeEncodeError:  # a text of the template's own making holds half a character
+    except ValueError:  # it is nested deeper than the core goes, or a text of the template's holds half a character
         return None
 
 
@@ -124,9 +124,9 @@ class TablePrograms:
             compiled = self._compiled.get(keys)
             if compiled is None:
                 return ()
-            return (_NO_TEXT,) if self._is_no_text(number, compiled) else compiled.program.reasons
+            return (_REFUSED,) if self._is_refused(number, compiled) else compiled.program.reasons
 
-    def _is_no_text(self, number: int, compiled: Compiled) -> bool:
+    def _is_refused(self, number: int, compiled: Compiled) -> bool:
         return self._programs[number] is None and not compiled.is_hopeless
 
     def compiled(self) -> Sequence[Compiled]:
@@ -166,10 +166,11 @@ class TablePrograms:
             return self._without[reason]
         given = dict(zip(self._expressions, keys, strict=True))
         compiled = compile_columns(self._reference, self._schema, tuple(self._schema.names), given)
+        program = core_program(compiled)
         self._compiled[keys] = compiled
         self._expression_count += len(compiled.program.nodes)
         self._numbers[keys] = len(self._programs)
-        self._programs.append(core_program(compiled))
+        self._programs.append(program)
         return self._numbers[keys]
 
     def _without_program(self, keys: Keys, rows: int) -> str | None:

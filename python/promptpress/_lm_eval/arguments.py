@@ -139,7 +139,9 @@ def _choices(task: Task, documents: Documents, contexts: Contexts, chat: bool) -
     return Arguments({"context": _shared(contexts.texts, rows), "continuation": continuation}, (), rows, numbers)
 
 
-def _one_by_one(task: Task, documents: Documents, contexts: Contexts, choices: Column, delimiter: str) -> Arguments:
+def _one_by_one(
+    task: Task, documents: Documents, contexts: Contexts, choices: Column, delimiter: str | None
+) -> Arguments:
     """Return choices' arguments where they depend on more than the choices."""
     config = task.config
     rows, numbers, of_contexts, continuations = array("q"), array("q"), array("i"), []

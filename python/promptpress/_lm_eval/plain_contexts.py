@@ -74,7 +74,7 @@ def _pieces(column: Column) -> str | pa.ChunkedArray | None:
     return None
 
 
-def _own(text: Column, prefix: Column, delimiter: str, count: int) -> list[str | pa.ChunkedArray] | None:
+def _own(text: Column, prefix: Column, delimiter: str | None, count: int) -> list[str | pa.ChunkedArray] | None:
     """Return the pieces of the documents' own questions."""
     question, answer = _pieces(text), _pieces(prefix)
     if question is None or answer is None or (isinstance(text, list) and None in text):
@@ -83,6 +83,8 @@ def _own(text: Column, prefix: Column, delimiter: str, count: int) -> list[str |
         return None
     if answer == "" or not count:
         return [question]
+    if delimiter is None:
+        return None
     seam = pc.or_(_ends(question, count, -1), _ends(answer, count, 0))
     return [question, pa.chunked_array(pc.if_else(seam, "", delimiter), pa.string()), answer]
 

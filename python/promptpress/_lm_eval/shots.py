@@ -148,14 +148,17 @@ def shot_turns(task: Task, columns: ShotColumns) -> list[list[Turn]]:
 
 
 def shot_texts(task: Task, columns: ShotColumns) -> pa.Array | pa.ChunkedArray | None:
-    """Return each few-shot document's plain text; None where one has half of a surrogate pair.
+    """Return each few-shot document's plain text; None where only texts made one by one show what is wrong.
 
     Raises:
         RenderError: Where the harness raises.
 
     """
+    own = task.config.shots
+    if own.target_delimiter is None or own.fewshot_delimiter is None:
+        return None
     if columns.plain is not None and not task.several_inputs:
-        return plain_texts(columns.plain, task.config.shots)
+        return plain_texts(columns.plain, own)
     texts = ["".join([text + behind for _, text, behind in turns]) for turns in shot_turns(task, columns)]
     try:
         return pa.array(texts, pa.large_string())
@@ -163,7 +166,7 @@ def shot_texts(task: Task, columns: ShotColumns) -> pa.Array | pa.ChunkedArray |
         return None
 
 
-def plain_texts(columns: PlainColumns, own: Any) -> pa.ChunkedArray:
+def plain_texts(columns: PlainColumns, own: Any) -> pa.ChunkedArray | None:
     """Return the plain texts of few-shot documents that are a question and an answer each.
 
     Args:
@@ -171,9 +174,11 @@ def plain_texts(columns: PlainColumns, own: Any) -> pa.ChunkedArray:
         own: What the configuration says of few-shot documents: it has the delimiters.
 
     Returns:
-        The texts.
+        The texts; None where a delimiter is none, so that only texts made one by one show whether it is used.
 
     """
+    if own.target_delimiter is None or own.fewshot_delimiter is None:
+        return None
     text, answer, may_lack = columns
     nothing, target, end = (
         pa.scalar(value, pa.large_string()) for value in ("", own.target_delimiter, own.fewshot_delimiter)

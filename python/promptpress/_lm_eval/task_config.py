@@ -47,8 +47,8 @@ class Shots:
     doc_to_target: Any
     doc_to_choice: Any
     gen_prefix: Any
-    target_delimiter: str
-    fewshot_delimiter: str
+    target_delimiter: str | None
+    fewshot_delimiter: str | None
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class TaskConfig:
     doc_to_choice: Any
     gen_prefix: str | None
     description: str | None
-    target_delimiter: str
-    fewshot_delimiter: str
+    target_delimiter: str | None
+    fewshot_delimiter: str | None
     num_fewshot: int
     repeats: int
     generation_kwargs: dict[Any, Any] | None
@@ -123,8 +123,11 @@ class TaskConfig:
             if written.get(key) is not None:
                 message = "only lm-evaluation-harness itself can make such requests"
                 raise template_error("unsupported_class", key, message)
-        fewshot_delimiter = _text(written, "fewshot_delimiter", "\n\n")
-        target_delimiter = _text(written, "target_delimiter", " ")
+        fewshot_delimiter = _delimiter(written, "fewshot_delimiter", "\n\n")
+        target_delimiter = _delimiter(written, "target_delimiter", " ")
+        if target_delimiter is None and written.get("doc_to_choice") is not None:
+            message = "AttributeError: a task with choices has to have a string here; found None"
+            raise template_error("wrong_type", "target_delimiter", message)
         output_type = written.get("output_type", "generate_until")
         if output_type not in _OUTPUT_TYPES:
             known = ", ".join(_OUTPUT_TYPES)
@@ -153,7 +156,7 @@ class TaskConfig:
         )
 
 
-def _shots(written: Mapping[str, Any], fewshot_delimiter: str, target_delimiter: str) -> Shots:
+def _shots(written: Mapping[str, Any], fewshot_delimiter: str | None, target_delimiter: str | None) -> Shots:
     own = written.get("fewshot_config")
     own = {} if own is None else own
     if not isinstance(own, Mapping):
@@ -174,8 +177,8 @@ def _shots(written: Mapping[str, Any], fewshot_delimiter: str, target_delimiter:
         split=_split({"fewshot_config.split": split}, "fewshot_config.split"),
         samples=samples,
         **{key: own[key] if key in own else written.get(key) for key in _FIELDS},
-        target_delimiter=_text(own, "target_delimiter", target_delimiter, "fewshot_config."),
-        fewshot_delimiter=_text(own, "fewshot_delimiter", fewshot_delimiter, "fewshot_config."),
+        target_delimiter=_delimiter(own, "target_delimiter", target_delimiter, "fewshot_config."),
+        fewshot_delimiter=_delimiter(own, "fewshot_delimiter", fewshot_delimiter, "fewshot_config."),
     )
 
 
@@ -183,12 +186,13 @@ def _is_rows(samples: Any) -> bool:
     return isinstance(samples, list) and all(isinstance(sample, dict) for sample in samples)
 
 
-def _generation_kwargs(written: Mapping[str, Any], output_type: str, delimiter: str) -> dict[Any, Any] | None:
+def _generation_kwargs(written: Mapping[str, Any], output_type: str, delimiter: str | None) -> dict[Any, Any] | None:
     own = written.get("generation_kwargs")
     if own is None:
         if output_type != "generate_until":
             return None
-        return {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": [delimiter]}
+        until = [] if delimiter is None else [delimiter]
+        return {"temperature": 0.0, "do_sample": False, "max_gen_toks": 256, "until": until}
     if not isinstance(own, dict):
         raise template_error("wrong_type", "generation_kwargs", f"TypeError: expected a dict; found {_found(own)}")
     out = copy.deepcopy(own)
@@ -232,9 +236,10 @@ def _repeats(written: Mapping[str, Any]) -> int:
     return repeats
 
 
-def _text(written: Mapping[str, Any], key: str, default: str, place: str = "") -> str:
+def _delimiter(written: Mapping[str, Any], key: str, default: str | None, place: str = "") -> str | None:
+    """Return a delimiter; None where None is written, which the harness refuses only where it uses it."""
     value = written.get(key, default)
-    if not isinstance(value, str):
+    if value is not None and not isinstance(value, str):
         raise template_error("wrong_type", f"{place}{key}", f"TypeError: expected a string; found {_found(value)}")
     return value
 

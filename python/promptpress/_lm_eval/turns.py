@@ -6,11 +6,11 @@ from typing import Any
 
 __all__ = ["Turn", "conversation", "joined", "needs_delimiter", "question_and_answer"]
 
-Turn = tuple[str, str, str]
-"""Role, content, and what follows it in plain text."""
+Turn = tuple[str, str, Any]
+"""Role, content, and the delimiter that follows it in plain text; None raises there, as in the harness."""
 
 
-def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delimiters: tuple[str, str]) -> list[Turn]:
+def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delimiters: tuple[Any, Any]) -> list[Turn]:
     """Make the messages of a document.
 
     Args:
@@ -46,7 +46,7 @@ def question_and_answer(text: Any, choices: Any, answer: Any, prefix: Any, delim
     return [question, ("assistant", joined(prefix, own, " "), shot_delimiter)]
 
 
-def joined(before: Any, behind: Any, delimiter: str) -> Any:
+def joined(before: Any, behind: Any, delimiter: str | None) -> Any:
     """Join two texts by a delimiter, which is left out where there is white space at the seam or one is empty.
 
     >>> joined("a", "b", "-"), joined("a ", "b", "-"), joined(None, "b", "-")

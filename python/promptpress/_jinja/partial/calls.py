@@ -10,6 +10,7 @@ from jinja2.runtime import Macro
 from jinja2.sandbox import modifies_known_mutable
 from jinja2.utils import Namespace
 
+from promptpress._jinja.partial.equality import contains
 from promptpress._jinja.partial.values import Kind, Sym, is_opaque
 
 if TYPE_CHECKING:
@@ -249,11 +250,7 @@ def _get(expressions: Expressions, receiver: Any, positional: list[Any], named: 
 def _get_by_key(expressions: Expressions, receiver: dict[Any, Any], key: Any, default: Any = None) -> Any:
     """`get` of a dict that is there, by a key of the row."""
     machine = expressions.machine
-    if type(key) is not Sym or not key.kind.never("list", "dict", "other"):
-        raise machine.unsupported("a dict's value by a key of the row that may be none of a dict's")
-    if not all(type(one) in (str, int, bool) for one in receiver):
-        raise machine.unsupported("a dict's value by a key of the row")
-    found = machine.condition(machine.operate("contains", list(receiver), key))
+    found = machine.condition(contains(machine, receiver, key))
     return machine.branch(found, lambda: expressions.item(receiver, key), lambda: default)
 
 

@@ -23,7 +23,7 @@ from promptpress._jinja.partial.machine import Machine
 from promptpress._jinja.partial.operands import Keys
 from promptpress._jinja.partial.scope import Scope
 from promptpress._jinja.partial.statements import Statements
-from promptpress._jinja.partial.values import UNKNOWN, BailError, LoopControl, is_opaque
+from promptpress._jinja.partial.values import UNKNOWN, BailError, LoopControl, NeedsKeyError, is_opaque
 from promptpress._jinja.program import Program
 from promptpress._jinja.reference import Reference
 
@@ -150,10 +150,18 @@ def compile_names(
             if "self" in names:
                 raise BailError("a variable `self`", 1)
             _evaluate(reference, machine, names, after)
-        except (BailError, RecursionError) as error:
-            bail = error if isinstance(error, BailError) else BailError("it is nested too deep")
-            machine.bail(bail, machine.block)
+        except NeedsKeyError:
+            raise
+        except Exception as error:
+            machine.bail(_bail_of(error), machine.block)
     return Compiled(builder.program(machine.block), machine.bails, list(machine.visited), keys)
+
+
+def _bail_of(error: Exception) -> BailError:
+    """Return the reason why rows are Jinja2's from where something went wrong."""
+    if isinstance(error, BailError):
+        return error
+    return BailError("it is nested too deep" if isinstance(error, RecursionError) else f"raises {type(error).__name__}")
 
 
 def _evaluate(
@@ -211,7 +219,7 @@ def _guard(engine: Any, symbolic: Callable[..., Any], name: str, function: Calla
         given = arguments[skipped:]
         if given and (any(map(is_opaque, given)) or any(map(is_opaque, named.values()))):
             if symbolic is tests.apply:
-                return tests.apply(engine.promptpress_expressions, name, given[0], list(given[1:]))
+                return tests.apply(engine.promptpress_expressions, name, given[0], list(given[1:]), named)
             return filters.apply(engine.promptpress_expressions, name, given[0], list(given[1:]), named)
         return function(*arguments, **named)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as operator_module
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,19 @@ from jinja2.compiler import Frame
 from jinja2.runtime import Undefined
 
 from promptpress._jinja.partial import calls, filters, tests
+from promptpress._jinja.partial.equality import contains, equal
 from promptpress._jinja.partial.machine import Machine
+from promptpress._jinja.partial.operands import SCALARS
 from promptpress._jinja.partial.scope import Scope
-from promptpress._jinja.partial.texts import holds_opaque
-from promptpress._jinja.partial.values import MISSING, MarkedSafe, Sym, is_opaque
+from promptpress._jinja.partial.values import (
+    MISSING,
+    BailError,
+    LoopControl,
+    MarkedSafe,
+    NeedsKeyError,
+    Sym,
+    is_opaque,
+)
 
 __all__ = ["Expressions"]
 
@@ -27,17 +37,13 @@ _BINARY: dict[type[nodes.Node], str] = {
     nodes.Mod: "%",
 }
 _OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod"}
-_REAL: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "lteq": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "gteq": lambda a, b: a >= b,
-    "in": lambda a, b: a in b,
-    "notin": lambda a, b: a not in b,
+_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+    "lt": operator_module.lt,
+    "lteq": operator_module.le,
+    "gt": operator_module.gt,
+    "gteq": operator_module.ge,
 }
-_COMPARISONS = {"eq": "eq", "ne": "ne", "lt": "lt", "lteq": "le", "gt": "gt", "gteq": "ge"}
+_OPERATION_OF = {"lt": "lt", "lteq": "le", "gt": "gt", "gteq": "ge"}
 
 
 class Expressions:
@@ -68,8 +74,19 @@ class Expressions:
         Returns:
             Its value.
 
+        Raises:
+            BailError: If it can't be evaluated: whatever goes wrong, the row is Jinja2's, which raises it or doesn't.
+
         """
         self.machine.step(node)
+        try:
+            return self._evaluated(node, frame)
+        except (BailError, NeedsKeyError, LoopControl, RecursionError):
+            raise
+        except Exception as error:
+            raise BailError(f"raises {type(error).__name__}: {error}", self.machine.lineno) from error
+
+    def _evaluated(self, node: nodes.Node, frame: Frame) -> Any:
         visit = getattr(self, f"_{type(node).__name__.lower()}", None)
         if visit is not None:
             return visit(node, frame)
@@ -82,7 +99,7 @@ class Expressions:
     # Constants and names
 
     def _const(self, node: nodes.Const, _: Frame) -> Any:
-        return node.value
+        return self.machine.finite(node.value)
 
     def _templatedata(self, node: nodes.TemplateData, _: Frame) -> Any:
         return node.data
@@ -202,86 +219,17 @@ class Expressions:
 
         """
         machine = self.machine
+        if operator in ("eq", "ne"):
+            found = equal(machine, left, right)
+            return found if operator == "eq" else machine.negated(found)
+        if operator in ("in", "notin"):
+            found = contains(machine, right, left)
+            return found if operator == "in" else machine.negated(found)
         if not is_opaque(left) and not is_opaque(right):
-            if operator in ("eq", "ne") and holds_opaque([left, right]):
-                found = self._equal(left, right)
-                return found if operator == "eq" else machine.negated(found)
-            return machine.real(_REAL[operator], left, right)
+            return machine.real(_ORDER[operator], left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is compared")
-        if operator in _COMPARISONS:
-            return self._ordered(_COMPARISONS[operator], left, right)
-        found = self._contained(left, right)
-        return machine.negated(found) if operator == "notin" else found
-
-    def _ordered(self, name: str, left: Any, right: Any) -> Any:
-        if name in ("eq", "ne"):
-            for one, other in ((left, right), (right, left)):
-                # Texts equal nothing but texts; so it is for whatever programs have no value for.
-                if type(one) is Sym and one.kind.only("str", "none") and _is_neither_text_nor_none(other):
-                    return name == "ne"
-        return self.machine.operate(name, left, right)
-
-    def _equal(self, left: Any, right: Any) -> Any:
-        """`left == right`, of values that may hold values of the row."""
-        if is_opaque(left) or is_opaque(right):
-            if (
-                type(left) is Sym
-                and type(right) is Sym
-                and left.node == right.node
-                and left.kind.never("float", "list")
-            ):
-                return True
-            return self.machine.lift(lambda a, b: self.compare("eq", a, b), left, right)
-        if type(left) is dict and type(right) is dict:
-            if not all(type(key) is str for key in (*left, *right)):
-                raise self.machine.unsupported("dicts with values of the row and other keys than texts are compared")
-            pairs = [(left[key], right[key]) for key in left] if set(left) == set(right) else [(True, False)]
-        elif type(left) is type(right) and type(left) in (list, tuple):
-            pairs = list(zip(left, right, strict=True)) if len(left) == len(right) else [(True, False)]
-        elif holds_opaque([left, right]) and (type(left) in _CONTAINERS or type(right) in _CONTAINERS):
-            return self.machine.real(lambda: False) if _are_plain(left, right) else self._not_compared()
-        else:
-            return self.machine.real(_REAL["eq"], left, right)
-        return self._all_equal(pairs)
-
-    def _equal_within(self, left: Any, right: Any) -> Any:
-        """`left == right` in containers, where Python asks first whether they are one object: NaN may equal itself."""
-        if type(left) is Sym and type(right) is Sym and not (left.kind.never("float") or right.kind.never("float")):
-            return self.machine.operate("contains", [left], right)
-        return self._equal(left, right)
-
-    def _not_compared(self) -> Any:
-        raise self.machine.unsupported("a list or dict with values of the row is compared with an object")
-
-    def _all_equal(self, pairs: list[tuple[Any, Any]]) -> Any:
-        if not pairs:
-            return True
-        (left, right), *rest = pairs
-        found = self.machine.condition(self._equal_within(left, right))
-        return self.machine.branch(found, lambda: self._all_equal(rest), lambda: False)
-
-    def _contained(self, value: Any, container: Any) -> Any:
-        machine = self.machine
-        if type(container) is dict:
-            if not (type(value) is Sym and value.kind.never("list", "dict", "other")):
-                raise machine.unsupported("a value of the row is looked for among a dict's keys")
-            return machine.operate("contains", [key for key in container if type(key) is str], value)
-        if type(container) in (list, tuple):
-            return self._any_equal(value, container)
-        if type(container) is str or type(container) is Sym:
-            return machine.operate("contains", container, value)
-        raise machine.unsupported(f"`in` a {type(container).__name__} with a value of the row")
-
-    def _any_equal(self, value: Any, items: Any) -> Any:
-        if all(type(item) is str for item in items) or not any(map(is_opaque, items)):
-            return self.machine.operate("contains", list(items), value)
-        found: Any = False
-        for item in items:
-            one = self.machine.lift(self._equal_within, value, item)
-            before = found
-            found = self.machine.branch(self.machine.condition(before), lambda: True, lambda one=one: one)  # type: ignore[misc]
-        return found
+        return machine.operate(_OPERATION_OF[operator], left, right)
 
     # Parts
 
@@ -329,7 +277,7 @@ class Expressions:
     def _chosen(self, value: dict[Any, Any], key: Sym) -> Any:
         """A dict's value by a key of the row."""
         # What can't be a key isn't among them either, and Jinja2 has the row.
-        if not all(type(one) in (str, int, bool) for one in value):
+        if not all(type(one) in SCALARS for one in value):
             raise self.machine.unsupported("a dict's value by a key of the row")
         place = self.machine.operate("index", list(value), key)
         return self.machine.operate("item", list(value.values()), place)
@@ -344,7 +292,10 @@ class Expressions:
             more = self.evaluate(node.dyn_args, frame)
             positional += self.machine.real(list, more)
         if node.dyn_kwargs is not None:
-            named.update(self.machine.real(dict, self.evaluate(node.dyn_kwargs, frame)))
+            more = self.evaluate(node.dyn_kwargs, frame)
+            if type(more) is not dict or not all(type(key) is str and key not in named for key in more):
+                raise self.machine.unsupported("named arguments out of what is no dict of new names")
+            named.update(more)
         return positional, named
 
     def _filter(self, node: nodes.Filter, frame: Frame) -> Any:
@@ -367,10 +318,8 @@ class Expressions:
     def _test(self, node: nodes.Test, frame: Frame) -> Any:
         value = self.evaluate(node.node, frame)
         positional, named = self.arguments(node, frame)
-        if named:
-            raise self.machine.unsupported("a test with named arguments")
         return self.machine.lift(
-            lambda *every: tests.apply(self, node.name, every[0], list(every[1:])), value, *positional
+            lambda *every: tests.apply(self, node.name, every[0], list(every[1:]), named), value, *positional
         )
 
     def _call(self, node: nodes.Call, frame: Frame, caller: Any = None) -> Any:
@@ -379,14 +328,3 @@ class Expressions:
     def call_with(self, node: nodes.Call, frame: Frame, caller: Any) -> Any:
         """A call whose block is the `caller`."""
         return calls.call(self, node, frame, caller)
-
-
-_CONTAINERS = (list, tuple, dict)
-
-
-def _are_plain(*values: Any) -> bool:
-    return all(type(value) in (list, tuple, dict, str, int, float, bool, type(None)) for value in values)
-
-
-def _is_neither_text_nor_none(value: Any) -> bool:
-    return type(value) in (bool, int, float, list, dict, tuple)

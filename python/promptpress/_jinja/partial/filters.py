@@ -19,6 +19,9 @@ __all__ = ["apply"]
 _OF_TEXTS = frozenset(["trim", "string", "upper", "lower", "capitalize", "replace"])
 """Filters that make a text of whatever they get."""
 
+_MAX_JSON_INDENT = 64
+"""Each line has the indent, so what is wider is left to Jinja2, which counts it."""
+
 _OVER_ITEMS = frozenset(
     [
         "map",
@@ -146,9 +149,7 @@ def _default(expressions: Expressions, value: Any, default_value: Any = "", bool
         undefined = machine.real(lambda: expressions.environment.tests["undefined"](value))
         absent = undefined or (bool(machine.real(bool, boolean)) and not machine.real(bool, value))
         return default_value if absent else value
-    if is_opaque(boolean):
-        raise machine.unsupported("`default` as the row decides")
-    if not boolean:
+    if not _flag(expressions, boolean):
         return value
     return machine.branch(machine.condition(value), lambda: value, lambda: default_value)
 
@@ -190,7 +191,7 @@ def _abs(expressions: Expressions, value: Any) -> Any:
 
 def _round(expressions: Expressions, value: Any, precision: Any = 0, method: Any = "common") -> Any:
     machine = expressions.machine
-    if method != "common":
+    if type(method) is not str or method != "common":
         raise machine.unsupported("`round` up or down")
     return machine.operate("round", value, precision)
 
@@ -226,19 +227,51 @@ def _reverse(expressions: Expressions, value: Any) -> Any:
     return machine.real(reversed, expanded(expressions, value))
 
 
-def _tojson(expressions: Expressions, value: Any, *arguments: Any, **named: Any) -> Any:
+def _tojson(  # noqa: PLR0917 - as Jinja's own
+    expressions: Expressions,
+    x: Any,
+    ensure_ascii: Any = False,
+    indent: Any = None,
+    separators: Any = None,
+    sort_keys: Any = False,
+) -> Any:
     machine = expressions.machine
-    names = ("ensure_ascii", "indent", "separators", "sort_keys")
     if inspect.unwrap(expressions.environment.filters["tojson"]) is not plain_json:
         raise machine.unsupported("`tojson` with escapes for HTML on a value of the row")
-    options = {"ensure_ascii": False, "indent": None, "separators": None, "sort_keys": False}
-    if len(arguments) > len(names) or set(named) - set(names):
-        raise machine.unsupported("`tojson` with these arguments")
-    options.update(zip(names, arguments, strict=False))
-    options.update(named)
-    if any(map(is_opaque, options.values())):
-        raise machine.unsupported("`tojson` as the row decides")
-    return json_text(machine, value, **options)  # type: ignore[arg-type]
+    return json_text(
+        machine,
+        x,
+        ensure_ascii=_flag(expressions, ensure_ascii),
+        indent=_json_indent(expressions, indent),
+        separators=_json_separators(expressions, separators),
+        sort_keys=_flag(expressions, sort_keys),
+    )
+
+
+def _flag(expressions: Expressions, value: Any) -> bool:
+    """Return the truth of an argument, as the code does that asks for nothing else of it."""
+    found = expressions.machine.condition(value)
+    if type(found) is not bool:
+        raise expressions.machine.unsupported("an argument whose truth the row decides")
+    return found
+
+
+def _json_indent(expressions: Expressions, indent: Any) -> str | None:
+    """Return the text of an indent, as `json.dumps` makes it of a number."""
+    if indent is None or type(indent) is str:
+        return None if indent is None else str(indent)
+    if type(indent) in (int, bool) and indent <= _MAX_JSON_INDENT:
+        return " " * int(indent)
+    raise expressions.machine.unsupported("`tojson` with this `indent`")
+
+
+def _json_separators(expressions: Expressions, separators: Any) -> tuple[str, str] | None:
+    """Return the two separators of `json.dumps`."""
+    if separators is None:
+        return None
+    if type(separators) in (list, tuple) and [type(one) for one in separators] == [str, str]:
+        return separators[0], separators[1]
+    raise expressions.machine.unsupported("`tojson` with these `separators`")
 
 
 def _items(expressions: Expressions, value: Any) -> Any:

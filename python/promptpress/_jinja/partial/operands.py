@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 from jinja2 import nodes
@@ -110,16 +111,24 @@ class Operands:
             raise self.unsupported("a value of the row is looked at by an operation that isn't compiled")
         if issubclass(type(result), str) and _ADDRESS.search(result):
             raise self.unsupported("a text with an address in memory, such as a method's")
-        return result
+        return self.finite(result)
+
+    def finite(self, value: Any) -> Any:
+        """Return a value that the template itself has, unless it is NaN or infinite.
+
+        Jinja2 writes a constant into its code as a number's text. `inf` and `nan` are names there, so it raises.
+        """
+        if type(value) is float and not isfinite(value):
+            raise self.unsupported("a number of the template's own that isn't finite")
+        return value
 
     # Expressions
 
-    def node(self, value: Any, *, tuples: bool = False) -> int:
+    def node(self, value: Any) -> int:
         """The node of a value.
 
         Args:
             value: Of a row, or a constant that programs know.
-            tuples: Whether a tuple may be a list.
 
         Returns:
             Its number.
@@ -133,15 +142,20 @@ class Operands:
                 raise self.unsupported("what a loop over the characters of a text does with them")
             return value.node
         if type(value) in SCALARS:
-            if type(value) is int and not -_INT64 <= value < _INT64:
-                raise self.unsupported("a number beyond 64 bits")
+            self._check_width(value)
             return self.builder.constant(value)
-        if type(value) is list or (tuples and type(value) is tuple):
+        if type(value) is list:
             if all(type(item) in SCALARS for item in value):
+                for item in value:
+                    self._check_width(item)
                 return self.builder.constant(list(value))
             return self.builder.operation("list", *(self.node(item) for item in value)).node
         name = "an undefined value or an object" if not is_opaque(value) else "a value that a condition decides"
         raise self.unsupported(f"{name} among the operands of an operation on a value of the row")
+
+    def _check_width(self, value: Any) -> None:
+        if type(value) is int and not -_INT64 <= value < _INT64:
+            raise self.unsupported("a number beyond 64 bits")
 
     def operate(self, name: str, *values: Any) -> Sym:
         """Apply an operation to values; where it may bail, the row does.
@@ -154,7 +168,7 @@ class Operands:
             Its value.
 
         """
-        made = self.builder.operation(name, *(self.node(value, tuples=name == "contains") for value in values))
+        made = self.builder.operation(name, *(self.node(value) for value in values))
         if not self.builder.is_certain(made.node) and not self.known.get(("checked", made.node)):
             self.known[("checked", made.node)] = True
             self.block.append(("check", made.node))

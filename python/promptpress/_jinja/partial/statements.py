@@ -76,6 +76,9 @@ class Statements:
         for child in node.nodes:
             if isinstance(child, nodes.TemplateData):
                 self.machine.write(child.data)
+            elif isinstance(child, nodes.Const):
+                # Jinja2 writes its text into the code, also that of what has no name there, such as infinity.
+                self.machine.write(self.machine.real(str, child.value))
             else:
                 self.machine.write(self.expressions.evaluate(child, frame))
 

@@ -44,7 +44,7 @@ _KINDS = {
 }
 
 
-def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any]) -> Any:
+def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any], named: dict[str, Any]) -> Any:
     """Test a value.
 
     Args:
@@ -52,6 +52,7 @@ def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any])
         name: The test's.
         value: What is tested.
         arguments: Of the test.
+        named: Its keyword arguments.
 
     Returns:
         Whether it holds.
@@ -59,6 +60,8 @@ def apply(expressions: Expressions, name: str, value: Any, arguments: list[Any])
     """
     machine = expressions.machine
     environment = expressions.environment
+    if named:
+        raise machine.unsupported("a test with named arguments")
     if not is_opaque(value) and not any(map(is_opaque, arguments)):
         if type(value).__name__ == "Namespace" and name == "defined":
             return True

@@ -86,7 +86,7 @@ def json_text(
     value: Any,
     *,
     ensure_ascii: bool,
-    indent: int | str | None,
+    indent: str | None,
     separators: tuple[str, str] | None,
     sort_keys: bool,
 ) -> Any:
@@ -96,7 +96,7 @@ def json_text(
         machine: Where the evaluation stands.
         value: With values of the row in it.
         ensure_ascii: As `json.dumps`.
-        indent: As `json.dumps`.
+        indent: What a line is indented by for each level; None: all is on one line.
         separators: As `json.dumps`.
         sort_keys: As `json.dumps`.
 
@@ -104,8 +104,6 @@ def json_text(
         A text of the row.
 
     """
-    if type(indent) is int:
-        indent = " " * indent
     item_separator, key_separator = separators or ((", ", ": ") if indent is None else (",", ": "))
     parts: list[Any] = []
 
@@ -113,7 +111,7 @@ def json_text(
         return str(machine.real(json.dumps, one, ensure_ascii=ensure_ascii))
 
     def line(depth: int) -> str:
-        return "" if indent is None else "\n" + str(indent) * depth
+        return "" if indent is None else "\n" + indent * depth
 
     def several(opening: str, closing: str, members: list[Callable[[], None]], depth: int) -> None:
         if not members:

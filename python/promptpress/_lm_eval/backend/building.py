@@ -170,7 +170,7 @@ class Building:
     def _construct_requests(self, doc: dict[str, Any], ctx: Any, **options: Any) -> Any:
         if self._instances is not None:
             made = self._instances.made(doc, self._parts, options["metadata"])
-            self._count += len(made) if isinstance(made, list) else 1
+            self._note(made, is_bulk=id(doc) not in self._known.by_jinja2)
             return made
         made = self._by_harness("construct_requests", doc=doc, ctx=ctx, **options)
         if unknown := sorted(options.keys() - _REQUEST_OPTIONS):
@@ -187,8 +187,17 @@ class Building:
         else:
             self._instances = instances
             self._know_ahead()
-            self._record.rendered(len(made) if isinstance(made, list) else 1)
+            own = [source for source, asked in self._asked if asked == id(doc)]
+            self._note(made, is_bulk=all(self._known.text(source, id(doc)) is not None for source in own))
         return made
+
+    def _note(self, made: Any, *, is_bulk: bool) -> None:
+        """Count a document's requests."""
+        number = len(made) if isinstance(made, list) else 1
+        if is_bulk:
+            self._count += number
+        else:
+            self._record.by_jinja2 += number
 
     def _know_ahead(self) -> None:
         assert self._documents is not None

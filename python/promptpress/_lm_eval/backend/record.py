@@ -18,6 +18,8 @@ class TaskRecord(CallRecord):
 
     def __init__(self, task: Any) -> None:
         super().__init__()
+        self.by_jinja2 = 0
+        """How many requests have a text that Jinja2 rendered for their document alone."""
         self._task = str(getattr(getattr(task, "config", None), "task", None) or type(task).__name__)
 
     def noted(self, text: str) -> None:
@@ -46,5 +48,5 @@ def record_task(task: Any) -> Iterator[TaskRecord]:
     yield made
     built = getattr(task, "_instances", None)
     if built is not before and built:
-        by_harness = len(built) - made.in_bulk if made.reasons else 0
+        by_harness = len(built) - made.in_bulk if made.reasons else made.by_jinja2
         count(made.in_bulk, by_harness)

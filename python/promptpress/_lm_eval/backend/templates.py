@@ -48,11 +48,13 @@ Asked = tuple[str, int]
 class Known:
     """Texts that are known before they are asked for: by template, and by the document's identity."""
 
-    __slots__ = ("block", "pool")
+    __slots__ = ("block", "by_jinja2", "pool")
 
     def __init__(self) -> None:
         self.block: dict[str, dict[int, str]] = {}
         self.pool: dict[str, dict[int, str]] = {}
+        self.by_jinja2: set[int] = set()
+        """The identities of documents for which Jinja2 rendered a template, because its text wasn't known."""
 
     def text(self, template: str, doc: int) -> str | None:
         """A text; None where it isn't known."""
@@ -148,6 +150,7 @@ def cached_templates(harness: Callable[..., str]) -> Callable[..., str]:
             text = known.text(template, id(doc))
             if text is not None:
                 return text
+            known.by_jinja2.add(id(doc))
         environment = harness.__globals__["env"]
         if compiled is None or compiled.environment is not environment:
             compiled = Compiled(environment)

@@ -1,0 +1,227 @@
+"""Equality, membership and arguments of compiled templates, beside the engines: random, and corners by name."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+from marks import UNWARNED
+
+pytest.importorskip("jinja2")
+
+import jinja2
+from fuzz import jinja_values
+
+from jinja import engines
+
+pytestmark = UNWARNED
+
+CASES = 50
+MANY_CASES = 10_000
+
+TABLE = pa.table(
+    {
+        "n": pa.array([0, 1, 2, None, 3]),
+        "f": [0.0, 2.5, 1.0, None, 3.0],
+        "b": [None, True, False, True, None],
+        "s": ["a", None, "b", "c", "k"],
+        "big": pa.array([0, 2**63, 2**64 - 1, 1, None], pa.uint64()),
+        "lists": [[["a"]], [["b", "c"]], [], None, [["k"]]],
+        "numbers": [[1, 2], [], [3], [0], [None]],
+    }
+)
+
+
+def check(start: int, stop: int) -> tuple[int, Counter[str]]:
+    """Compare cases; gives how many rows were compared, and what became of them."""
+    rows = 0
+    outcomes: Counter[str] = Counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(start, stop):
+            case = jinja_values.make(11, number)
+            try:
+                rows += jinja_values.check(11, number, case)
+            except Exception as error:
+                error.args = (f"case {number}, {case.environment}: {case.source}", *error.args)
+                raise
+            outcomes.update(case.outcomes)
+    return rows, outcomes
+
+
+def test_random_values() -> None:
+    rows, outcomes = check(0, CASES)
+    assert rows > 20 * CASES
+    assert outcomes["compiled"] > outcomes["by jinja2"] / 2
+    assert outcomes["raised"] > CASES / 4
+
+
+@pytest.mark.full
+def test_many_random_values() -> None:
+    rows, _ = check(CASES, MANY_CASES)
+    assert rows > 50 * MANY_CASES
+
+
+def outcome(render: Any) -> Any:
+    """Return a text, or what is raised and said."""
+    try:
+        return render()
+    except pp.RenderError as error:
+        return str(error).removeprefix("row 0: ")
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def same_as_engine(source: str, environment: str = "jinja2", table: pa.Table = TABLE) -> int:
+    """Render each row by itself and the table without rows that raise; gives how many rows were compiled."""
+    theirs = engines.compiler(environment)(source)
+    ours = pp.JinjaTemplate(source, environment=environment)  # type: ignore[arg-type]
+    rows = table.to_pylist()
+    wanted = [outcome(lambda row=row: theirs.render(**row)) for row in rows]
+    single = [outcome(lambda at=at: ours.render(table.slice(at, 1))["prompt"][0].as_py()) for at in range(len(rows))]
+    assert single == wanted
+    fine = [at for at, row in enumerate(rows) if not is_raised(theirs, row)]
+    if not fine:
+        return 0
+    assert ours.render(table.take(fine))["prompt"].to_pylist() == [wanted[at] for at in fine]
+    assert ours.last_run is not None
+    return ours.last_run.compiled
+
+
+def is_raised(template: Any, row: dict[str, Any]) -> bool:
+    try:
+        template.render(**row)
+    except Exception:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ n in {1: 'one', 3: 'three'} }}",
+        "{{ s in {none: 0, 'b': 1} }}{{ s not in {none: 0} }}",
+        "{{ f in {2.5: 'x', 3: 'y'} }}{{ f is in({true: 1}) }}{{ b in {1: 2} }}",
+        "{{ {0: 'zero', none: 'nothing', 2.0: 'two'}.get(n, 'more') }}",
+        "{{ 'a' in [s, 'z'] }}{{ [s] in [['a'], ('a',)] }}{{ (n, s) == [n, s] }}{{ (n,) == (n, 1) }}",
+        "{{ numbers == [1, 2] }}{{ numbers in [[3], (3,)] }}{{ s == ('a'|safe) }}{{ [s] == ['a'|safe] }}",
+    ],
+)
+def test_values_are_found_by_any_key_and_stay_compiled(source: str) -> None:
+    assert same_as_engine(source) == len(TABLE)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ('a',) in lists }}{{ (s,) in lists }}{{ ['a'] in lists }}",
+        "{{ ('b', 'c') not in lists }}{{ [(s,)] == lists }}",
+        "{{ big in [18446744073709551615] }}{{ big in (9223372036854775808, 1) }}{{ big == 18446744073709551615 }}",
+        "{{ {'a': 18446744073709551616, 'b': 1}[s] }}{{ [2**64, n]|max }}{{ [10**20, 1][n] }}",
+        "{{ n in {1: 2, missing: 3} }}{{ s in [missing, 'b'] }}{{ s == missing }}{{ [s, missing] == ['a', missing] }}",
+        "{{ f == ('inf'|float) }}{{ f in {'nan'|float: 1} }}",
+        "{{ numbers in {1: 2} }}",
+    ],
+)
+@pytest.mark.parametrize("environment", engines.NAMES)
+def test_what_is_not_certain_is_the_engines(source: str, environment: str) -> None:
+    same_as_engine(source, environment)
+
+
+def test_a_template_gives_the_same_at_each_call() -> None:
+    template = pp.JinjaTemplate("{{ big in [18446744073709551615] }}")
+    texts = [template.render(TABLE)["prompt"].to_pylist() for _ in range(3)]
+    assert texts == [["False", "False", "True", "False", "False"]] * 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(
+            "indent=true",
+            "indent=false",
+            "indent=-3",
+            "indent=3",
+            "indent='--'",
+            "indent=1.5",
+            "indent=missing",
+            "indent=s",
+        ),
+        *("sort_keys=missing", "sort_keys=''", "ensure_ascii=0", "ensure_ascii=[s]", "false, n", "true, 2, none, true"),
+        *(
+            "separators=()",
+            "separators=(',', ':', ';')",
+            "separators=[', ', '=']",
+            "separators='ab'",
+            "separators=(s, ':')",
+        ),
+        *("zz=1", "1, 2, 3, 4, 5", "*[true, 1]", "**{'indent': 1}", "indent=1, **{'indent': 2}", "**[('indent', 1)]"),
+    ],
+)
+def test_options_of_json(options: str) -> None:
+    for guard in ("%s", "{%% if s == 'k' %%}%s{%% endif %%}"):
+        same_as_engine(guard % f"{{{{ [s, {{'é': n}}]|tojson({options}) }}}}", "transformers")
+
+
+@pytest.mark.parametrize("environment", engines.NAMES)
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "s|default('x', missing)",
+        "s|default('x', n)",
+        "f|round(1, missing)",
+        "f|round(none)",
+        "s|replace('a', 'b', missing)",
+        "s|join(missing)",
+        "s is eq(b=1)",
+        "[s]|select('string', zz=1)|list",
+        "[n]|select('divisibleby', num=2)|list",
+        "s|trim(*missing)",
+        "s|replace('a', 'b', count=1, **{'count': 2})",
+        "s.rjust(s, 1, 2)",
+        "s.upper(**[('d', 1)])",
+    ],
+)
+def test_arguments(expression: str, environment: str) -> None:
+    same_as_engine(f"{{% if n != 0 %}}{{{{ {expression} }}}}{{% endif %}}", environment)
+
+
+def test_what_raises_when_a_template_is_compiled() -> None:
+    source = "{% if s == 'zz' %}{{ {}.a or s }}{% endif %}"
+    with pytest.raises(jinja2.UndefinedError):
+        engines.compiler("lm_eval")(source)
+    with pytest.raises(pp.TemplateError, match="source: UndefinedError: 'dict object' has no attribute 'a'"):
+        pp.JinjaTemplate(source, environment="lm_eval")
+    assert same_as_engine(source) == len(TABLE)
+
+
+def test_a_program_that_is_nested_too_deep_is_left_to_jinja2() -> None:
+    source = "{% set x = s|string %}" + "{% set x = x|upper|lower %}" * 200 + "{{ x }}"
+    assert same_as_engine(source) == 0
+
+
+def test_a_limit_of_promptpress_is_no_difference() -> None:
+    source = "{% set x = s * 60000 %}" + "{{ x }}" * 300
+    template = pp.JinjaTemplate(source)
+    table = pa.table({"s": ["a", "b"]})
+    assert template.render(table)["prompt"].to_pylist() == [s * 18_000_000 for s in "ab"]
+    assert template.last_run is not None
+    assert (template.last_run.compiled, template.last_run.checked) == (2, 0)
+
+
+def test_a_limit_of_promptpress_is_no_difference_in_a_chat() -> None:
+    source = "{% for message in messages %}" + "{{ message.content }}" * 300 + "{% endfor %}"
+    chat = pp.ChatTemplate(source)
+
+    def rendered(*contents: str) -> list[str]:
+        table = pa.table({"messages": [[{"role": "user", "content": content}] for content in contents]})
+        texts: list[str] = chat.render(table)["prompt"].to_pylist()
+        return texts
+
+    # Jinja2 renders the first row of a shape; then the first row of a table is compared.
+    assert rendered("c") == ["c" * 300]
+    assert rendered("a" * 60_000, "b" * 60_000, "c") == ["a" * 18_000_000, "b" * 18_000_000, "c" * 300]
