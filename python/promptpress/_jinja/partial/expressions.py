@@ -102,6 +102,7 @@ class Expressions:
 
     def _dict(self, node: nodes.Dict, frame: Frame) -> Any:
         pairs = [(self.evaluate(pair.key, frame), self.evaluate(pair.value, frame)) for pair in node.items]
+        self.machine.weigh(*(key for key, _ in pairs if not is_opaque(key)))
         return self.machine.real(dict, pairs)
 
     def _environmentattribute(self, node: nodes.EnvironmentAttribute, _: Frame) -> Any:
@@ -171,7 +172,7 @@ class Expressions:
 
         def joined(*values: Any) -> Any:
             if not any(map(is_opaque, values)):
-                return self.machine.real("".join, [self.machine.real(str, value) for value in values])
+                return self.machine.concat([str(self.machine.text(value)) for value in values])
             plain = [value.value if type(value) is MarkedSafe else value for value in values]
             return self.machine.concat([self.machine.text(value) for value in plain])
 
@@ -206,6 +207,7 @@ class Expressions:
             if operator in ("eq", "ne") and holds_opaque([left, right]):
                 found = self._equal(left, right)
                 return found if operator == "eq" else machine.negated(found)
+            machine.weigh(left, right)
             return machine.real(_REAL[operator], left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is compared")
@@ -224,6 +226,7 @@ class Expressions:
 
     def _equal(self, left: Any, right: Any) -> Any:
         """`left == right`, of values that may hold values of the row."""
+        self.machine.spend(1)
         if is_opaque(left) or is_opaque(right):
             if (
                 type(left) is Sym
@@ -308,7 +311,7 @@ class Expressions:
     def slice(self, value: Any, *bounds: Any) -> Any:
         """`value[start:stop:step]`."""
         if not any(map(is_opaque, (value, *bounds))):
-            return self.machine.real(lambda: value[slice(*bounds)])
+            return self.machine.real(lambda: self.environment.measured(value[slice(*bounds)]))
         if type(value) is Sym or type(value) in (str, list):
             return self.machine.operate("slice", value, *bounds)
         raise self.machine.unsupported(f"a slice of a {type(value).__name__} that the row decides")
@@ -317,6 +320,7 @@ class Expressions:
         """`value[key]`."""
         machine = self.machine
         if not is_opaque(value) and not is_opaque(key):
+            machine.weigh(key)
             return machine.real(self.environment.getitem, value, key)
         if type(value) is dict and type(key) is Sym:
             return self._chosen(value, key)

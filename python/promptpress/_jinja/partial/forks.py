@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.operands import SCALARS, Keys, Operands, Statement
 from promptpress._jinja.partial.values import (
+    MAX_WAYS,
     MISSING,
     BailError,
     Choice,
@@ -19,6 +20,9 @@ from promptpress._jinja.partial.values import (
 )
 
 __all__ = ["Bail", "Forks", "Piece"]
+
+MAX_FORKS = 150
+"""Conditions within conditions: the core allows a few more, and Python's stack about as many."""
 
 Piece = Any
 """A literal (`str`), a node (`int`), or `(condition, pieces, pieces)`."""
@@ -99,6 +103,8 @@ class Forks(Operands):
         """
         for at, value in enumerate(values):
             if type(value) is Choice:
+                if value.ways > MAX_WAYS:
+                    raise self.unsupported(f"a list, dict or object that conditions decide in more than {MAX_WAYS} ways")
 
                 def side(alternative: Any, at: int = at) -> Callable[[], Any]:
                     return lambda: self.lift(operation, *values[:at], alternative, *values[at + 1 :])
@@ -128,9 +134,12 @@ class Forks(Operands):
         inner = self.builder.nodes[condition]
         if inner[0] == "not" and self.builder.kinds[inner[1]].only("bool"):
             return self.branch(inner[1], otherwise, then)
-        before = (self.block, self.out, self.state, self.known)
-        sides = [self._side(condition, truth, way, before) for truth, way in ((True, then), (False, otherwise))]
-        self.block, self.out, self.state, self.known = before
+        if self.forks >= MAX_FORKS:
+            raise self.unsupported(f"conditions within conditions, more than {MAX_FORKS} deep")
+        self.spend(1)
+        before = (self.block, self.out)
+        sides = [self._side(condition, truth, way, before[1]) for truth, way in ((True, then), (False, otherwise))]
+        self.block, self.out = before
         (block_then, out_then, then_side), (block_else, out_else, else_side) = sides
         if block_then or block_else:
             self.block.append(("if", condition, block_then, block_else))
@@ -141,37 +150,52 @@ class Forks(Operands):
         if then_side is None or else_side is None:
             alive = then_side or else_side
             assert alive is not None
-            value, self.state, self.known = alive
+            value, state, known = alive
+            self.state.redo(state)
+            self.known.redo(known)
             return value
-        self.state = {
-            key: self._merged(condition, then_side[1].get(key, MISSING), else_side[1].get(key, MISSING))
-            for key in {**then_side[1], **else_side[1]}
-        }
+        for key in {**then_side[1], **else_side[1]}:
+            present = self.state.get(key, MISSING)
+            self.state[key] = self._merged(condition, then_side[1].get(key, present), else_side[1].get(key, present))
         return self._merged(condition, then_side[0], else_side[0])
 
     def _side(
-        self, condition: int, truth: bool, way: Callable[[], Any], before: tuple[Any, ...]
-    ) -> tuple[list[Statement], list[Piece], tuple[Any, dict[Any, Any], dict[int, bool]] | None]:
-        """Go one way. Returns what it does, what it writes, and its value, state and knowledge unless it ends."""
-        _, out, state, known = before
+        self, condition: int, truth: bool, way: Callable[[], Any], out: list[Piece] | None
+    ) -> tuple[list[Statement], list[Piece], tuple[Any, dict[Any, Any], dict[Any, Any]] | None]:
+        """Go one way, and back.
+
+        Args:
+            condition: The number of its node.
+            truth: What it is on this way.
+            way: What happens.
+            out: What takes the text where it becomes a value.
+
+        Returns:
+            What it does, what it writes, and its value with its changes of the state and of what is known; instead of
+            these None if the way ends.
+
+        """
         block: list[Statement] = []
         pieces: list[Piece] = []
         self.block, self.out = block, pieces if out is not None else None
-        self.state, self.known = dict(state), {**known, condition: truth}
+        marks = self.state.mark(), self.known.mark()
+        self.known[condition] = truth
         self.forks += 1
         before_asked = asked()
+        ended = True
+        value = None
         try:
             value = way()
+            ended = False
         except BailError as bail:
             forget(before_asked)
             self.bail(bail, block)
-            return block, pieces, None
         except LoopControl as control:
             self.bail(self.unsupported(f"the row decides about a {control}"), block)
-            return block, pieces, None
         finally:
             self.forks -= 1
-        return block, pieces, (value, self.state, self.known)
+            state, known = self.state.undo(marks[0]), self.known.undo(marks[1])
+        return block, pieces, None if ended else (value, state, known)
 
     def bail(self, bail: BailError, block: list[Statement]) -> None:
         """Hand the row over to Jinja2 from here on."""
@@ -191,9 +215,55 @@ class Forks(Operands):
             return self.truth(found) if then else self.negated(found)
         scalar = (is_then or type(then) in SCALARS) and (is_else or type(otherwise) in SCALARS)
         if scalar:
-            then_node, else_node = self.node(then), self.node(otherwise)
-            return self.builder.operation("select", condition, then_node, else_node)
+            return self._select(condition, then, otherwise)
         return Choice(condition, then, otherwise)
+
+    def _select(self, condition: int, then: Any, otherwise: Any) -> Any:
+        """Select one of two scalars; of two texts, only where they differ.
+
+        A text that a condition adds to would stand in either way, and with the next condition in four.
+        """
+        if _is_text(then) and _is_text(otherwise):
+            for is_end in (False, True):
+                common, then_rest, else_rest = self._common(then, otherwise, is_end=is_end)
+                if common is not None:
+                    rest = self._merged(condition, self.concat(then_rest), self.concat(else_rest))
+                    return self.concat([rest, common] if is_end else [common, rest])
+        return self.builder.operation("select", condition, self.node(then), self.node(otherwise))
+
+    def _common(self, then: Any, otherwise: Any, *, is_end: bool) -> tuple[Any, list[Any], list[Any]]:
+        """Find the text that two texts were begun with.
+
+        Args:
+            then: The one text.
+            otherwise: The other.
+            is_end: Whether to look for the text that both end with instead.
+
+        Returns:
+            The common text, None if there is none; and what was added to it for the one and for the other.
+
+        """
+        if type(then) is not Sym or type(otherwise) is not Sym:
+            return None, [], []
+        nodes = self.builder.nodes
+        numbers = [then.node, otherwise.node]
+        added: list[list[Any]] = [[], []]
+        while numbers[0] != numbers[1]:
+            # A text is a later node than what it begins with.
+            later = 0 if numbers[0] > numbers[1] else 1
+            name, *operands = nodes[numbers[later]]
+            if name != "concat" or len(operands) < 2:
+                return None, [], []
+            first, rest = (operands[-1], operands[:-1]) if is_end else (operands[0], operands[1:])
+            more = [self.constant_or_sym(operand) for operand in rest]
+            added[later] = added[later] + more if is_end else more + added[later]
+            numbers[later] = first
+            self.spend(1)
+        return self.constant_or_sym(numbers[0]), added[0], added[1]
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str or (type(value) is Sym and value.kind.only("str"))
 
 
 def _are_equal(one: Any, other: Any) -> bool:
