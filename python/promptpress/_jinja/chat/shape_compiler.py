@@ -115,7 +115,8 @@ def _parts(machine: Machine, text: Sym) -> list[Any]:
     # A tag may lie in two constants that stand next to each other.
     joined: list[Any] = []
     for is_text, parts in itertools.groupby(out, lambda part: type(part) is str):
-        joined += ["".join(parts)] if is_text else parts
+        neighbours = list(parts)
+        joined += ["".join(neighbours)] if is_text else neighbours
     return joined
 
 

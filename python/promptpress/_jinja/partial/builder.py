@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from promptpress._jinja.bounds import MAX_TEXT
@@ -167,7 +168,9 @@ class Builder:
             elif name == "column":
                 numbers.append(self.column(operands[0], UNKNOWN).node)
             else:
-                numbers.append(self.operation(name, *(numbers[one] if type(one) is int else one for one in operands)).node)
+                numbers.append(
+                    self.operation(name, *(numbers[one] if type(one) is int else one for one in operands)).node
+                )
         return numbers[-1]
 
     def is_too_deep(self, node: int) -> bool:
@@ -255,33 +258,20 @@ class Builder:
 
         """
         made = Compaction(self.nodes, self.weights, _roots(block))
-        statements = self._block(block, made)
-        return Program(self.columns, tuple(made.nodes), tuple(statements), tuple(self.reasons))
+        if max(made.depths, default=0) > MAX_NESTING:
+            block = self._without_deep(block, made)
+            made = Compaction(self.nodes, self.weights, _roots(block))
+        return Program(self.columns, tuple(made.nodes), tuple(_renumbered(block, made)), tuple(self.reasons))
 
-    def _block(self, block: list[tuple[Any, ...]], made: Compaction) -> list[tuple[Any, ...]]:
-        """Statements by the new numbers of nodes, with neighbouring literals joined."""
+    def _without_deep(self, block: list[tuple[Any, ...]], made: Compaction) -> list[tuple[Any, ...]]:
+        """Statements of which those give the row up that ask for expressions the core can't evaluate."""
         out: list[tuple[Any, ...]] = []
-        texts: list[str] = []
-        for statement in block:
-            name, *operands = statement
-            if name == "lit":
-                texts += operands
-                continue
-            if texts:
-                out.append(("lit", "".join(texts)))
-                texts = []
-            if name == "bail":
-                out.append(statement)
-                break
-            number = made.numbers[operands[0]]
-            if made.depths[number] > MAX_NESTING:
+        for name, *operands in block:
+            if name not in ("lit", "bail") and made.depths[made.numbers[operands[0]]] > MAX_NESTING:
                 out.append(("bail", self.reason(f"expressions are nested more than {MAX_NESTING} deep")))
                 break
-            ways = [self._block(way, made) for way in operands[1:]]
-            out.append((name, number, *ways))
-        else:
-            if texts:
-                out.append(("lit", "".join(texts)))
+            ways = [self._without_deep(way, made) for way in operands[1:]]
+            out.append((name, operands[0], *ways))
         return out
 
     def _sym(self, node: tuple[Any, ...], kind: Kind, *, certain: bool) -> Sym:
@@ -306,7 +296,8 @@ class Builder:
             operands = operands[1:]
         elif name not in ("concat", "text"):
             return 1
-        return min(MAX_WEIGHT, (name == "select") + sum(self.weights[operand] for operand in operands))
+        weight: int = (name == "select") + sum(self.weights[operand] for operand in operands)
+        return min(MAX_WEIGHT, weight)
 
     def _part_of(self, name: str, operands: tuple[int | None, ...]) -> Kind:
         whole = self.kinds[operands[0] or 0]
@@ -358,3 +349,19 @@ def _roots(block: list[tuple[Any, ...]]) -> set[int]:
                 roots.add(operands[0])
                 todo += operands[1:]
     return roots
+
+
+def _renumbered(block: list[tuple[Any, ...]], made: Compaction) -> list[tuple[Any, ...]]:
+    """Statements by the new numbers of nodes, with neighbouring literals joined."""
+    out: list[tuple[Any, ...]] = []
+    for is_text, statements in itertools.groupby(block, lambda statement: statement[0] == "lit"):
+        if is_text:
+            out.append(("lit", "".join(text for _, text in statements)))
+            continue
+        for statement in statements:
+            name, operand, *ways = statement
+            if name == "bail":
+                out.append(statement)
+            else:
+                out.append((name, made.numbers[operand], *(_renumbered(way, made) for way in ways)))
+    return out

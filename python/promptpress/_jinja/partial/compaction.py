@@ -1,8 +1,8 @@
-"""The last step of compiling: only the nodes that a program's statements need, with texts joined as flat as they can be.
+"""The last step of compiling: keep only the nodes that a program's statements need, and join texts to flat lists.
 
-While a template is evaluated, a text that grows is a chain: each text is the one before and what was added. So a step costs
-the same however long the text is. Here a text that only one other text is made of becomes part of that one again, since the
-core then copies it once.
+While a template is evaluated, a text that grows is a chain: each text is the one before and what was added. So a step
+costs the same however long the text is. Here a text that only one other text is made of becomes part of that one again,
+since the core then copies it once.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Compaction:
         return uses
 
     def _add(self, roots: set[int]) -> None:
-        """Add what the roots need. A part is added within the texts that it is part of, unless it is also needed alone."""
+        """Add what the roots need. A part of a text is added within it, and by itself only if it is needed so."""
         operands: dict[int, list[Any]] = {}
         todo = list(roots)
         while todo:

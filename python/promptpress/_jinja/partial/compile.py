@@ -32,7 +32,7 @@ __all__ = ["Compiled", "compile_columns", "compile_names", "outlook"]
 _LOCK = threading.RLock()
 
 MAX_REAL_STEPS = 1_000_000
-"""What Jinja2's and Python's own code may do while a template is compiled, in the steps that a rendering is counted in."""
+"""Steps that Jinja2's and Python's own code may take while a template is compiled, counted as in a rendering."""
 
 _UNFINISHED = {
     RecursionError: "it is nested too deep",
@@ -59,6 +59,8 @@ class Compiled:
         self.visited: list[tuple[int, str]] = list(machine.visited)
         """The nodes of the template's tree that were evaluated: line and type."""
         self.keys = keys
+        self.steps = machine.steps
+        """What compiling cost, in visits of nodes of the template's tree."""
         self.is_exhausted = machine.is_exhausted
         """Whether compiling cost as much as it may."""
         self.program: Program = builder.program(self._block)

@@ -15,14 +15,18 @@ from promptpress._jinja.partial.values import (
     LoopControl,
     MarkedSafe,
     Sym,
+    UnsupportedError,
     asked,
     forget,
+    kind,
 )
 
 __all__ = ["Bail", "Forks", "Piece"]
 
 MAX_FORKS = 150
 """Conditions within conditions: the core allows a few more, and Python's stack about as many."""
+
+_LIST = kind("list")
 
 Piece = Any
 """A literal (`str`), a node (`int`), or `(condition, pieces, pieces)`."""
@@ -104,7 +108,9 @@ class Forks(Operands):
         for at, value in enumerate(values):
             if type(value) is Choice:
                 if value.ways > MAX_WAYS:
-                    raise self.unsupported(f"a list, dict or object that conditions decide in more than {MAX_WAYS} ways")
+                    raise self.unsupported(
+                        f"a list, dict or object that conditions decide in more than {MAX_WAYS} ways"
+                    )
 
                 def side(alternative: Any, at: int = at) -> Callable[[], Any]:
                     return lambda: self.lift(operation, *values[:at], alternative, *values[at + 1 :])
@@ -138,6 +144,7 @@ class Forks(Operands):
             raise self.unsupported(f"conditions within conditions, more than {MAX_FORKS} deep")
         self.spend(1)
         before = (self.block, self.out)
+        floor = len(self.builder.nodes)
         sides = [self._side(condition, truth, way, before[1]) for truth, way in ((True, then), (False, otherwise))]
         self.block, self.out = before
         (block_then, out_then, then_side), (block_else, out_else, else_side) = sides
@@ -156,8 +163,9 @@ class Forks(Operands):
             return value
         for key in {**then_side[1], **else_side[1]}:
             present = self.state.get(key, MISSING)
-            self.state[key] = self._merged(condition, then_side[1].get(key, present), else_side[1].get(key, present))
-        return self._merged(condition, then_side[0], else_side[0])
+            then_value, else_value = then_side[1].get(key, present), else_side[1].get(key, present)
+            self.state[key] = self._merged(condition, then_value, else_value, floor)
+        return self._merged(condition, then_side[0], else_side[0], floor)
 
     def _side(
         self, condition: int, truth: bool, way: Callable[[], Any], out: list[Piece] | None
@@ -203,8 +211,19 @@ class Forks(Operands):
         self.bails.append(Bail(lineno, self.at, bail.reason))
         block.append(("bail", self.builder.reason(f"line {lineno}: {bail.reason}")))
 
-    def _merged(self, condition: int, then: Any, otherwise: Any) -> Any:
-        """One value for both ways."""
+    def _merged(self, condition: int, then: Any, otherwise: Any, floor: int) -> Any:
+        """Merge the values of both ways.
+
+        Args:
+            condition: The number of its node.
+            then: The value where it is true.
+            otherwise: The value where it isn't.
+            floor: How many nodes there were before the ways made any.
+
+        Returns:
+            One value.
+
+        """
         if then is otherwise or _are_equal(then, otherwise):
             return then
         is_then, is_else = type(then) is Sym, type(otherwise) is Sym
@@ -215,51 +234,74 @@ class Forks(Operands):
             return self.truth(found) if then else self.negated(found)
         scalar = (is_then or type(then) in SCALARS) and (is_else or type(otherwise) in SCALARS)
         if scalar:
-            return self._select(condition, then, otherwise)
-        return Choice(condition, then, otherwise)
+            return self._select(condition, then, otherwise, floor)
+        made = Choice(condition, then, otherwise)
+        if made.ways > MAX_WAYS and made.is_list:
+            try:
+                return Sym(self._list_node(made), _LIST)
+            except UnsupportedError:
+                pass  # one of them holds what programs have no value for
+        return made
 
-    def _select(self, condition: int, then: Any, otherwise: Any) -> Any:
+    def _list_node(self, value: Any) -> int:
+        """The node of a list that conditions decide: as a value of the row it is one, however many ways lead to it."""
+        if type(value) is Choice:
+            then, otherwise = self._list_node(value.then), self._list_node(value.otherwise)
+            return self.builder.operation("select", value.condition, then, otherwise).node
+        return self.node(value)
+
+    def _select(self, condition: int, then: Any, otherwise: Any, floor: int) -> Any:
         """Select one of two scalars; of two texts, only where they differ.
 
         A text that a condition adds to would stand in either way, and with the next condition in four.
         """
         if _is_text(then) and _is_text(otherwise):
             for is_end in (False, True):
-                common, then_rest, else_rest = self._common(then, otherwise, is_end=is_end)
+                common, then_rest, else_rest = self._common(then, otherwise, floor, is_end=is_end)
                 if common is not None:
-                    rest = self._merged(condition, self.concat(then_rest), self.concat(else_rest))
+                    rest = self._merged(condition, self.concat(then_rest), self.concat(else_rest), floor)
                     return self.concat([rest, common] if is_end else [common, rest])
         return self.builder.operation("select", condition, self.node(then), self.node(otherwise))
 
-    def _common(self, then: Any, otherwise: Any, *, is_end: bool) -> tuple[Any, list[Any], list[Any]]:
-        """Find the text that two texts were begun with.
+    def _common(self, then: Any, otherwise: Any, floor: int, *, is_end: bool) -> tuple[Any, list[Any], list[Any]]:
+        """Find the text that there was before both ways added to it.
 
         Args:
             then: The one text.
             otherwise: The other.
-            is_end: Whether to look for the text that both end with instead.
+            floor: How many nodes there were before the ways made any.
+            is_end: Whether the ways added something before the text, and not behind it.
 
         Returns:
             The common text, None if there is none; and what was added to it for the one and for the other.
 
         """
-        if type(then) is not Sym or type(otherwise) is not Sym:
+        bases, added = [], []
+        for text in (then, otherwise):
+            base, more = self._taken_apart(text, floor, is_end=is_end)
+            bases.append(base)
+            added.append(more)
+        if bases[0] is None or bases[0] != bases[1]:
             return None, [], []
-        nodes = self.builder.nodes
-        numbers = [then.node, otherwise.node]
-        added: list[list[Any]] = [[], []]
-        while numbers[0] != numbers[1]:
-            # A text is a later node than what it begins with.
-            later = 0 if numbers[0] > numbers[1] else 1
-            name, *operands = nodes[numbers[later]]
+        return self.constant_or_sym(bases[0]), *added
+
+    def _taken_apart(self, text: Any, floor: int, *, is_end: bool) -> tuple[int | None, list[Any]]:
+        """The node of the text that a way began with, and what it added; None if it began with none."""
+        if type(text) is not Sym:
+            return None, []
+        number, added = text.node, []
+        while number >= floor:
+            name, *operands = self.builder.nodes[number]
             if name != "concat" or len(operands) < 2:
-                return None, [], []
-            first, rest = (operands[-1], operands[:-1]) if is_end else (operands[0], operands[1:])
-            more = [self.constant_or_sym(operand) for operand in rest]
-            added[later] = added[later] + more if is_end else more + added[later]
-            numbers[later] = first
-            self.spend(1)
-        return self.constant_or_sym(numbers[0]), added[0], added[1]
+                return None, []
+            if is_end:
+                number = operands.pop()
+            else:
+                operands.reverse()
+                number = operands.pop()
+            added += operands
+        added = added if is_end else added[::-1]
+        return number, [self.constant_or_sym(operand) for operand in added]
 
 
 def _is_text(value: Any) -> bool:

@@ -120,12 +120,13 @@ class Machine(Forks):
 
     def _joined(self, pieces: list[Piece]) -> Any:
         parts: list[Any] = []
+        floor = len(self.builder.nodes)
         for piece in pieces:
             part = piece
             if type(piece) is int:
                 part = Sym(piece, self.builder.kinds[piece])
             elif type(piece) is tuple:
                 condition, then, otherwise = piece
-                part = self._merged(condition, self._joined(then), self._joined(otherwise))
+                part = self._merged(condition, self._joined(then), self._joined(otherwise), floor)
             parts.append(part)
         return self.concat(parts)

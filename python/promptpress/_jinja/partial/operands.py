@@ -75,7 +75,9 @@ class Operands:
         self.lineno = node.lineno or self.lineno
         self.at = type(node).__name__
         self.visited[self.lineno, self.at] = None
-        self.spend(1)
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            self.spend(0)
 
     def spend(self, steps: int) -> None:
         """Count what is done beside visiting nodes of the template's tree.

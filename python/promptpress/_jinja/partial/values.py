@@ -183,7 +183,7 @@ class Choice(Opaque):
 
     """
 
-    __slots__ = ("condition", "otherwise", "then", "ways")
+    __slots__ = ("condition", "is_list", "otherwise", "then", "ways")
 
     def __init__(self, condition: int, then: Any, otherwise: Any) -> None:
         self.condition = condition
@@ -192,6 +192,14 @@ class Choice(Opaque):
         ways = sum(side.ways if type(side) is Choice else 1 for side in (then, otherwise))
         self.ways: int = min(ways, MAX_WAYS + 1)
         """How many values it may be, each counted once for every way that leads to it."""
+        self.is_list = all(_is_list(side) for side in (then, otherwise))
+        """Whether it surely is a list."""
+
+
+def _is_list(value: Any) -> bool:
+    if type(value) is Choice:
+        return value.is_list
+    return type(value) is list or (type(value) is Sym and value.kind.only("list"))
 
 
 @final
