@@ -103,7 +103,8 @@ class Loops:
     def condition(self) -> str:
         one = self.draw.pick("w", "w == 'a'", "'a' in w", "w.startswith('a')", "s", "ns.f", "not w",
                              "w|length > 1",
-                             "loop.first", "not loop.last", "w != s", "ns.x == 'a'", "loop.index0 % 2 == 0")  # fmt: skip
+                             "loop.first", "not loop.last",
+                             "w != s", "ns.x == 'a'", "loop.index0 % 2 == 0")  # fmt: skip
         if self.draw.chance(4):
             return f"{one} {self.draw.pick('and', 'or')} {self.condition()}"
         return one

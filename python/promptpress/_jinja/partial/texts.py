@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["holds_opaque", "json_text", "plain_text"]
 
 _MAX_DEPTH = 50
+_STEPS_OF_PART = 4
+"""What a part of a list's text costs, where a visit of a node of the template's tree costs 1."""
 
 
 def holds_opaque(value: Any) -> bool:
@@ -67,7 +69,7 @@ def plain_text(machine: Operands, value: Any) -> Any:
         parts.append(closing)
 
     def write(one: Any, depth: int) -> None:
-        machine.spend(1)
+        machine.spend(_STEPS_OF_PART)
         if depth > _MAX_DEPTH:
             raise machine.unsupported("a list that is nested very deep")
         if type(one) is Sym:
@@ -141,7 +143,7 @@ def json_text(
         parts.append(line(depth) + closing)
 
     def write(one: Any, depth: int) -> None:
-        machine.spend(1)
+        machine.spend(_STEPS_OF_PART)
         if depth > _MAX_DEPTH:
             raise machine.unsupported("JSON that is nested very deep")
         if type(one) is Sym:
