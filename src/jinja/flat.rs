@@ -14,6 +14,7 @@ use super::flat_copies::{Content, Copies, Piece, Sources, Unfit};
 use super::flat_source::{Cell, Place, Source};
 use super::pieces::Bailed;
 use super::program::Program;
+use super::row_limit::{is_too_long, may_be_too_long};
 use super::value::Bail;
 use crate::error::{Code, Error, Result};
 use crate::render::{CopyStep, Pairs, put};
@@ -122,6 +123,15 @@ impl<'a> Flat<'a> {
                     }
                 }
             }
+            if may_be_too_long(own) {
+                for (row, length) in run.zip(own) {
+                    let input = || self.sources.iter().map(|source| source.input_bytes(row)).sum();
+                    if is_too_long(*length, input) {
+                        *length = 0;
+                        bailed.push(Bailed { row, program: program_of(row), reason: Bail::VALUE });
+                    }
+                }
+            }
         }
         (lengths, bailed)
     }
@@ -193,23 +203,29 @@ impl<'a> Flat<'a> {
         &self,
         rows: Range<usize>,
         program_of: &(dyn Fn(usize) -> u32 + Sync),
-        mut others: impl Iterator<Item = (usize, &'o str)>,
+        others: impl Iterator<Item = (usize, &'o str)>,
         own: &mut [u8],
     ) -> bool {
-        let (pairs, mut at) = (self.pairs(rows.len()), 0);
+        let (pairs, mut at, mut others) = (self.pairs(rows.len()), 0, others.peekable());
         let mut block = Block::default();
         let many = (BLOCK_BYTES * rows.len() / own.len().max(1)).clamp(1, BLOCK_ROWS);
         let by_output = self.by_output(rows.len(), own.len());
         for rows in threads::chunks(rows, many) {
             let (first, mut complete) = (at, true);
-            if let Some(pairs) = &pairs {
+            let next_other = others.peek().map_or(usize::MAX, |(row, _)| *row);
+            if let (Some(pairs), true) = (&pairs, next_other >= rows.end) {
                 for row in rows.clone() {
                     at = pairs.write(own, at, row, &[]);
                 }
             } else {
                 let mut rest = rows.clone();
                 while !rest.is_empty() {
-                    let (mut run, copies) = self.run(rest.clone(), program_of);
+                    let (mut run, mut copies) = self.run(rest.clone(), program_of);
+                    // A program's row may have been given up for its length.
+                    if let Some((row, _)) = others.peek().filter(|(row, _)| copies.is_some() && run.contains(row)) {
+                        copies = copies.filter(|_| *row > run.start);
+                        run.end = (*row).max(run.start + 1);
+                    }
                     if let Some(copies) = copies {
                         run.end = run.end.min(run.start + (BLOCK_PIECES / copies.pieces.len().max(1)).max(1));
                         at = self.write_run(copies, run.clone(), own, at, &mut block);

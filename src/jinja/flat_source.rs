@@ -8,6 +8,7 @@ use arrow_schema::DataType;
 
 use super::column::is_foreign;
 use super::ends::Ends;
+use super::row_limit::BYTES_OF_VALUE;
 use super::text;
 use super::value::Value;
 use crate::error::{Error, Result};
@@ -96,6 +97,15 @@ impl<'a> Source<'a> {
         };
         let only_texts = !texts.has_nulls();
         Ok(Some(Self { array: items, name, texts, lists: Some((ends, nulls)), unread, only_texts }))
+    }
+
+    /// How many bytes a row's texts have, and some more for each text.
+    pub(super) fn input_bytes(&self, row: usize) -> usize {
+        let bytes = |at: usize| BYTES_OF_VALUE + if self.texts.is_null(at) { 0 } else { self.texts.length(at) };
+        match &self.lists {
+            None => bytes(row),
+            Some((ends, _)) => ends.at(row).map(bytes).sum(),
+        }
     }
 
     /// Whether its texts are items of lists.

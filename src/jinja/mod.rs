@@ -12,6 +12,7 @@
 //! | `text`, `case`, `number`, `list`, `compare`, `print`, `json` | the operations |
 //! | `evaluate` | expressions for a row, each when it is asked for |
 //! | `pieces` | what rows' texts are made of |
+//! | `row_limit` | how long a row's text may be |
 //! | `flat` | programs that only copy, by blocks of rows: what they copy (`flat_copies`), columns and where texts lie in them (`flat_source`), conditions on columns (`flat_condition`) |
 //! | `render` | the row loop |
 //!
@@ -35,6 +36,7 @@ mod pieces;
 mod print;
 mod program;
 mod render;
+mod row_limit;
 mod scratch;
 mod text;
 mod value;

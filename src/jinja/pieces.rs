@@ -54,7 +54,7 @@ impl Chunk {
     }
 
     /// How long the row's text is so far, whose pieces begin behind `first` others.
-    fn length(&self, first: usize) -> usize {
+    pub(super) fn length(&self, first: usize) -> usize {
         self.pieces[first..].iter().map(|piece| piece.len as usize).sum()
     }
 

@@ -12,6 +12,7 @@ use super::flat::Flat;
 use super::pieces::{Bailed, Chunk};
 use super::print;
 use super::program::{Program, Step};
+use super::row_limit::{input_bytes, is_too_long};
 use super::scratch::Scratch;
 use super::value::{Bail, Value, Valued};
 use crate::error::{Code, Error, Result};
@@ -197,7 +198,12 @@ impl<'a> Rendering<'a> {
             writing.evaluation.row(row);
             let (first, computed) = (writing.chunk.pieces.len(), writing.chunk.computed.len());
             writing.first = first;
-            match writing.steps(&program.block) {
+            let mut written = writing.steps(&program.block);
+            let input = || columns[number as usize].iter().map(|column| input_bytes(column.value(row))).sum();
+            if written.is_ok() && is_too_long(writing.chunk.length(first), input) {
+                written = Err(Bail::VALUE);
+            }
+            match written {
                 Ok(()) => writing.chunk.end_row(first),
                 Err(reason) => writing.chunk.give_up(Bailed { row, program: number, reason }, first, computed),
             }

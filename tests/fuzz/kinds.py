@@ -11,6 +11,7 @@ KINDS = {
     "arrow": "broken tables",
     "configs": "Python configurations",
     "jinja_values": "rows",
+    "growth": "rows of loops",
 }
 """Each kind, and what its cases count."""
 

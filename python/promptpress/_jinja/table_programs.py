@@ -11,6 +11,7 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._jinja.partial.builder import Builder
+from promptpress._jinja.partial.compaction import Compaction
 from promptpress._jinja.partial.compile import Compiled, compile_columns
 from promptpress._jinja.partial.values import NeedsKeyError
 from promptpress._jinja.reference import Reference
@@ -28,12 +29,17 @@ CHEAP_EXPRESSIONS = 5_000
 """and more of them while all programs together have no more expressions: each loop is written out in them."""
 WORTHWHILE_ROWS = 16
 """A further one when it had so many rows: Jinja2 renders 7 to 70 in the time that compiling takes."""
+MAX_SEARCH_STEPS = 500_000
+"""What it may cost to find out which lengths a template asks for: it is evaluated anew for each."""
+MAX_EXHAUSTED = 2
+"""Combinations that cost as much to compile as they may: no more are tried."""
 MAX_COUNTED = 10_000
 """Combinations whose rows are counted at a time."""
 
 Keys = tuple[int, ...]
 _TOO_MANY = f"programs are made for {MAX_PROGRAMS} combinations of lengths of lists, and its own is a further one"
 _TOO_LONG = f"the template asks for more than {MAX_KEYS} lengths of lists"
+_TOO_COSTLY = "compiling the template costs too much"
 _RARE = "few rows have had lists of its lengths so far"
 _REFUSED = "the program is nested too deep, or a text of the template's own making isn't Unicode"
 
@@ -82,6 +88,8 @@ class TablePrograms:
         self._without: dict[str, int] = {}
         self._rows: dict[Keys, int] = {}
         self._expression_count = 0
+        self._search_steps = 0
+        self._exhausted = 0
         self._key_program: tuple[_core.JinjaProgram, list[int]] | None = None
 
     def for_table(self, table: pa.Table) -> tuple[list[_core.JinjaProgram | None], pa.Array | None]:
@@ -101,6 +109,7 @@ class TablePrograms:
                 try:
                     numbers = [self._number(keys, rows) for keys, rows in zip(distinct, counts, strict=True)]
                 except NeedsKeyError as missing:
+                    self._search_steps += missing.steps
                     self._ask(missing.expression)
                     continue
                 which = None if groups is None and numbers == [0] else _chosen(groups, numbers, table.num_rows)
@@ -152,7 +161,9 @@ class TablePrograms:
         self._expressions.append(expression)
         builder = Builder(tuple(self._schema.names))
         nodes = [builder.of_expression(one) for one in self._expressions]
-        self._key_program = (_core.JinjaProgram(list(builder.columns), builder.nodes, [], []), nodes)
+        made = Compaction(builder.nodes, builder.weights, nodes)
+        program = _core.JinjaProgram(list(builder.columns), made.nodes, [], [])
+        self._key_program = (program, [made.numbers[node] for node in nodes])
 
     def _number(self, keys: Keys, rows: int) -> int:
         known = self._numbers.get(keys)
@@ -168,6 +179,7 @@ class TablePrograms:
         compiled = compile_columns(self._reference, self._schema, tuple(self._schema.names), given)
         program = core_program(compiled)
         self._compiled[keys] = compiled
+        self._exhausted += compiled.is_exhausted
         self._expression_count += len(compiled.program.nodes)
         self._numbers[keys] = len(self._programs)
         self._programs.append(program)
@@ -179,6 +191,8 @@ class TablePrograms:
             return _TOO_LONG
         if len(self._compiled) >= MAX_PROGRAMS:
             return _TOO_MANY
+        if self._search_steps > MAX_SEARCH_STEPS or self._exhausted >= MAX_EXHAUSTED:
+            return _TOO_COSTLY
         is_cheap = len(self._compiled) < CHEAP_PROGRAMS or self._expression_count < CHEAP_EXPRESSIONS
         if self._is_eager or is_cheap:
             return None

@@ -102,10 +102,22 @@ def _cut(machine: Machine, text: Any, final: Any) -> Any:
 
 def _parts(machine: Machine, text: Sym) -> list[Any]:
     """What a text is put together of: texts, and values of the row."""
-    name, *operands = machine.builder.nodes[text.node]
-    constants, kinds = machine.builder.constants, machine.builder.kinds
-    nodes = operands if name == "concat" else [text.node]
-    return [constants[node] if node in constants else Sym(node, kinds[node]) for node in nodes]
+    out: list[Any] = []
+    todo = [text.node]
+    while todo:
+        number = todo.pop()
+        name, *operands = machine.builder.nodes[number]
+        machine.spend(1)
+        if name == "concat":
+            todo += reversed(operands)
+        else:
+            out.append(machine.constant_or_sym(number))
+    # A tag may lie in two constants that stand next to each other.
+    joined: list[Any] = []
+    for is_text, parts in itertools.groupby(out, lambda part: type(part) is str):
+        neighbours = list(parts)
+        joined += ["".join(neighbours)] if is_text else neighbours
+    return joined
 
 
 def _demand(machine: Machine, text: Sym, final: Any, parts: list[Any]) -> None:

@@ -23,6 +23,8 @@ MAX_PROGRAMS = 4_000
 """Shapes that have programs."""
 CHEAP_PROGRAMS = 64
 """So many shapes are compiled as soon as they are met again."""
+MAX_EXHAUSTED = 2
+"""Shapes that cost as much to compile as they may: no more are tried."""
 WORTHWHILE_ROWS = 16
 """A further one when it had so many rows: Jinja2 renders about as many in the time that compiling takes."""
 
@@ -44,6 +46,7 @@ class ShapeProgram(NamedTuple):
 
 _LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
 _TOO_MANY = ShapeProgram(None, (f"programs are made for {MAX_PROGRAMS:,} shapes, and its own is a further one",), ())
+_TOO_COSTLY = ShapeProgram(None, ("compiling the template costs too much",), ())
 _UNKNOWN = ShapeProgram(None, ("its shape is new, or can't be compared",), ())
 
 
@@ -62,6 +65,7 @@ class ShapePrograms:
         self._lock = threading.Lock()
         self._rows: dict[int, int] = {}
         self._programs: dict[int, ShapeProgram] = {}
+        self._exhausted = 0
         self.shapes = _core.ConversationShapes(MAX_SHAPES, MAX_SKELETON_BYTES)
 
     def of_rows(
@@ -84,6 +88,7 @@ class ShapePrograms:
                     self._programs[number] = self.compile(self.shapes.skeleton(number))
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
+            without = _TOO_COSTLY if self._exhausted >= MAX_EXHAUSTED else without
             programs = [self._programs.get(number, without) for number, _ in counts]
         if sum(rows for _, rows in counts) == len(ids) and len(counts) == 1:
             return programs, None, new
@@ -95,7 +100,7 @@ class ShapePrograms:
     def _wants_program(self, number: int, rows: int) -> bool:
         """Count rows of a shape, and say whether it is compiled now."""
         self._rows[number] = total = self._rows.get(number, 0) + rows
-        if number in self._programs or len(self._programs) >= MAX_PROGRAMS:
+        if number in self._programs or len(self._programs) >= MAX_PROGRAMS or self._exhausted >= MAX_EXHAUSTED:
             return False
         return len(self._programs) < CHEAP_PROGRAMS or total >= WORTHWHILE_ROWS
 
@@ -114,6 +119,7 @@ class ShapePrograms:
         if compiled is None:
             reason = reason or "it can't be compiled"
             return ShapeProgram(None, (reason,), ((None, reason),))
+        self._exhausted += compiled.is_exhausted
         bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
         program = core_program(compiled)
         if program is None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+from promptpress._jinja.bounds import MAX_TEXT
+from promptpress._jinja.partial.compaction import MAX_NESTING, Compaction, node_operands
 from promptpress._jinja.partial.values import TEXT, UNKNOWN, BailError, Kind, Sym, kind
 from promptpress._jinja.program import Program
 
@@ -11,6 +14,10 @@ __all__ = ["Builder"]
 
 MAX_NODES = 200_000
 """Expressions of a program: each loop is written out, so a template may ask for any number."""
+MAX_CONSTANTS = MAX_TEXT
+"""Characters of all constants and literals of a program: as many as a text may have that Jinja2 renders."""
+MAX_WEIGHT = 1000
+"""No node is said to be heavier."""
 
 _BOOL, _INT, _LIST = kind("bool"), kind("int"), kind("list")
 _TEXTS = Kind(frozenset({"list"}), item=TEXT)
@@ -82,6 +89,9 @@ class Builder:
         self.nodes: list[tuple[Any, ...]] = []
         self.kinds: list[Kind] = []
         self.certain: list[bool] = []
+        self.weights: list[int] = []
+        """How many pieces and conditions each node is written as, if all that it shares is written again."""
+        self.constant_size = 0
         self.constants: dict[int, Any] = {}
         self.reasons: dict[str, int] = {}
         self._known: dict[Any, int] = {}
@@ -103,42 +113,70 @@ class Builder:
         column = self.column(0, _TEXTS).node
         return self._sym(("item", column, self.constant(number)), TEXT, certain=True)
 
-    def expression(self, node: int) -> tuple[Any, ...]:
-        """What a node computes, whatever the numbers of nodes are.
+    def expression(self, node: int) -> tuple[tuple[Any, ...], ...]:
+        """Describe what a node computes without the numbers of this builder, so that other builders can make it too.
 
         Args:
             node: Its number.
 
         Returns:
-            The operation and its operands' expressions.
+            The nodes that it is computed of, each once, and the node itself last. Operands are places in this tuple.
+
+        >>> builder = Builder(("q",))
+        >>> builder.expression(builder.operation("length", builder.column(0, UNKNOWN).node).node)
+        (('column', 0), ('length', 0))
 
         """
-        name, *operands = self.nodes[node]
-        if name == "const":
-            value = operands[0]
-            # With their types: True and 1 are equal.
-            types = tuple(type(item).__name__ for item in value) if type(value) is list else type(value).__name__
-            return (name, tuple(value) if type(value) is list else value, types)
-        if name == "column":
-            return self.nodes[node]
-        return (name, *(self.expression(operand) for operand in operands))
+        places: dict[int, int] = {}
+        out: list[tuple[Any, ...]] = []
+        todo = [node]
+        while todo:
+            number = todo[-1]
+            name, *operands = self.nodes[number]
+            missing = [one for one in node_operands(self.nodes[number]) if type(one) is int and one not in places]
+            if number not in places and missing:
+                todo += reversed(missing)
+                continue
+            todo.pop()
+            if number in places:
+                continue
+            if name == "const":
+                value = operands[0]
+                # The text says what equality doesn't: True is no 1, and 0.0 no -0.0.
+                out.append((name, tuple(value) if type(value) is list else value, type(value), repr(value)))
+            elif name == "column":
+                out.append(self.nodes[number])
+            else:
+                out.append((name, *(places[one] if type(one) is int else one for one in operands)))
+            places[number] = len(out) - 1
+        return tuple(out)
 
-    def of_expression(self, expression: tuple[Any, ...]) -> int:
-        """The node of an expression.
+    def of_expression(self, expression: tuple[tuple[Any, ...], ...]) -> int:
+        """Make the nodes of an expression.
 
         Args:
             expression: As `expression` gives it.
 
         Returns:
-            The node's number.
+            The number of its last node.
 
         """
-        name, *operands = expression
-        if name == "const":
-            return self.constant(list(operands[0]) if type(operands[0]) is tuple else operands[0])
-        if name == "column":
-            return self.column(operands[0], UNKNOWN).node
-        return self.operation(name, *(self.of_expression(operand) for operand in operands)).node
+        numbers: list[int] = []
+        for name, *operands in expression:
+            if name == "const":
+                numbers.append(self.constant(list(operands[0]) if operands[1] is list else operands[0]))
+            elif name == "column":
+                numbers.append(self.column(operands[0], UNKNOWN).node)
+            else:
+                numbers.append(
+                    self.operation(name, *(numbers[one] if type(one) is int else one for one in operands)).node
+                )
+        return numbers[-1]
+
+    def is_too_deep(self, node: int) -> bool:
+        """Return true if the core can't evaluate a node, because expressions are nested too deep in it."""
+        made = Compaction(self.nodes, self.weights, [node])
+        return made.depths[made.numbers[node]] > MAX_NESTING
 
     def constant(self, value: Any) -> int:
         """The node of a constant: a scalar, or a list of such.
@@ -151,7 +189,11 @@ class Builder:
 
         """
         node = ("const", value)
-        found = self._number(node, _kind_of(value), certain=True, key=("const", type(value), repr(value)))
+        # The text says what equality doesn't: 0.0 is no -0.0. A long text would take long to be written each time.
+        key = ("const", type(value), value if type(value) is str else repr(value))
+        if key not in self._known:
+            self.add_constant(len(value) if type(value) is str else len(key[2]))
+        found = self._number(node, _kind_of(value), certain=True, key=key)
         self.constants[found] = value
         return found
 
@@ -191,9 +233,46 @@ class Builder:
         """The number of a reason."""
         return self.reasons.setdefault(text, len(self.reasons))
 
+    def add_constant(self, size: int) -> None:
+        """Count what a constant or a literal adds to the program.
+
+        Args:
+            size: Its characters.
+
+        Raises:
+            BailError: If constants and literals are too long together.
+
+        """
+        self.constant_size += size
+        if self.constant_size > MAX_CONSTANTS:
+            raise BailError(f"the program would have constants of more than {MAX_CONSTANTS:,} characters")
+
     def program(self, block: list[tuple[Any, ...]]) -> Program:
-        """The program, of what was made."""
-        return Program(self.columns, tuple(self.nodes), tuple(block), tuple(self.reasons))
+        """Make the program of the nodes that statements need.
+
+        Args:
+            block: The statements.
+
+        Returns:
+            The program.
+
+        """
+        made = Compaction(self.nodes, self.weights, _roots(block))
+        if max(made.depths, default=0) > MAX_NESTING:
+            block = self._without_deep(block, made)
+            made = Compaction(self.nodes, self.weights, _roots(block))
+        return Program(self.columns, tuple(made.nodes), tuple(_renumbered(block, made)), tuple(self.reasons))
+
+    def _without_deep(self, block: list[tuple[Any, ...]], made: Compaction) -> list[tuple[Any, ...]]:
+        """Statements of which those give the row up that ask for expressions the core can't evaluate."""
+        out: list[tuple[Any, ...]] = []
+        for name, *operands in block:
+            if name not in ("lit", "bail") and made.depths[made.numbers[operands[0]]] > MAX_NESTING:
+                out.append(("bail", self.reason(f"expressions are nested more than {MAX_NESTING} deep")))
+                break
+            ways = [self._without_deep(way, made) for way in operands[1:]]
+            out.append((name, operands[0], *ways))
+        return out
 
     def _sym(self, node: tuple[Any, ...], kind: Kind, *, certain: bool) -> Sym:
         return Sym(self._number(node, kind, certain=certain), kind)
@@ -208,7 +287,17 @@ class Builder:
             self.nodes.append(node)
             self.kinds.append(kind)
             self.certain.append(certain)
+            self.weights.append(self._weight(node))
         return found
+
+    def _weight(self, node: tuple[Any, ...]) -> int:
+        name, *operands = node
+        if name == "select":
+            operands = operands[1:]
+        elif name not in ("concat", "text"):
+            return 1
+        weight: int = (name == "select") + sum(self.weights[operand] for operand in operands)
+        return min(MAX_WEIGHT, weight)
 
     def _part_of(self, name: str, operands: tuple[int | None, ...]) -> Kind:
         whole = self.kinds[operands[0] or 0]
@@ -248,3 +337,31 @@ def _either(left: Kind, right: Kind) -> Kind:
         return UNKNOWN
     same = left.item == right.item and left.fields == right.fields
     return Kind(left.names | right.names, left.item if same else None, left.fields if same else None)
+
+
+def _roots(block: list[tuple[Any, ...]]) -> set[int]:
+    """The nodes that statements ask for."""
+    roots: set[int] = set()
+    todo = [block]
+    while todo:
+        for name, *operands in todo.pop():
+            if name not in ("lit", "bail"):
+                roots.add(operands[0])
+                todo += operands[1:]
+    return roots
+
+
+def _renumbered(block: list[tuple[Any, ...]], made: Compaction) -> list[tuple[Any, ...]]:
+    """Statements by the new numbers of nodes, with neighbouring literals joined."""
+    out: list[tuple[Any, ...]] = []
+    for is_text, statements in itertools.groupby(block, lambda statement: statement[0] == "lit"):
+        if is_text:
+            out.append(("lit", "".join(text for _, text in statements)))
+            continue
+        for statement in statements:
+            name, operand, *ways = statement
+            if name == "bail":
+                out.append(statement)
+            else:
+                out.append((name, made.numbers[operand], *(_renumbered(way, made) for way in ways)))
+    return out

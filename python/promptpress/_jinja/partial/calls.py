@@ -10,6 +10,7 @@ from jinja2.runtime import Macro
 from jinja2.sandbox import modifies_known_mutable
 from jinja2.utils import Namespace
 
+from promptpress._jinja.bounds import charge_text
 from promptpress._jinja.partial.equality import contains
 from promptpress._jinja.partial.values import Kind, Sym, is_opaque
 
@@ -219,6 +220,8 @@ def _joined(expressions: Expressions, separator: Any, items: Any) -> Any:
         raise machine.unsupported("a join that the row decides")
     values = machine.real(list, items)
     if not any(map(is_opaque, values)):
+        machine.real(charge_text, sum(len(value) if type(value) is str else 1 for value in values))
+        machine.real(charge_text, len(separator) * len(values))
         return machine.real(separator.join, values)
     parts: list[Any] = []
     for number, value in enumerate(values):

@@ -12,7 +12,7 @@ from jinja2.compiler import Frame, find_undeclared
 from jinja2.nodes import EvalContext
 from jinja2.runtime import new_context
 
-from promptpress._jinja.bounds import BUDGET
+from promptpress._jinja.bounds import BUDGET, LimitExceededError
 from promptpress._jinja.made_when_asked import MadeWhenAsked
 from promptpress._jinja.partial import filters, tests
 from promptpress._jinja.partial.builder import Builder
@@ -20,7 +20,7 @@ from promptpress._jinja.partial.expressions import Expressions
 from promptpress._jinja.partial.forks import Bail
 from promptpress._jinja.partial.kinds import kind_of, may_lack_value
 from promptpress._jinja.partial.machine import Machine
-from promptpress._jinja.partial.operands import Keys
+from promptpress._jinja.partial.operands import Keys, Statement
 from promptpress._jinja.partial.scope import Scope
 from promptpress._jinja.partial.statements import Statements
 from promptpress._jinja.partial.values import UNKNOWN, BailError, LoopControl, NeedsKeyError, is_opaque
@@ -31,41 +31,59 @@ __all__ = ["Compiled", "compile_columns", "compile_names", "outlook"]
 
 _LOCK = threading.RLock()
 
+MAX_REAL_STEPS = 1_000_000
+"""Steps that Jinja2's and Python's own code may take while a template is compiled, counted as in a rendering."""
+
+_UNFINISHED = {
+    RecursionError: "it is nested too deep",
+    LimitExceededError: f"it takes more than {MAX_REAL_STEPS:,} steps before there is a row",
+    MemoryError: "compiling it takes too much memory",
+}
+
 
 class Compiled:
     """What compiling gives.
 
     Args:
-        program: The program.
-        bails: Where rows go to Jinja2.
-        visited: The nodes of the template's tree that were evaluated: line and type.
+        builder: Has made the program's nodes.
+        machine: Has evaluated the template.
         keys: The values of expressions the program is made for.
 
     """
 
-    def __init__(self, program: Program, bails: list[Bail], visited: list[tuple[int, str]], keys: Keys | None) -> None:
-        self.program = program
-        self.bails = bails
-        self.visited = visited
+    def __init__(self, builder: Builder, machine: Machine, keys: Keys | None) -> None:
+        self._builder = builder
+        self._block = machine.block
+        self.bails: list[Bail] = machine.bails
+        """Where rows go to Jinja2."""
+        self.visited: list[tuple[int, str]] = list(machine.visited)
+        """The nodes of the template's tree that were evaluated: line and type."""
         self.keys = keys
+        self.steps = machine.steps
+        """What compiling cost, in visits of nodes of the template's tree."""
+        self.is_exhausted = machine.is_exhausted
+        """Whether compiling cost as much as it may."""
+        self.program: Program = builder.program(self._block)
 
-    def checking_columns(self, builder: Builder, columns: list[int]) -> Compiled:
-        """The same for rows whose values Python has; the others are Jinja2's, which can't be given them.
+    def check_columns(self, columns: list[int]) -> None:
+        """Send rows to Jinja2 that Python has no values for: it says of which column they are.
 
         Args:
-            builder: Of the program.
             columns: The numbers of columns that may hold what Python has no value for.
 
         """
-        written = {statement[1] for statement in self.program.block if statement[0] == "emit"}
-        checks = []
-        for number in columns:
-            column = builder.column(number, UNKNOWN).node
-            text = builder.operation("text", column).node
-            if not written & {column, text}:
-                checks.append(("check", text))
-        block = [*checks, *self.program.block]
-        return Compiled(builder.program(block), self.bails, self.visited, self.keys)
+        builder = self._builder
+        checks: list[Statement] = []
+        written = {statement[1] for statement in self._block if statement[0] == "emit"}
+        try:
+            for number in columns:
+                column = builder.column(number, UNKNOWN).node
+                text = builder.operation("text", column).node
+                if not written & {column, text}:
+                    checks.append(("check", text))
+        except BailError as bail:
+            checks = [("bail", builder.reason(bail.reason))]
+        self.program = builder.program([*checks, *self._block])
 
     @property
     def is_hopeless(self) -> bool:
@@ -96,7 +114,9 @@ def compile_columns(reference: Reference, schema: pa.Schema | None, columns: tup
     if schema is None or compiled.is_hopeless:
         return compiled
     doubtful = [number for number, name in enumerate(columns) if may_lack_value(schema.field(name).type)]
-    return compiled.checking_columns(builder, doubtful) if doubtful else compiled
+    if doubtful:
+        compiled.check_columns(doubtful)
+    return compiled
 
 
 def outlook(reference: Reference, columns: tuple[str, ...]) -> Compiled:
@@ -142,26 +162,24 @@ def compile_names(
 
     """
     machine = Machine(builder, keys)
-    BUDGET.start()
     machine.assumed_key = assumed_key
-    BUDGET.start()
+    BUDGET.start(steps=MAX_REAL_STEPS)
     with _LOCK:
         try:
             if "self" in names:
                 raise BailError("a variable `self`", 1)
             _evaluate(reference, machine, names, after)
-        except NeedsKeyError:
+        except NeedsKeyError as missing:
+            missing.steps = machine.steps
             raise
+        except BailError as bail:
+            machine.bail(bail, machine.block)
         except Exception as error:
-            machine.bail(_bail_of(error), machine.block)
-    return Compiled(builder.program(machine.block), machine.bails, list(machine.visited), keys)
-
-
-def _bail_of(error: Exception) -> BailError:
-    """Return the reason why rows are Jinja2's from where something went wrong."""
-    if isinstance(error, BailError):
-        return error
-    return BailError("it is nested too deep" if isinstance(error, RecursionError) else f"raises {type(error).__name__}")
+            # It may come from within a condition, whose statements aren't the whole program's.
+            machine.block = []
+            reason = _UNFINISHED.get(type(error), f"raises {type(error).__name__}")
+            machine.bail(BailError(reason), machine.block)
+    return Compiled(builder, machine, keys)
 
 
 def _evaluate(

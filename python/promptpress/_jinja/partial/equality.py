@@ -74,7 +74,9 @@ def equal(machine: Machine, left: Any, right: Any, *, within: bool = False) -> A
         raise machine.unsupported("a safe text of the row is compared")
     if _is_same(left, right, within=within):
         return True
+    machine.spend(1)
     if not holds_opaque(left) and not holds_opaque(right):
+        machine.weigh(left, right)
         return machine.real(operator.eq, left, right)
     return _equal(machine, left, right, within=within)
 
@@ -115,6 +117,7 @@ def contains(machine: Machine, container: Any, value: Any) -> Any:
     if MarkedSafe in (type(container), type(value)):
         raise machine.unsupported("a safe text of the row is compared")
     if not holds_opaque(value) and (type(container) is dict or not holds_opaque(container)):
+        machine.weigh(container, value)
         return machine.real(operator.contains, container, value)
     if type(container) is dict:
         if not (type(value) is Sym and value.kind.only(*_HASHABLE)):

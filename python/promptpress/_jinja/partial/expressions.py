@@ -10,6 +10,7 @@ from jinja2 import nodes
 from jinja2.compiler import Frame
 from jinja2.runtime import Undefined
 
+from promptpress._jinja.bounds import LimitExceededError
 from promptpress._jinja.partial import calls, filters, tests
 from promptpress._jinja.partial.equality import contains, equal
 from promptpress._jinja.partial.machine import Machine
@@ -81,7 +82,7 @@ class Expressions:
         self.machine.step(node)
         try:
             return self._evaluated(node, frame)
-        except (BailError, NeedsKeyError, LoopControl, RecursionError):
+        except (BailError, NeedsKeyError, LoopControl, RecursionError, LimitExceededError, MemoryError):
             raise
         except Exception as error:
             raise BailError(f"raises {type(error).__name__}: {error}", self.machine.lineno) from error
@@ -119,6 +120,7 @@ class Expressions:
 
     def _dict(self, node: nodes.Dict, frame: Frame) -> Any:
         pairs = [(self.evaluate(pair.key, frame), self.evaluate(pair.value, frame)) for pair in node.items]
+        self.machine.weigh(*(key for key, _ in pairs if not is_opaque(key)))
         return self.machine.real(dict, pairs)
 
     def _environmentattribute(self, node: nodes.EnvironmentAttribute, _: Frame) -> Any:
@@ -188,7 +190,7 @@ class Expressions:
 
         def joined(*values: Any) -> Any:
             if not any(map(is_opaque, values)):
-                return self.machine.real("".join, [self.machine.real(str, value) for value in values])
+                return self.machine.concat([str(self.machine.text(value)) for value in values])
             plain = [value.value if type(value) is MarkedSafe else value for value in values]
             return self.machine.concat([self.machine.text(value) for value in plain])
 
@@ -226,6 +228,7 @@ class Expressions:
             found = contains(machine, right, left)
             return found if operator == "in" else machine.negated(found)
         if not is_opaque(left) and not is_opaque(right):
+            machine.weigh(left, right)
             return machine.real(_ORDER[operator], left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is compared")
@@ -256,7 +259,7 @@ class Expressions:
     def slice(self, value: Any, *bounds: Any) -> Any:
         """`value[start:stop:step]`."""
         if not any(map(is_opaque, (value, *bounds))):
-            return self.machine.real(lambda: value[slice(*bounds)])
+            return self.machine.real(lambda: self.environment.measured(value[slice(*bounds)]))
         if type(value) is Sym or type(value) in (str, list):
             return self.machine.operate("slice", value, *bounds)
         raise self.machine.unsupported(f"a slice of a {type(value).__name__} that the row decides")
@@ -265,6 +268,7 @@ class Expressions:
         """`value[key]`."""
         machine = self.machine
         if not is_opaque(value) and not is_opaque(key):
+            machine.weigh(key)
             return machine.real(self.environment.getitem, value, key)
         if type(value) is dict and type(key) is Sym:
             return self._chosen(value, key)

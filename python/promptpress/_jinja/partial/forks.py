@@ -8,17 +8,25 @@ from typing import Any, NamedTuple
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.operands import SCALARS, Keys, Operands, Statement
 from promptpress._jinja.partial.values import (
+    MAX_WAYS,
     MISSING,
     BailError,
     Choice,
     LoopControl,
     MarkedSafe,
     Sym,
+    UnsupportedError,
     asked,
     forget,
+    kind,
 )
 
 __all__ = ["Bail", "Forks", "Piece"]
+
+MAX_FORKS = 150
+"""Conditions within conditions: the core allows a few more, and Python's stack about as many."""
+
+_LIST = kind("list")
 
 Piece = Any
 """A literal (`str`), a node (`int`), or `(condition, pieces, pieces)`."""
@@ -99,6 +107,10 @@ class Forks(Operands):
         """
         for at, value in enumerate(values):
             if type(value) is Choice:
+                if value.ways > MAX_WAYS:
+                    raise self.unsupported(
+                        f"a list, dict or object that conditions decide in more than {MAX_WAYS} ways"
+                    )
 
                 def side(alternative: Any, at: int = at) -> Callable[[], Any]:
                     return lambda: self.lift(operation, *values[:at], alternative, *values[at + 1 :])
@@ -128,9 +140,13 @@ class Forks(Operands):
         inner = self.builder.nodes[condition]
         if inner[0] == "not" and self.builder.kinds[inner[1]].only("bool"):
             return self.branch(inner[1], otherwise, then)
-        before = (self.block, self.out, self.state, self.known)
-        sides = [self._side(condition, truth, way, before) for truth, way in ((True, then), (False, otherwise))]
-        self.block, self.out, self.state, self.known = before
+        if self.forks >= MAX_FORKS:
+            raise self.unsupported(f"conditions within conditions, more than {MAX_FORKS} deep")
+        self.spend(1)
+        before = (self.block, self.out)
+        floor = len(self.builder.nodes)
+        sides = [self._side(condition, truth, way, before[1]) for truth, way in ((True, then), (False, otherwise))]
+        self.block, self.out = before
         (block_then, out_then, then_side), (block_else, out_else, else_side) = sides
         if block_then or block_else:
             self.block.append(("if", condition, block_then, block_else))
@@ -141,37 +157,53 @@ class Forks(Operands):
         if then_side is None or else_side is None:
             alive = then_side or else_side
             assert alive is not None
-            value, self.state, self.known = alive
+            value, state, known = alive
+            self.state.redo(state)
+            self.known.redo(known)
             return value
-        self.state = {
-            key: self._merged(condition, then_side[1].get(key, MISSING), else_side[1].get(key, MISSING))
-            for key in {**then_side[1], **else_side[1]}
-        }
-        return self._merged(condition, then_side[0], else_side[0])
+        for key in {**then_side[1], **else_side[1]}:
+            present = self.state.get(key, MISSING)
+            then_value, else_value = then_side[1].get(key, present), else_side[1].get(key, present)
+            self.state[key] = self._merged(condition, then_value, else_value, floor)
+        return self._merged(condition, then_side[0], else_side[0], floor)
 
     def _side(
-        self, condition: int, truth: bool, way: Callable[[], Any], before: tuple[Any, ...]
-    ) -> tuple[list[Statement], list[Piece], tuple[Any, dict[Any, Any], dict[int, bool]] | None]:
-        """Go one way. Returns what it does, what it writes, and its value, state and knowledge unless it ends."""
-        _, out, state, known = before
+        self, condition: int, truth: bool, way: Callable[[], Any], out: list[Piece] | None
+    ) -> tuple[list[Statement], list[Piece], tuple[Any, dict[Any, Any], dict[Any, Any]] | None]:
+        """Go one way, and back.
+
+        Args:
+            condition: The number of its node.
+            truth: What it is on this way.
+            way: What happens.
+            out: What takes the text where it becomes a value.
+
+        Returns:
+            What it does, what it writes, and its value with its changes of the state and of what is known; instead of
+            these None if the way ends.
+
+        """
         block: list[Statement] = []
         pieces: list[Piece] = []
         self.block, self.out = block, pieces if out is not None else None
-        self.state, self.known = dict(state), {**known, condition: truth}
+        marks = self.state.mark(), self.known.mark()
+        self.known[condition] = truth
         self.forks += 1
         before_asked = asked()
+        ended = True
+        value = None
         try:
             value = way()
+            ended = False
         except BailError as bail:
             forget(before_asked)
             self.bail(bail, block)
-            return block, pieces, None
         except LoopControl as control:
             self.bail(self.unsupported(f"the row decides about a {control}"), block)
-            return block, pieces, None
         finally:
             self.forks -= 1
-        return block, pieces, (value, self.state, self.known)
+            state, known = self.state.undo(marks[0]), self.known.undo(marks[1])
+        return block, pieces, None if ended else (value, state, known)
 
     def bail(self, bail: BailError, block: list[Statement]) -> None:
         """Hand the row over to Jinja2 from here on."""
@@ -179,8 +211,19 @@ class Forks(Operands):
         self.bails.append(Bail(lineno, self.at, bail.reason))
         block.append(("bail", self.builder.reason(f"line {lineno}: {bail.reason}")))
 
-    def _merged(self, condition: int, then: Any, otherwise: Any) -> Any:
-        """One value for both ways."""
+    def _merged(self, condition: int, then: Any, otherwise: Any, floor: int) -> Any:
+        """Merge the values of both ways.
+
+        Args:
+            condition: The number of its node.
+            then: The value where it is true.
+            otherwise: The value where it isn't.
+            floor: How many nodes there were before the ways made any.
+
+        Returns:
+            One value.
+
+        """
         if then is otherwise or _are_equal(then, otherwise):
             return then
         is_then, is_else = type(then) is Sym, type(otherwise) is Sym
@@ -191,9 +234,78 @@ class Forks(Operands):
             return self.truth(found) if then else self.negated(found)
         scalar = (is_then or type(then) in SCALARS) and (is_else or type(otherwise) in SCALARS)
         if scalar:
-            then_node, else_node = self.node(then), self.node(otherwise)
-            return self.builder.operation("select", condition, then_node, else_node)
-        return Choice(condition, then, otherwise)
+            return self._select(condition, then, otherwise, floor)
+        made = Choice(condition, then, otherwise)
+        if made.ways > MAX_WAYS and made.is_list:
+            try:
+                return Sym(self._list_node(made), _LIST)
+            except UnsupportedError:
+                pass  # one of them holds what programs have no value for
+        return made
+
+    def _list_node(self, value: Any) -> int:
+        """The node of a list that conditions decide: as a value of the row it is one, however many ways lead to it."""
+        if type(value) is Choice:
+            then, otherwise = self._list_node(value.then), self._list_node(value.otherwise)
+            return self.builder.operation("select", value.condition, then, otherwise).node
+        return self.node(value)
+
+    def _select(self, condition: int, then: Any, otherwise: Any, floor: int) -> Any:
+        """Select one of two scalars; of two texts, only where they differ.
+
+        A text that a condition adds to would stand in either way, and with the next condition in four.
+        """
+        if _is_text(then) and _is_text(otherwise):
+            for is_end in (False, True):
+                common, then_rest, else_rest = self._common(then, otherwise, floor, is_end=is_end)
+                if common is not None:
+                    rest = self._merged(condition, self.concat(then_rest), self.concat(else_rest), floor)
+                    return self.concat([rest, common] if is_end else [common, rest])
+        return self.builder.operation("select", condition, self.node(then), self.node(otherwise))
+
+    def _common(self, then: Any, otherwise: Any, floor: int, *, is_end: bool) -> tuple[Any, list[Any], list[Any]]:
+        """Find the text that there was before both ways added to it.
+
+        Args:
+            then: The one text.
+            otherwise: The other.
+            floor: How many nodes there were before the ways made any.
+            is_end: Whether the ways added something before the text, and not behind it.
+
+        Returns:
+            The common text, None if there is none; and what was added to it for the one and for the other.
+
+        """
+        bases, added = [], []
+        for text in (then, otherwise):
+            base, more = self._taken_apart(text, floor, is_end=is_end)
+            bases.append(base)
+            added.append(more)
+        if bases[0] is None or bases[0] != bases[1]:
+            return None, [], []
+        return self.constant_or_sym(bases[0]), *added
+
+    def _taken_apart(self, text: Any, floor: int, *, is_end: bool) -> tuple[int | None, list[Any]]:
+        """The node of the text that a way began with, and what it added; None if it began with none."""
+        if type(text) is not Sym:
+            return None, []
+        number, added = text.node, []
+        while number >= floor:
+            name, *operands = self.builder.nodes[number]
+            if name != "concat" or len(operands) < 2:
+                return None, []
+            if is_end:
+                number = operands.pop()
+            else:
+                operands.reverse()
+                number = operands.pop()
+            added += operands
+        added = added if is_end else added[::-1]
+        return number, [self.constant_or_sym(operand) for operand in added]
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str or (type(value) is Sym and value.kind.only("str"))
 
 
 def _are_equal(one: Any, other: Any) -> bool:

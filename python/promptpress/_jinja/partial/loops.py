@@ -126,7 +126,7 @@ class Loops:
             raise self.machine.unsupported("a loop over the characters of a value of the row")
         inner.symbols.analyze_node(node, for_branch="body")
         machine = self.machine
-        before, block, known = dict(machine.state), list(machine.block), machine.known
+        marks, statements = (machine.state.mark(), machine.known.mark()), len(machine.block)
         self.statements.store(node.target, Sym(-1, TEXT), inner)
         self.scope.enter(inner)
         own = (self.scope.activation, inner.symbols.ref(node.target.name))
@@ -135,10 +135,11 @@ class Loops:
         except LoopControl as control:
             raise machine.unsupported("a loop over the characters of a value of the row") from control
         self.scope.leave(inner)
-        same = all(machine.state[key] is before.get(key, MISSING) for key in machine.state if key != own)
-        if written != "" or not same or machine.block != block:
+        changed = machine.state.undo(marks[0])
+        machine.known.undo(marks[1])
+        same = all(value is machine.state.get(key, MISSING) for key, value in changed.items() if key != own)
+        if written != "" or not same or len(machine.block) != statements:
             raise machine.unsupported("a loop over the characters of a value of the row")
-        machine.known = known
 
     def _filtered(
         self, node: nodes.For, items: Iterable[Any], inner: Frame, test_frame: Frame, tested: list[bool | int] | None

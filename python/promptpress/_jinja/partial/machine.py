@@ -7,11 +7,16 @@ from typing import Any
 
 from markupsafe import Markup
 
+from promptpress._jinja.partial.builder import Builder
+from promptpress._jinja.partial.compaction import SMALL
 from promptpress._jinja.partial.forks import Forks, Piece
-from promptpress._jinja.partial.texts import holds_opaque, plain_text
+from promptpress._jinja.partial.operands import Keys
 from promptpress._jinja.partial.values import Choice, MarkedSafe, Sym
 
 __all__ = ["Machine"]
+
+MAX_WRITTEN_FORKS = 50
+"""How deep conditions may stand within each other for a text of a further one to be written in parts."""
 
 
 class Machine(Forks):
@@ -22,6 +27,11 @@ class Machine(Forks):
         keys: The values of expressions that the program is made for; None: it is made for none.
 
     """
+
+    def __init__(self, builder: Builder, keys: Keys | None) -> None:
+        super().__init__(builder, keys)
+        self._written: set[int] = set()
+        """Texts that were written in parts."""
 
     def write(self, value: Any) -> None:
         """Write a value's text.
@@ -40,40 +50,55 @@ class Machine(Forks):
             self._write_text(value)
         elif type(value) is Markup:
             self._write_text(str(value))
-        elif type(value) in (list, tuple, dict) and holds_opaque(value):
-            self.write(plain_text(self, value))
         else:
-            self._write_text(self.real(str, value))
+            text = self.text(value)
+            if type(text) is Sym:
+                self._write_node(text.node)
+            else:
+                self._write_text(str(text))
 
     def _write_text(self, text: str) -> None:
         if not text:
             return
         if self.out is not None:
             self.out.append(text)
-        elif self.block and self.block[-1][0] == "lit":
-            self.block[-1] = ("lit", self.block[-1][1] + text)
         else:
+            self.builder.add_constant(len(text))
             self.block.append(("lit", text))
 
     def _write_node(self, node: int) -> None:
         if self.out is not None:
             self.out.append(self.text(Sym(node, self.builder.kinds[node])).node)
             return
-        name, *operands = self.builder.nodes[node]
-        if name == "const":
-            self._write_text(str(operands[0]))
-        elif name == "concat":
-            for operand in operands:
-                self._write_node(operand)
-        elif name == "text":
-            self._write_node(operands[0])
-        elif name == "select":
-            condition, then, otherwise = operands
-            self.branch(condition, lambda: self._write_node(then), lambda: self._write_node(otherwise))
-        else:
-            if self.block and self.block[-1] == ("check", node):
-                self.block.pop()
-            self.block.append(("emit", node))
+        # What is written in parts needn't be put together for a row. A large text that is needed again is, once.
+        todo = [node]
+        while todo:
+            node = todo.pop()
+            name, *operands = self.builder.nodes[node]
+            if name == "const":
+                self._write_text(str(operands[0]))
+            elif name == "text":
+                todo.append(operands[0])
+            elif name == "concat" and self._may_be_in_parts(node):
+                todo += reversed(operands)
+            elif name == "select" and self.forks < MAX_WRITTEN_FORKS and self._may_be_in_parts(node):
+                self._write_select(*operands)
+            else:
+                if self.block and self.block[-1] == ("check", node):
+                    self.block.pop()
+                self.block.append(("emit", node))
+
+    def _write_select(self, condition: int, then: int, otherwise: int) -> None:
+        self.branch(condition, lambda: self._write_node(then), lambda: self._write_node(otherwise))
+
+    def _may_be_in_parts(self, node: int) -> bool:
+        """Return true if a node is small, or wasn't written before: so that no program grows faster than its nodes."""
+        if self.builder.weights[node] <= SMALL:
+            return True
+        if node in self._written:
+            return False
+        self._written.add(node)
+        return True
 
     def captured(self, write: Callable[[], object]) -> Any:
         """What is written, as a value.
@@ -95,15 +120,13 @@ class Machine(Forks):
 
     def _joined(self, pieces: list[Piece]) -> Any:
         parts: list[Any] = []
+        floor = len(self.builder.nodes)
         for piece in pieces:
             part = piece
             if type(piece) is int:
                 part = Sym(piece, self.builder.kinds[piece])
             elif type(piece) is tuple:
                 condition, then, otherwise = piece
-                part = self._merged(condition, self._joined(then), self._joined(otherwise))
-            if type(part) is str and parts and type(parts[-1]) is str:
-                parts[-1] += part
-            elif not (type(part) is str and not part):
-                parts.append(part)
+                part = self._merged(condition, self._joined(then), self._joined(otherwise), floor)
+            parts.append(part)
         return self.concat(parts)

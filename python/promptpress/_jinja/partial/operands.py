@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -11,10 +12,11 @@ from jinja2 import nodes
 from jinja2.runtime import LoopContext
 from jinja2.utils import Cycler
 
-from promptpress._jinja.bounds import charge_text
+from promptpress._jinja.bounds import BUDGET, charge, charge_text, weigh
 from promptpress._jinja.partial.builder import Builder
 from promptpress._jinja.partial.once import Once, taken
 from promptpress._jinja.partial.texts import holds_opaque, plain_text
+from promptpress._jinja.partial.trail import Trail
 from promptpress._jinja.partial.values import (
     BailError,
     NeedsKeyError,
@@ -52,9 +54,9 @@ class Operands:
         self.keys = keys
         self.assumed_key: int | None = None
         """What a key is taken for that isn't given: to see what would be compiled if there were rows."""
-        self.state: dict[Any, Any] = {}
+        self.state = Trail()
         """What names, namespaces and generators stand at."""
-        self.known: dict[Any, bool] = {}
+        self.known = Trail()
         """Conditions on the way here, by their nodes; and what has been checked."""
         self.block: list[Statement] = []
         self.steps = 0
@@ -62,14 +64,33 @@ class Operands:
         self.at = "Template"
         self.visited: dict[tuple[int, str], None] = {}
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether compiling cost as much as it may."""
+        return self.steps > MAX_STEPS or BUDGET.left < 0
+
     # What happens
 
     def step(self, node: nodes.Node) -> None:
         """Count a step: a node of the template's tree is visited."""
-        self.steps += 1
         self.lineno = node.lineno or self.lineno
         self.at = type(node).__name__
         self.visited[self.lineno, self.at] = None
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            self.spend(0)
+
+    def spend(self, steps: int) -> None:
+        """Count what is done beside visiting nodes of the template's tree.
+
+        Args:
+            steps: What it costs, where a visit costs 1.
+
+        Raises:
+            UnsupportedError: If compiling has cost too much.
+
+        """
+        self.steps += steps
         if self.steps > MAX_STEPS:
             raise self.unsupported(f"it takes more than {MAX_STEPS:,} steps to evaluate")
 
@@ -122,6 +143,20 @@ class Operands:
             raise self.unsupported("a number of the template's own that isn't finite")
         return value
 
+    def weigh(self, *values: Any) -> None:
+        """Count what it costs to look at all parts of values, as a comparison, a hash or a text does.
+
+        Args:
+            values: Values that are there.
+
+        Raises:
+            BailError: If that is too much: a list may hold another one any number of times.
+
+        """
+        for value in values:
+            if type(value) not in SCALARS:
+                self.real(_charge_parts, value)
+
     # Expressions
 
     def node(self, value: Any) -> int:
@@ -145,6 +180,8 @@ class Operands:
             self._check_width(value)
             return self.builder.constant(value)
         if type(value) is list:
+            self.spend(1)
+            self.weigh(value)
             if all(type(item) in SCALARS for item in value):
                 for item in value:
                     self._check_width(item)
@@ -180,7 +217,7 @@ class Operands:
             return value if value.kind.only("str") else self.operate("text", value)
         if type(value) in (list, tuple, dict) and holds_opaque(value):
             return plain_text(self, value)
-        return self.real(str, value)
+        return self.real(_plain_text, value)
 
     def length(self, value: Sym) -> int:
         """The length of a list, which the program is made for.
@@ -200,10 +237,13 @@ class Operands:
         """
         if self.keys is None:
             raise self.unsupported("how often a loop runs is decided by a value of the row")
-        key = self.builder.expression(value.node)
         if self.assumed_key is not None:
             return self.assumed_key
+        key = self.builder.expression(value.node)
+        self.spend(len(key))
         if key not in self.keys:
+            if self.builder.is_too_deep(value.node):
+                raise self.unsupported("a number for which expressions are nested very deep")
             raise NeedsKeyError(key)
         if self.keys[key] < 0:
             raise BailError("a number that is none, or below 0", self.lineno)
@@ -219,25 +259,31 @@ class Operands:
             One text, or a value of the row.
 
         """
-        flat: list[Any] = []
-        for part in parts:
-            inner: tuple[Any, ...] = self.builder.nodes[part.node] if type(part) is Sym else ()
-            if inner and inner[0] == "concat":
-                flat += [self._constant_or_sym(operand) for operand in inner[1:]]
-            else:
-                flat.append(part)
         joined: list[Any] = []
-        for part in flat:
-            if type(part) is str and joined and type(joined[-1]) is str:
-                joined[-1] += part
-            elif not (type(part) is str and not part):
-                joined.append(part)
-        if all(type(part) is str for part in joined):
-            self.real(charge_text, sum(map(len, joined)))
-            return "".join(joined)
-        if len(joined) == 1 and joined[0].kind.only("str"):
+        for is_text, neighbours in itertools.groupby(parts, lambda part: type(part) is str):
+            if not is_text:
+                joined += neighbours
+                continue
+            texts = list(neighbours)
+            self.real(charge_text, sum(map(len, texts)))
+            joined += ["".join(texts)] if any(texts) else []
+        self.spend(len(joined))
+        if not joined:
+            return ""
+        if len(joined) == 1 and (type(joined[0]) is str or joined[0].kind.only("str")):
             return joined[0]
         return self.operate("concat", *joined)
 
-    def _constant_or_sym(self, node: int) -> Any:
+    def constant_or_sym(self, node: int) -> Any:
+        """Return the value of a node: a constant as it is, anything else as a value of the row."""
         return self.builder.constants[node] if node in self.builder.constants else Sym(node, self.builder.kinds[node])
+
+
+def _plain_text(value: Any) -> str:
+    if type(value) not in SCALARS or type(value) is int:
+        charge_text(weigh(value))
+    return str(value)
+
+
+def _charge_parts(value: Any) -> None:
+    charge(weigh(value) >> 4)

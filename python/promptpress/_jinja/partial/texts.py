@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from promptpress._jinja.bounds import charge, charge_text
 from promptpress._jinja.partial.values import Choice, Sym, is_opaque
 
 if TYPE_CHECKING:
@@ -14,28 +15,36 @@ if TYPE_CHECKING:
 __all__ = ["holds_opaque", "json_text", "plain_text"]
 
 _MAX_DEPTH = 50
+_STEPS_OF_PART = 4
+"""What a part of a list's text costs, where a visit of a node of the template's tree costs 1."""
 
 
-def holds_opaque(value: Any, depth: int = 0) -> bool:
-    """Whether a value that isn't there stands somewhere in it.
+def holds_opaque(value: Any) -> bool:
+    """Return true if a value that isn't there stands somewhere in a value, or if that is nested very deep.
 
     Args:
-        value: Any.
-        depth: How deep it stands.
+        value: Any. A list that it holds many times is looked through once.
 
     >>> holds_opaque({"a": [Sym(0)]}), holds_opaque([1])
     (True, False)
 
     """
+    return _holds_opaque(value, 0, {})
+
+
+def _holds_opaque(value: Any, depth: int, seen: dict[int, int]) -> bool:
     if is_opaque(value):
         return True
+    if type(value) not in (list, tuple, dict):
+        return False
     if depth > _MAX_DEPTH:
         return True
-    if type(value) in (list, tuple):
-        return any(holds_opaque(item, depth + 1) for item in value)
-    if type(value) is dict:
-        return any(holds_opaque(item, depth + 1) for pair in value.items() for item in pair)
-    return False
+    if seen.get(id(value), -1) >= depth:
+        return False
+    seen[id(value)] = depth
+    charge(len(value) >> 2)
+    parts = [*value, *value.values()] if type(value) is dict else value
+    return any(_holds_opaque(part, depth + 1, seen) for part in parts)
 
 
 def plain_text(machine: Operands, value: Any) -> Any:
@@ -60,6 +69,7 @@ def plain_text(machine: Operands, value: Any) -> Any:
         parts.append(closing)
 
     def write(one: Any, depth: int) -> None:
+        machine.spend(_STEPS_OF_PART)
         if depth > _MAX_DEPTH:
             raise machine.unsupported("a list that is nested very deep")
         if type(one) is Sym:
@@ -67,6 +77,7 @@ def plain_text(machine: Operands, value: Any) -> Any:
         elif type(one) is dict:
             parts.append("{")
             for number, (key, item) in enumerate(one.items()):
+                machine.weigh(key)
                 parts.append(f"{', ' if number else ''}{machine.real(repr, key)}: ")
                 write(item, depth + 1)
             parts.append("}")
@@ -75,6 +86,7 @@ def plain_text(machine: Operands, value: Any) -> Any:
         elif type(one) is tuple:
             several("(", ",)" if len(one) == 1 else ")", one, depth)
         else:
+            machine.weigh(one)
             parts.append(machine.real(repr, one))
 
     write(value, 0)
@@ -108,10 +120,14 @@ def json_text(
     parts: list[Any] = []
 
     def plain(one: Any) -> str:
+        machine.weigh(one)
         return str(machine.real(json.dumps, one, ensure_ascii=ensure_ascii))
 
     def line(depth: int) -> str:
-        return "" if indent is None else "\n" + indent * depth
+        if indent is None:
+            return ""
+        machine.real(charge_text, len(indent) * depth)
+        return "\n" + indent * depth
 
     def several(opening: str, closing: str, members: list[Callable[[], None]], depth: int) -> None:
         if not members:
@@ -124,6 +140,7 @@ def json_text(
         parts.append(line(depth) + closing)
 
     def write(one: Any, depth: int) -> None:
+        machine.spend(_STEPS_OF_PART)
         if depth > _MAX_DEPTH:
             raise machine.unsupported("JSON that is nested very deep")
         if type(one) is Sym:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, final
 from promptpress._jinja.bounds import WEIGHTLESS
 
 __all__ = [
+    "MAX_WAYS",
     "MISSING",
     "TEXT",
     "UNKNOWN",
@@ -54,13 +55,15 @@ class NeedsKeyError(Exception):
     """The program depends on the length of a list: it is compiled for each length that occurs.
 
     Args:
-        expression: What has to be known of each row.
+        expression: What has to be known of each row, as `Builder.expression` gives it.
 
     """
 
-    def __init__(self, expression: tuple[Any, ...]) -> None:
+    def __init__(self, expression: tuple[tuple[Any, ...], ...]) -> None:
         super().__init__(expression)
         self.expression = expression
+        self.steps = 0
+        """What compiling cost until it was found out."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,10 @@ class Sym(Opaque):
         self.kind = kind
 
 
+MAX_WAYS = 16
+"""Values that a choice may be. An operation is applied to each of them, so that its program grows as much."""
+
+
 @final
 class Choice(Opaque):
     """One of two values, by a condition of the row; at least one of them is no value that a program has.
@@ -176,12 +183,23 @@ class Choice(Opaque):
 
     """
 
-    __slots__ = ("condition", "otherwise", "then")
+    __slots__ = ("condition", "is_list", "otherwise", "then", "ways")
 
     def __init__(self, condition: int, then: Any, otherwise: Any) -> None:
         self.condition = condition
         self.then = then
         self.otherwise = otherwise
+        ways = sum(side.ways if type(side) is Choice else 1 for side in (then, otherwise))
+        self.ways: int = min(ways, MAX_WAYS + 1)
+        """How many values it may be, each counted once for every way that leads to it."""
+        self.is_list = all(_is_list(side) for side in (then, otherwise))
+        """Whether it surely is a list."""
+
+
+def _is_list(value: Any) -> bool:
+    if type(value) is Choice:
+        return value.is_list
+    return type(value) is list or (type(value) is Sym and value.kind.only("list"))
 
 
 @final

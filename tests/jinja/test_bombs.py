@@ -1,0 +1,110 @@
+"""Templates that would grow without bound while they are compiled: Jinja2's text, or an error that names the limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import promptpress as pp
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("jinja2")
+from jinja.bombs import BOMBS
+from promptpress._jinja.reference import Reference
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_AS counts on Linux alone")
+
+CPU_SECONDS = 10.0
+"""They take one or two. What isn't ended by the number of its steps takes far longer."""
+SAMPLE = 6
+"""One in so many of the templates is tried in each run of the tests, each in another environment."""
+MEMORY = 1 << 30
+"""Bytes that a template may take beyond what the imports need."""
+ENVIRONMENTS = ("jinja2", "transformers", "lm_eval")
+ROW = {"s": "ab", "words": ["a", "b c", ""]}
+CHAT = [{"role": "user", "content": "ab"}, {"role": "assistant", "content": "cd"}]
+CHAT_BEGIN = "{% set s = messages[0].content %}{% set words = [s, messages[1].content, ''] %}"
+
+
+def rendered(source: str, environment: str) -> str:
+    """Render three equal rows; all of them have one text."""
+    if environment == "chat":
+        made = pp.ChatTemplate(CHAT_BEGIN + source).render(pa.table({"messages": [CHAT] * 3}))
+    else:
+        made = pp.JinjaTemplate(source, environment=environment).render(pa.Table.from_pylist([ROW] * 3))
+    (text,) = set(made["prompt"].to_pylist())
+    return str(text)
+
+
+def jinja2_text(source: str, environment: str) -> str:
+    """What Jinja2 itself renders, within the limits."""
+    if environment == "chat":
+        return Reference(CHAT_BEGIN + source, "transformers").render({"messages": CHAT})
+    return Reference(source, environment).render(ROW)
+
+
+def outcome(function, *arguments) -> list:
+    """The text that a function gives, or its error: `["text", text]`, `[error's class, message]`."""
+    try:
+        return ["text", function(*arguments)]
+    except BaseException as error:
+        return [type(error).__name__, str(error)]
+
+
+def bounded(function, *arguments) -> tuple[list, float]:
+    """The outcome of a function in a process of its own with bounded memory, and the processor's time that it took."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(reading)
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+            began = time.process_time()
+            found = outcome(function, *arguments)
+            seconds = time.process_time() - began
+            with os.fdopen(writing, "w") as out:
+                json.dump([found, seconds], out)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading) as answers:
+        answer = answers.read()
+    _, status = os.waitpid(child, 0)
+    if status or not answer:
+        return ["process", f"ended with status {status}"], float("inf")
+    found, seconds = json.loads(answer)
+    return found, seconds
+
+
+def check(name: str, environment: str) -> None:
+    found, seconds = bounded(rendered, BOMBS[name], environment)
+    expected, _ = bounded(jinja2_text, BOMBS[name], environment)
+    where = f"{name} in {environment}: {str(found)[:300]}"
+    if expected[0] == "text":
+        assert found == expected, where
+    else:
+        assert found[0] in ("RenderError", "TemplateError"), where
+        if "limit exceeded" in expected[1]:
+            assert "limit exceeded" in found[1], where
+    assert seconds < CPU_SECONDS, f"{seconds:.1f} s, {where}"
+
+
+@pytest.mark.parametrize(("number", "name"), [*enumerate(list(BOMBS)[::SAMPLE])])
+def test_a_template_that_grows_is_bounded(number: int, name: str) -> None:
+    check(name, (*ENVIRONMENTS, "chat")[number % 4])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("environment", [*ENVIRONMENTS, "chat"])
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_template_that_grows_is_bounded_in_each_environment(name: str, environment: str) -> None:
+    check(name, environment)
