@@ -5,7 +5,16 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-KINDS = {"prompts": "requests", "cells": "cells", "arrow": "broken tables", "configs": "Python configurations"}
+KINDS = {
+    "prompts": "requests",
+    "cells": "cells",
+    "arrow": "broken tables",
+    "configs": "Python configurations",
+    "layouts": "tables in odd layouts",
+    "limits": "tables around a limit",
+    "labels": "tables with labels",
+    "expansions": "tables of messages",
+}
 """Each kind, and what its cases count."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -146,8 +146,8 @@ class _Collected:
 class _Places:
     """Which sample, label and turn a request is of."""
 
-    def __init__(self, labels: int = 0, *, is_known: bool = True) -> None:
-        self._label_count = labels
+    def __init__(self, labels: Sequence[Any] | None = None, *, is_known: bool = True) -> None:
+        self._labels = labels or ()
         self._label_values: pa.Array | None = None
         self._is_known = is_known
         self._turns: list[tuple[pa.Array, pa.Array | None]] = []
@@ -158,7 +158,7 @@ class _Places:
             self._turns.append((part.samples, part.turns))
         if self._label_values is None and part.labels is not None and len(part.labels):
             # The label column of rendered rows has the one type that holds all labels.
-            self._label_values = part.labels.slice(0, self._label_count)
+            self._label_values = part.labels.slice(0, len(self._labels))
 
     def table(self, best: Iterable[tuple[int, int]]) -> pa.Table:
         """Tell requests, each given by its length and its number."""
@@ -166,8 +166,10 @@ class _Places:
         requests, samples, labels, turns, lengths = zip(*rows, strict=True) if rows else ((),) * 5
         label_column = pa.nulls(len(rows))
         if rows and self._label_values is not None:
-            values = self._label_values.to_pylist()
-            label_column = pa.array([values[label] for label in labels], self._label_values.type)
+            # The label None is null here, also among texts.
+            pairs = zip(self._labels, self._label_values.to_pylist(), strict=True)
+            values = [None if label is None else value for label, value in pairs]
+            label_column = pa.array([values[number] for number in labels], self._label_values.type)
         return pa.table(
             {
                 "request": pa.array(requests, pa.int64()),
@@ -182,8 +184,8 @@ class _Places:
         """Return the sample of a request, the number of its label, and its turn."""
         if not self._is_known:
             return None, None, None
-        if self._label_count:
-            return number // self._label_count, number % self._label_count, None
+        if self._labels:
+            return number // len(self._labels), number % len(self._labels), None
         for samples, turns in self._turns:
             if number < len(samples):
                 return samples[number].as_py(), None, None if turns is None else turns[number].as_py()
@@ -200,7 +202,7 @@ def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None)
     renderer._warn(renderer._output_schemas.of(reader.schema, RenderOptions()), reader.schema, table)
     labels = core.labels if table is None else labels_of(core, table, for_core(table)[0])
     is_json = renderer._configuration.settings["output"] == "messages_json"
-    collected, places = _Collected(counter, is_json=is_json), _Places(0 if labels is None else len(labels))
+    collected, places = _Collected(counter, is_json=is_json), _Places(labels)
     origins: Counter[tuple[Any, ...]] = Counter()
     position, own_position = _core.Position(), _core.Position()
     first = 0
