@@ -79,9 +79,15 @@ impl Error {
         }))
     }
 
-    /// The same error at row `row` (rows count from 0).
+    /// The same error at row `row` (rows count from 0). One in the examples keeps the row that it has there.
     #[must_use]
-    pub fn at_row(mut self, row: usize) -> Self {
+    pub fn at_row(self, row: usize) -> Self {
+        if self.0.in_examples && self.0.place.row.is_some() { self } else { self.at_example(row) }
+    }
+
+    /// The same error at row `row`, which is one of the examples where the error is in them.
+    #[must_use]
+    pub fn at_example(mut self, row: usize) -> Self {
         self.0.place.row = Some(row);
         self
     }

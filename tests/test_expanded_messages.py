@@ -10,6 +10,8 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from few_shots import rendered_or_refused, texts
+from fuzz import expansions
+from marks import UNWARNED
 
 EXTRA: dict[str, tuple[Any, pa.DataType]] = {
     "date": (0, pa.date32()),
@@ -140,3 +142,56 @@ def test_a_content_that_cannot_be_merged_is_told_by_its_column() -> None:
     with pytest.raises(pp.RenderError, match="must be a str, found None") as caught:
         renderer.render(pa.table({"talk": talks}))
     assert (caught.value.row, caught.value.column, caught.value.code) == (1, "talk", "unmergeable_content")
+
+
+NO_MESSAGES: dict[str, list[Any]] = {
+    "numbers": [7, 8],
+    "texts": ["Hello", "role"],
+    "truth values": [True],
+    "other dicts": [{"speaker": "user"}],
+    "half a message": [{"role": "user"}],
+    "lists": [[{"role": "user", "content": "c"}]],
+}
+
+
+@pytest.mark.parametrize("output", ["messages", "messages_json", "prompt_list", "openai"])
+@pytest.mark.parametrize("kind", NO_MESSAGES)
+def test_what_is_no_message_is_refused_in_every_output(kind: str, output: Any) -> None:
+    samples = pa.table({"talk": [[], NO_MESSAGES[kind]], "q": ["1", "2"]})
+    renderer = pp.Renderer([{"expand_column": "talk"}, {"role": "user", "content": "{q}"}], output=output)
+    spans, explain = (lambda table: renderer.render(table, spans=True)), (lambda table: renderer.explain(table, 1))
+    for work in (renderer.render, spans, explain):
+        with pytest.raises(pp.RenderError, match="its messages need role and content") as caught:
+            work(samples)
+        assert (caught.value.code, caught.value.row, caught.value.column) == ("incomplete_message", 1, "talk")
+    assert renderer.render(samples.slice(0, 1)).num_rows == 1
+
+
+@UNWARNED
+@pytest.mark.parametrize("output", ["messages", "messages_json", "prompt_list", "openai"])
+@pytest.mark.parametrize("kind", NO_MESSAGES)
+def test_examples_hold_messages_or_are_refused(kind: str, output: Any) -> None:
+    turn = {"role": "user", "content": "{q}"}
+    renderer = pp.Renderer(
+        {"type": "RawPromptTemplate", "messages": ["</E>", turn]},
+        {"type": "RawPromptTemplate", "messages": [{"expand_column": "talk"}, turn]},
+        retriever={"type": "IndexColumn", "column": "shots"},
+        examples=pa.table({"q": ["e", "f"], "talk": [[], NO_MESSAGES[kind]]}),
+        reader={"input_columns": ["q"], "output_column": "q"},
+        output=output,
+    )
+    assert renderer.render(pa.table({"q": ["1"], "shots": [[0]]})).num_rows == 1
+    with pytest.raises(pp.RenderError, match="its messages need role and content") as caught:
+        renderer.render(pa.table({"q": ["1"], "shots": [[1]]}))
+    assert (caught.value.row, caught.value.column) == (1, "examples.talk")
+
+
+@UNWARNED
+def test_columns_of_all_types_are_refused_or_expanded() -> None:
+    assert sum(expansions.run(0, number) for number in range(300)) == 300
+
+
+@UNWARNED
+@pytest.mark.full
+def test_many_columns_of_all_types_are_refused_or_expanded() -> None:
+    assert sum(expansions.run(0, number) for number in range(300, 4_000)) == 3_700

@@ -8,6 +8,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from fuzz import labels as label_cases
 from marks import UNWARNED
 
 # Notes on odd configurations are no part of this.
@@ -234,3 +235,39 @@ def test_examples_labels_that_are_no_keys_are_refused_where_an_example_is_used(l
     with pytest.raises(pp.RenderError, match=r'row 1, column "examples\.a": its values choose among') as raised:
         pp.Renderer(**config, retriever={"type": "FixKRetriever", "fix_id_list": [1]})
     assert raised.value.code == "wrong_column_type"
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([2**64 - 1, 3], pa.string()),
+        ([2**63, -1], pa.string()),
+        ([1.5, 2], pa.float64()),
+        ([True, "x", None], pa.string()),
+    ],
+)
+def test_statistics_show_labels_as_rendering_does(values: list[Any], kind: pa.DataType) -> None:
+    samples = pa.table({"q": ["x", "longer"], "a": ["", ""]})
+    renderer = pp.Renderer("{q}", mode="ppl", labels=values, reader=READER)
+    labels = renderer.render(samples)["label"]
+    found = pp.stats(renderer, samples).longest
+    assert found["label"].type == labels.type == kind
+    # The label None is null, also among texts.
+    shown = [None if values[n % len(values)] is None else label.as_py() for n, label in enumerate(labels)]
+    assert found["label"].to_pylist() == [shown[n] for n in found["request"].to_pylist()]
+
+
+def test_statistics_take_labels_of_a_column_of_large_numbers() -> None:
+    samples = pa.table({"q": ["x", "y"], "a": pa.array([2**64 - 1, 2**63], pa.uint64())})
+    found = pp.stats(pp.Renderer("{q}", mode="ppl", reader=READER), samples)
+    assert found.requests == 4
+    assert {*found.longest["label"].to_pylist()} == {2**64 - 1, 2**63}
+
+
+def test_labels_of_all_types_give_a_result_or_an_error_of_ours() -> None:
+    assert sum(label_cases.run(0, number) for number in range(60)) == 60
+
+
+@pytest.mark.full
+def test_many_labels_of_all_types_give_a_result_or_an_error_of_ours() -> None:
+    assert sum(label_cases.run(0, number) for number in range(60, 1_500)) == 1_440

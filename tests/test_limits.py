@@ -13,6 +13,7 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import pytest
+from fuzz import limits, stages
 from marks import UNWARNED
 
 SAMPLES = pa.table({"q": ["1+1?", "2+2?"], "a": ["2", "4"]})
@@ -226,3 +227,119 @@ def test_within_little_memory_rendering_ends_with_an_error(template: str) -> Non
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["out_of_memory"] * 3 + ["200000"], (done.returncode, done.stderr)
+
+
+LONG = pa.table({"q": ["fits", "x" * 300, "fits"]})
+ONE_FIELD: dict[str, dict[str, Any]] = {
+    "messages": {"prompt_template": [{"role": "user", "content": "{q}"}], "output": "messages"},
+    "prompt list": {"prompt_template": [{"role": "user", "content": "{q}"}], "output": "prompt_list"},
+    "chat": {
+        "prompt_template": [{"role": "system", "content": "S"}, {"role": "user", "content": "{q}"}], "output": "openai",
+    },
+    "JSON": {"prompt_template": [{"role": "user", "content": "{q}"}], "output": "messages_json"},
+    "text": {"prompt_template": "{q}", "output": "text"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])
+@pytest.mark.parametrize("form", ONE_FIELD)
+def test_a_content_that_is_shown_where_it_lies_counts_as_well(form: str, strings: Any) -> None:
+    renderer = pp.Renderer(**ONE_FIELD[form], strings=strings, limits={"prompt_bytes": 200})
+    verbs = {
+        "render": lambda: renderer.render(LONG),
+        "spans": lambda: renderer.render(LONG, spans=True),
+        "stream": lambda: renderer.stream(LONG.to_reader()).read_all(),
+        "call": lambda: renderer(LONG),
+        "explain": lambda: renderer.explain(LONG, 1),
+        "audit": lambda: renderer.audit(LONG),
+        "stats": lambda: pp.stats(renderer, LONG),
+        "preview": lambda: renderer.preview(LONG, rows=[1])._repr_html_(),
+    }
+    messages = set()
+    for verb, work in verbs.items():
+        with refused("prompt_bytes") as caught:
+            work()
+        assert caught.value.code == "limit_exceeded", verb
+        messages.add((caught.value.row, str(caught.value)))
+    assert messages == {
+        (1, 'row 1: the prompt would have more than 200 bytes; limits={"prompt_bytes": 200} allows no more')
+    }
+    assert len(renderer.render(LONG.slice(0, 1))) == len(renderer.explain(LONG, 0).slice(0, 1)) == 1
+
+
+@pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])
+def test_a_batch_counts_contents_that_are_shown_where_they_lie(strings: Any) -> None:
+    for template in ([{"role": "user", "content": "{q}"}], [{"expand_column": "m"}]):
+        samples = pa.table({"q": ["x" * 100] * 10, "m": [[{"role": "user", "content": "x" * 100}]] * 10})
+        pp.Renderer(template, strings=strings, limits={"batch_bytes": 1000}).render(samples)
+        with refused("batch_bytes"):
+            pp.Renderer(template, strings=strings, limits={"batch_bytes": 999}).render(samples)
+
+
+def test_messages_that_a_column_brings_count_in_every_output() -> None:
+    samples = pa.table({"m": [[{"role": "user", "content": "x" * n}] for n in (5, 50)]})
+    for output in ("messages", "prompt_list", "messages_json", "openai"):
+        pp.Renderer([{"expand_column": "m"}], output=output, limits={"prompt_bytes": 50}).render(samples)
+        renderer = pp.Renderer([{"expand_column": "m"}], output=output, limits={"prompt_bytes": 49})
+        with refused("prompt_bytes") as caught:
+            renderer.render(samples)
+        assert caught.value.row == 1
+        with refused("prompt_bytes") as caught:
+            renderer.explain(samples, 1)
+        assert caught.value.row == 1
+
+
+def test_a_value_that_becomes_shorter_when_it_is_filled_counts_as_it_is_then() -> None:
+    samples = pa.table({"q": ["{a}" * 20], "a": ["x"]})
+    renderer = pp.Renderer("{q}", limits={"prompt_bytes": 60}, substitution="harness")
+    assert renderer.render(samples)["prompt"].to_pylist() == ["x" * 20]
+
+
+def test_a_turn_that_is_too_long_is_told_by_its_sample() -> None:
+    template = {"round": [{"role": "HUMAN", "prompt": "{question}"}, {"role": "BOT", "prompt": "{answer}"}]}
+    renderer = pp.Renderer(
+        {"type": "MultiTurnPromptTemplate", "template": template},
+        reader={"input_columns": ["question"], "output_column": "answer"},
+        inferencer={"type": "MultiTurnGenInferencer", "infer_mode": "every_with_gt"},
+        dialect="aisbench",
+        limits={"prompt_bytes": 40},
+    )
+    samples = pa.table({"question": [["a", "b", "c"], ["d", "e" * 50]], "answer": [["1", "2", "3"], ["4", "5"]]})
+    with refused("prompt_bytes") as caught:
+        renderer.render(samples)
+    assert caught.value.row == 1
+
+
+@pytest.mark.parametrize("strings", ["string", "large_string", "string_view"])
+def test_what_a_chat_template_writes_counts(strings: Any) -> None:
+    chat = pp.ChatTemplate("{% for m in messages %}<<<<{{ m.content }}>>>>{% endfor %}")
+    turns = {"round": [{"role": "HUMAN", "prompt": "{q}"}]}
+    samples = pa.table({"q": ["a", "b" * 30]})
+    make = lambda **limits: pp.Renderer(turns, chat_template=chat, strings=strings, limits=limits)  # noqa: E731
+    # The harness's own meta template adds a newline.
+    assert len(make(prompt_bytes=39).render(samples)) == 2
+    with refused("prompt_bytes") as caught:
+        make(prompt_bytes=38).render(samples)
+    assert caught.value.row == 1
+    assert len(make(batch_bytes=39).render(samples.slice(1))) == 1
+    with refused("batch_bytes"):
+        make(batch_bytes=38).render(samples.slice(1))
+
+
+@UNWARNED
+def test_all_layouts_refuse_the_same_rows() -> None:
+    assert sum(map(_refusals, range(42))) > 25
+
+
+@UNWARNED
+@pytest.mark.full
+def test_all_layouts_refuse_the_same_rows_of_many_tables() -> None:
+    assert sum(map(_refusals, range(42, 600))) > 400
+
+
+def _refusals(number: int) -> int:
+    """Run a case of the fuzzing of limits; a difference is raised."""
+    try:
+        return limits.run(0, number)
+    except stages.Unbuildable:
+        return 0

@@ -159,10 +159,10 @@ class Configuration:
             times: Requests of a sample, where all have as many.
 
         Raises:
-            RenderError: If the chat template has no text for one.
+            RenderError: If the chat template has no text for one, or one that passes a limit.
 
         """
-        return part.prompts if self.chat is None else self.chat.texts(part, times)
+        return part.prompts if self.chat is None else self.chat.texts(part, times, self.settings["limits"] or {})
 
     def refuse_chat(self, what: str) -> None:
         """Refuse what isn't there for texts of a chat template.

@@ -44,21 +44,19 @@ def core_schema(schema: pa.Schema) -> pa.Schema:
         RenderError: If two columns have the same name.
 
     """
-    foreign, _ = unlike(schema)
+    foreign = unsupported_columns(schema)
     return pa.schema([row_numbers(field.name) if field.name in foreign else field for field in schema])
 
 
-_latest: tuple[pa.Schema, tuple[list[str], list[str]]] | None = None
+_latest: tuple[pa.Schema, list[str]] | None = None
 
 
-def unlike(schema: pa.Schema) -> tuple[list[str], list[str]]:
-    """List the columns that the core has no texts for, and those that hold others; batch after batch has the same."""
+def unsupported_columns(schema: pa.Schema) -> list[str]:
+    """List the columns that the core has no texts for; batch after batch has the same."""
     global _latest  # noqa: PLW0603 - whoever reads it while it is set gets one or the other
     known = _latest
     if known is None or not known[0].equals(schema, check_metadata=True):
-        foreign = _foreign(schema)
-        nested = [field.name for field in schema if field.type.num_fields and field.name not in foreign]
-        known = _latest = (schema, (foreign, nested))
+        known = _latest = (schema, _foreign(schema))
     return known[1]
 
 
@@ -131,11 +129,11 @@ def for_core(
         RenderError: If two columns have the same name, or a column's buffers are smaller than the column says.
 
     """
-    foreign, nested = unlike(table.schema)
+    foreign = unsupported_columns(table.schema)
     table = checked(table)
     if of == "examples":
         table = in_one_chunk(table)
-    out = _text.lower(table, nested)
+    out = table
     for name in foreign:
         at = out.schema.get_field_index(name)
         rows = _core.repeated_rows(0, len(table), 1)

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress._errors import render_error
-from promptpress._ipc_bytes import bytes_table, table_bytes
 from promptpress._narrow import narrowed
 
 _MAX_DECIMAL_SCALE = {4: 9, 8: 18, 16: 38, 32: 76}
@@ -78,7 +77,7 @@ def lower(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Tab
     Returns:
         The table with each of `columns` that isn't native as a `large_string` column of `str(value)`, `None` for null.
         Timestamps, times and durations in nanoseconds are what pyarrow gives where pandas isn't installed.
-        A native column stays, but for chunks that the core's importer would refuse, which are copied.
+        A native column stays as it is.
 
     Raises:
         RenderError: If a value can't be converted; names the row, the column and the value's start.
@@ -88,13 +87,6 @@ def lower(table: pa.Table, columns: Iterable[str], first_row: int = 0) -> pa.Tab
         index = table.schema.get_field_index(name)
         column = table.column(index)
         if is_native(column.type):
-            if _nests_struct(column.type) and any(_is_sliced(chunk) for chunk in column.chunks):
-                try:
-                    chunks = [_copied(chunk) if _is_sliced(chunk) else chunk for chunk in column.chunks]
-                except pa.ArrowException as error:
-                    message = f"the Arrow array is malformed: {error}"
-                    raise render_error("malformed_array", message, column=name) from error
-                table = table.set_column(index, table.field(index), pa.chunked_array(chunks, column.type))
             continue
         texts = pa.chunked_array(list(_texts(column, name, first_row)), pa.large_string())
         table = table.set_column(index, pa.field(name, pa.large_string()), texts)
@@ -303,23 +295,6 @@ def _nanoseconds_to_python(scalar: pa.Scalar) -> Any:
     return pa.array([scalar.value // 1000], pa.int64()).view(target)[0].as_py()
 
 
-def _nests_struct(data_type: pa.DataType, within: bool = False) -> bool:
-    """Whether a struct stands within a struct or a list of fixed size, at any depth."""
-    if types.is_struct(data_type) and within:
-        return True
-    within = types.is_struct(data_type) or types.is_fixed_size_list(data_type)
-    return any(_nests_struct(child, within) for child in _children(data_type))
-
-
-def _is_sliced(array: pa.Array) -> bool:
-    """Whether `array` or a child starts within its buffers.
-
-    arrow-rs 59 takes such a struct's or fixed-size list's offset twice when a struct lies within it, and panics
-    (apache/arrow-rs#7595). A copy starts at 0.
-    """
-    return array.offset != 0 or any(map(_is_sliced, children(array)))
-
-
 def children(array: pa.Array) -> list[pa.Array]:
     """List the arrays within `array`, whole: those of a struct, a dictionary, a list, a map, runs or a union."""
     data_type = array.type
@@ -334,13 +309,3 @@ def children(array: pa.Array) -> list[pa.Array]:
     if data_type.num_fields:
         return [array.values]
     return []
-
-
-def _copied(array: pa.Array) -> pa.Array:
-    """Copy `array`, with no offset anywhere."""
-    array.validate(full=True)
-    try:
-        # One array alone would come back as it is.
-        return pa.concat_arrays([array, array.slice(0, 0)])
-    except pa.ArrowInvalid:  # of dictionaries with a null among their values, even if they are the same
-        return bytes_table(table_bytes(pa.table({"": array}))).column(0).combine_chunks()

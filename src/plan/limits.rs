@@ -131,10 +131,11 @@ impl Limits {
         )))
     }
 
-    /// The error of a request that is too long.
-    pub fn prompt_too_long(&self, bytes: usize) -> Error {
+    /// The error of a request that is too long. How long it would be isn't said: filling ends where the limit is passed,
+    /// and where that is goes by the way in which a column holds its texts.
+    pub fn prompt_too_long(&self) -> Error {
         let message = format!(
-            "the prompt would have {bytes} bytes or more; limits={{\"prompt_bytes\": {}}} allows no more",
+            "the prompt would have more than {0} bytes; limits={{\"prompt_bytes\": {0}}} allows no more",
             self.prompt_bytes
         );
         Error::render(Code::LimitExceeded, message)
@@ -163,9 +164,9 @@ impl Limits {
     }
 
     /// The error of a batch that is too large.
-    pub fn batch_too_large(&self, bytes: usize) -> Error {
+    pub fn batch_too_large(&self) -> Error {
         let message = format!(
-            "the batch's prompts would take {bytes} bytes or more; limits={{\"batch_bytes\": {}}} allows no more: give \
+            "the batch's prompts would take more than {0} bytes; limits={{\"batch_bytes\": {0}}} allows no more: give \
              smaller batches, or a higher limit",
             self.batch_bytes
         );
@@ -180,7 +181,7 @@ impl Limits {
     pub fn check_batch(&self, count: usize, each: usize) -> Result<()> {
         match count.checked_mul(each) {
             Some(bytes) if bytes <= self.batch_bytes => Ok(()),
-            bytes => Err(self.batch_too_large(bytes.unwrap_or(usize::MAX))),
+            _ => Err(self.batch_too_large()),
         }
     }
 }

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi::FFI_ArrowArray;
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, make_array};
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_data::ArrayData;
-use arrow_pyarrow::{FromPyArrow, Table, ToPyArrow};
+use arrow_pyarrow::{FromPyArrow, ToPyArrow};
 use arrow_schema::{Field, Schema, SchemaRef};
+use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyList;
 
-use super::errors::to_python;
+use super::errors::{plain, to_python};
 use super::guard::{caught, raise};
 use crate::error::{Code, Error};
-use crate::render::joined;
+use crate::render::{array_of, joined};
 
 /// An argument that is taken over from Arrow's C interface, by code that trusts what it is told.
 pub(super) struct Imported<T>(pub(super) T);
@@ -30,7 +33,7 @@ pub(super) trait Import: Sized {
 
 impl Import for ArrayRef {
     fn import(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        ArrayData::from_pyarrow_bound(object).map(make_array)
+        plain(object.py(), array_of(ArrayData::from_pyarrow_bound(object)?))
     }
 }
 
@@ -40,9 +43,33 @@ impl Import for SchemaRef {
     }
 }
 
+/// The record batches of a table, which are at least one, so that a table without rows still has a schema.
+pub(super) struct Table(Vec<RecordBatch>);
+
 impl Import for Table {
+    /// A stream of Arrow's C interface would make arrays of the batches before [`array_of`] could: they come as data.
     fn import(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Self::from_pyarrow_bound(object)
+        let py = object.py();
+        let schema = SchemaRef::import(&object.getattr(intern!(py, "schema"))?)?;
+        let mut batches = Vec::new();
+        let parts = match object.getattr_opt(intern!(py, "to_batches"))? {
+            Some(to_batches) => to_batches.call0()?,
+            None => PyList::new(py, [object])?.into_any(),
+        };
+        for part in parts.try_iter()? {
+            let rows = plain(py, array_of(ArrayData::from_pyarrow_bound(&part?)?))?;
+            if rows.is_empty() {
+                continue;
+            }
+            let columns = rows.as_struct().columns().to_vec();
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+            let batch = RecordBatch::try_new_with_options(schema.clone(), columns, &options);
+            batches.push(batch.map_err(|error| PyValueError::new_err(error.to_string()))?);
+        }
+        if batches.is_empty() {
+            batches.push(RecordBatch::new_empty(schema));
+        }
+        Ok(Self(batches))
     }
 }
 
@@ -64,13 +91,8 @@ pub(super) fn unnamed(Imported(array): Imported<ArrayRef>) -> (Field, ArrayRef) 
     (Field::new("", array.data_type().clone(), true), array)
 }
 
-/// A table's batches with at least one, so that a table without rows still has a schema.
-pub(super) fn batches(Imported(table): Imported<Table>) -> Vec<RecordBatch> {
-    let (mut batches, schema) = table.into_inner();
-    batches.retain(|batch| batch.num_rows() > 0);
-    if batches.is_empty() {
-        batches.push(RecordBatch::new_empty(schema));
-    }
+/// A table's batches, at least one.
+pub(super) fn batches(Imported(Table(batches)): Imported<Table>) -> Vec<RecordBatch> {
     batches
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
-use arrow_pyarrow::{Table, ToPyArrow};
+use arrow_pyarrow::ToPyArrow;
 use arrow_schema::{ArrowError, Field};
 use pyo3::prelude::*;
 
-use super::arrow::{Imported, batches, export, unnamed};
+use super::arrow::{Imported, Table, batches, export, unnamed};
 use super::detach::detached_rows;
 use super::errors::plain;
 use crate::audit::{self, FoundText, Needles, OddCharacter, OddKind, Texts};

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::builder::{Int64Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow_pyarrow::{Table, ToPyArrow};
+use arrow_pyarrow::ToPyArrow;
 use arrow_schema::{Schema, SchemaRef};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::arrow::{Imported, batches, export, one_batch};
+use super::arrow::{Imported, Table, batches, export, one_batch};
 use super::detach::{detached, detached_rows};
 use super::errors::{plain, to_python};
 use super::guard::{caught, raise};

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow_pyarrow::Table;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use super::arrow::{Imported, batches, export};
+use super::arrow::{Imported, Table, batches, export};
 use super::detach::detached_rows;
 use super::errors::to_python;
 use super::interpreter::Interpreter;

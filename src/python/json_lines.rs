@@ -2,11 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use arrow_pyarrow::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::arrow::{Imported, batches, export};
+use super::arrow::{Imported, Table, batches, export};
 use super::detach::detached_rows;
 use super::errors::{plain, to_python};
 use super::interpreter::Interpreter;

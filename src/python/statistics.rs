@@ -6,11 +6,11 @@ use arrow_array::builder::FixedSizeBinaryBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
-use arrow_pyarrow::{Table, ToPyArrow};
+use arrow_pyarrow::ToPyArrow;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::arrow::{Imported, batches, export};
+use super::arrow::{Imported, Table, batches, export};
 use super::compiled_renderer::{CompiledRenderer, labels, raised};
 use super::detach::{detached, detached_rows};
 use super::errors::plain;

@@ -111,7 +111,7 @@ impl CompiledConfig {
             let requests = requests.collect::<Result<Vec<_>>>()?;
             let bytes = requests.iter().map(Request::literal_bytes).sum::<usize>();
             if bytes > self.config.limits.batch_bytes {
-                return Err(self.config.limits.batch_too_large(bytes));
+                return Err(self.config.limits.batch_too_large());
             }
             if !matches!(self.labels, Labels::Column(_)) && self.selector().is_none() {
                 self.constant_requests = Some(requests);

@@ -6,11 +6,13 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 
 use super::fragments::FragmentStore;
 use super::input::{Batch, Host, names, present, readable, sound, taken};
+use super::messages::expanded;
 use super::rows::fragments_of_forms;
 use super::substitution::{InvolvedColumns, Traced, traced};
-use super::values::{keys_of, value_at};
+use super::values::keys_of;
 use crate::error::{Code, Error, Result};
-use crate::plan::{Columns, Config, ExampleForm, IceForm, Substitution, messages_of};
+use crate::output::Parser;
+use crate::plan::{Columns, Config, ExampleForm, IceForm, Substitution};
 use crate::template::{Atom, Origin, PromptTemplate, Source, Template, Text};
 use crate::value::Value;
 
@@ -22,6 +24,8 @@ pub struct Examples {
     /// What the whole train split has; rows of `table` may be a choice of it.
     pub total: usize,
     ids: Option<Vec<usize>>,
+    /// Which parser the messages are for that columns of examples bring.
+    parser: Parser,
 }
 
 impl Examples {
@@ -103,7 +107,7 @@ impl Examples {
                 labels.into_iter().enumerate().map(kind).collect()
             }
         };
-        Ok(Self { table, columns, kinds, total, ids })
+        Ok(Self { table, columns, kinds, total, ids, parser: config.output.parser })
     }
 
     /// The place among these examples of row `id` of the train split.
@@ -176,7 +180,7 @@ impl Examples {
     /// An error of rows of a batch, of which the first is example `first`, at the row of the train split.
     fn placed(&self, error: Error, first: usize) -> Error {
         match error.place().row {
-            Some(row) => error.at_row(self.ids.as_ref().map_or(first + row, |ids| ids[first + row])),
+            Some(row) => error.at_example(self.ids.as_ref().map_or(first + row, |ids| ids[first + row])),
             None => error,
         }
     }
@@ -209,6 +213,7 @@ impl Examples {
             kinds: self.kinds.clone(),
             total: self.total,
             ids: self.ids.clone(),
+            parser: self.parser,
         }
     }
 
@@ -265,12 +270,16 @@ impl Examples {
             let atoms = traced.into_iter().map(|(s, origin)| Atom::Lit(s, origin)).collect();
             Text { atoms: Arc::new(atoms), is_final: old.is_final, label_override: old.label_override.clone() }
         };
-        let expand = |column: &str| match self.table.column_by_name(column) {
-            Some(array) => messages_of(&value_at(array, example as usize), column),
-            _ => Vec::new(),
+        let mut unreadable = None;
+        let expand = |column: &str| {
+            let Some(array) = self.table.column_by_name(column) else { return Vec::new() };
+            expanded(&column.into(), array, example as usize, self.parser).unwrap_or_else(|error| {
+                unreadable.get_or_insert(self.placed(error.in_examples(), example as usize));
+                Vec::new()
+            })
         };
         let out = form.with(text, expand);
-        match failed {
+        match failed.or(unreadable) {
             Some(error) => Err(error),
             None => Ok(out),
         }

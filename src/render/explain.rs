@@ -2,10 +2,12 @@
 
 use arrow_array::RecordBatch;
 
+use super::batches::render;
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
 use super::input::Host;
 use super::labels::label_text;
+use super::outcomes::Wanted;
 use super::substitution::{InvolvedColumns, Traced};
 use super::traced_request::TracedMessage;
 use crate::error::{Code, Error, Result};
@@ -69,7 +71,33 @@ pub fn explain(
             bound.traced_sample(&one, &ids, label, &mut involved, host)
         }
     };
+    let limit = compiled.config.limits.prompt_bytes;
+    let is_too_long = match &traced {
+        Ok(messages) => {
+            messages.iter().flat_map(TracedMessage::texts).flatten().map(|(s, _)| s.len()).sum::<usize>() > limit
+        }
+        Err(error) => error.code() == Code::LimitExceeded,
+    };
+    if is_too_long {
+        refuse_as_rendered(compiled, &one, row, labels, host)?;
+    }
     Ok(spans_of(&traced.map_err(|e| e.into_render().at_row(row))?))
+}
+
+/// Refuse a request that is too long with the error that rendering its sample ends in.
+fn refuse_as_rendered(
+    compiled: &CompiledConfig,
+    sample: &RecordBatch,
+    row: usize,
+    labels: &[Option<Value>],
+    host: &dyn Host,
+) -> Result<()> {
+    let mut draws = None;
+    compiled.choose_examples(0, row, &mut draws)?;
+    match render(compiled, sample, row, labels, &mut draws, Wanted::default(), host) {
+        Err(error) if error.code() == Code::LimitExceeded => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The spans of a request's messages, without gaps.

@@ -57,7 +57,9 @@ pub use explain::{OriginSpan, explain};
 pub use findings::findings;
 pub use input::joined;
 pub use input::{Host, NoHost};
-pub(crate) use input::{cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound};
+pub(crate) use input::{
+    array_of, cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound,
+};
 pub use labels::labels_of;
 pub use media::Found;
 pub(crate) use memory::{Bytes, TextBlock, Texts, limit};

@@ -93,6 +93,18 @@ pub(super) struct Rows<'a> {
     pub(super) traces: Option<AllTraces<'a>>,
 }
 
+impl Rows<'_> {
+    /// An error at a row of these as one at its sample, counted from the first.
+    fn of_sample(&self, error: Error) -> Error {
+        match (&self.samples, error.place().row) {
+            (Some(samples), Some(request)) if request < samples.len() => {
+                error.at_row(samples.value(request) as usize - self.start)
+            }
+            _ => error,
+        }
+    }
+}
+
 impl BoundConfig<'_> {
     /// Render rows and append what they give, in as many pieces as the string layout needs.
     pub(super) fn emit(&self, rows: &Rows, sink: &mut OutcomeSink) -> Result<()> {
@@ -100,11 +112,13 @@ impl BoundConfig<'_> {
         limits.check_batch(rows.batch.num_rows(), rows.plans.labels * REQUEST_BYTES)?;
         let mut todo: Vec<Range<usize>> = Vec::from([Range { start: 0, end: rows.batch.num_rows() }]);
         while let Some(range) = todo.pop() {
-            let lines = self.lines(rows, range.clone(), sink)?;
+            // Rows of what is rendered here are requests; an error names the sample.
+            let of_sample = |error: Error| rows.of_sample(error);
+            let lines = self.lines(rows, range.clone(), sink).map_err(of_sample)?;
             let text_bytes = lines.as_ref().map(|lines| lines.text_bytes);
             let made = match lines {
                 Some(lines) => Some((lines.lines, false)),
-                None => self.prompts(rows, range.clone(), sink)?,
+                None => self.prompts(rows, range.clone(), sink).map_err(of_sample)?,
             };
             let Some((prompts, plain)) = made else {
                 if sink.wanted.single_chunk || range.len() == 1 {
@@ -116,7 +130,8 @@ impl BoundConfig<'_> {
                             if sink.wanted.single_chunk { " or smaller batches" } else { "" }
                         ),
                     )
-                    .at_row(range.start));
+                    .at_row(range.start))
+                    .map_err(of_sample);
                 }
                 let middle = range.start + range.len() / 2;
                 todo.push(middle..range.end);
@@ -218,10 +233,21 @@ impl BoundConfig<'_> {
             }
         }
         let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.compiled.config, plans, of);
-        let borrowed = sink.message_type.filter(borrows).and_then(|_| ContentViews::new(plans, values));
-        let rest = borrowed.as_ref().map(|borrowed| borrowed.rest(plans));
-        let written = rest.as_ref().unwrap_or(plans);
-        let texts = texts(values, written, range.clone(), rows.shown, rows.fragments, limit(layout))?;
+        let mut borrowed = sink.message_type.filter(borrows).and_then(|_| ContentViews::new(plans, values));
+        let rendered = |plans: &Plans| texts(values, plans, range.clone(), rows.shown, rows.fragments, limit(layout));
+        let rest = borrowed.as_ref().map(|borrowed| rendered(&borrowed.rest(plans)));
+        let texts = match (rest, &borrowed) {
+            (Some(Ok(Some(texts))), Some(own))
+                if own.stay_within(self.compiled.config.limits, range.clone(), &texts.offsets) =>
+            {
+                Some(texts)
+            }
+            // What is refused, is refused for the same reason in every layout.
+            _ => {
+                borrowed = None;
+                rendered(plans)?
+            }
+        };
         let Some(texts) = texts else { return Ok(None) };
         let plain = texts.is_plain;
         let known = |prompts: Option<ArrayRef>| prompts.map(|prompts| (prompts, plain));
@@ -237,7 +263,7 @@ impl BoundConfig<'_> {
                 MessageArrays::new(&self.compiled.config, plans, range, texts, media, borrowed.as_ref(), &lookup)?;
             return if json { assembly.json() } else { assembly.array(of, sink.cache) }.map(known);
         }
-        if !written.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
+        if !plans.all.iter().all(|plan| matches!(plan.request, Request::Text(_))) {
             return Err(Error::render(Code::InternalError, "some requests are messages where texts were foreseen")
                 .at_row(range.start));
         }
@@ -261,10 +287,7 @@ impl BoundConfig<'_> {
             && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty() && (several || parts(*n)))
         {
             let request = range.start * plans.labels + request;
-            let row = match &rows.samples {
-                Some(samples) => samples.value(request) as usize - rows.start,
-                None => request / plans.labels,
-            };
+            let row = request / plans.labels;
             let message = "the request has no text, which makes it a list, and no Arrow type holds one among \
                            strings; use output=\"messages_json\"";
             return Err(Error::render(Code::NoArrowType, message).at_row(row));

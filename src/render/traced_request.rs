@@ -10,12 +10,11 @@ use super::conversation_requests::conversations;
 use super::conversations::{Conversations, Replies, empty_replies};
 use super::input::{Batch, Host, readable};
 use super::media::MediaParts;
+use super::messages::expanded;
 use super::substitution::{InvolvedColumns, Traced, traced};
 use super::values::{said_text, value_at};
 use crate::error::{Code, Error, Result};
-use crate::plan::{
-    Choice, Columns, ExampleForm, InferMode, Mode, build_request, leave_opened, messages_of, opens_columns,
-};
+use crate::plan::{Choice, Columns, Config, ExampleForm, InferMode, Mode, build_request, leave_opened, opens_columns};
 use crate::role::{Element, Join, Message, Piece, Request, Slot};
 use crate::template::{Atom, Entry, Media, Origin, RawItem, Source, Template, Text, keys};
 use crate::value::Value;
@@ -26,6 +25,16 @@ pub(super) enum TracedMessage {
     Text(Traced),
     /// Parts, one after the other.
     Parts(Vec<Traced>),
+}
+
+impl TracedMessage {
+    /// The texts that it says.
+    pub(super) fn texts(&self) -> &[Traced] {
+        match self {
+            Self::Text(text) => std::slice::from_ref(text),
+            Self::Parts(parts) => parts,
+        }
+    }
 }
 
 impl BoundConfig<'_> {
@@ -152,9 +161,7 @@ impl BoundConfig<'_> {
         let mut all = Vec::with_capacity(messages.len());
         for message in messages {
             match message {
-                Message::Expand { column } => {
-                    all.extend(expanded(row, &column, opens_columns(&self.compiled.config))?);
-                }
+                Message::Expand { column } => all.extend(opened(row, &column, &self.compiled.config)?),
                 other => all.push(other),
             }
         }
@@ -248,10 +255,12 @@ fn with_fragments(
 
 /// The messages of a list column's cell. Those that show parts stay in the column where columns are opened: of what a
 /// message is by itself nobody could tell any more where it comes from.
-fn expanded(row: &RecordBatch, column: &Arc<str>, opens: bool) -> Result<Vec<Message>> {
-    let Some(cell) = cell(row, column)? else { return Ok(Vec::new()) };
+fn opened(row: &RecordBatch, column: &Arc<str>, config: &Config) -> Result<Vec<Message>> {
+    let Some((at, field)) = row.schema_ref().column_with_name(column) else { return Ok(Vec::new()) };
+    readable(field, row.column(at))?;
+    let opens = opens_columns(config);
     let mut out = Vec::new();
-    for (number, item) in (0..).zip(messages_of(&cell, column)) {
+    for (number, item) in (0..).zip(expanded(column, row.column(at), 0, config.output.parser)?) {
         let RawItem::Message(turn) = item else { continue };
         let role = match turn.keys.iter().find(|(key, _)| &**key == keys::ROLE) {
             Some((_, Entry::Const(role))) => Some(role.clone()),

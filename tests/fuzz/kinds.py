@@ -12,6 +12,10 @@ KINDS = {
     "configs": "Python configurations",
     "jinja_values": "rows",
     "growth": "rows of loops",
+    "layouts": "tables in odd layouts",
+    "limits": "tables around a limit",
+    "labels": "tables with labels",
+    "expansions": "tables of messages",
 }
 """Each kind, and what its cases count."""
 

@@ -12,6 +12,10 @@ KINDS = {
     "arrow": "arrays and files that lie about offsets, lengths, keys, UTF-8, nesting",
     "arrow, valgrind": "the same, each read and write looked at by valgrind",
     "configs": "configurations in Python, changed at random: read, and never executed",
+    "layouts": "nested columns that are sliced, chunked or hold something below nulls, beside fresh copies of them",
+    "limits": "requests around a limit, in every string layout, output and verb",
+    "labels": "label columns and lists of labels of all types, through every verb that shows labels",
+    "expansions": "columns of lists that are messages or aren't, beside OpenCompass",
     "core: configurations": "configurations, read and compiled",
     "core: render": "configurations with their tables, rendered, explained, compared between ways of filling",
     "core: arrow": "columns whose offsets, views, keys, run ends and bytes were changed",
@@ -26,6 +30,10 @@ COMMANDS = {
     "arrow": 'make fuzz FUZZ_ARGS="arrow --requests N"',
     "arrow, valgrind": 'make fuzz-valgrind FUZZ_ARGS="--requests N"',
     "configs": 'make fuzz FUZZ_ARGS="configs --requests N"',
+    "layouts": 'make fuzz FUZZ_ARGS="layouts --requests N"',
+    "limits": 'make fuzz FUZZ_ARGS="limits --requests N"',
+    "labels": 'make fuzz FUZZ_ARGS="labels --requests N"',
+    "expansions": 'make fuzz FUZZ_ARGS="expansions --requests N"',
 }
 CORE = 'make fuzz-core FUZZ_ARGS="TARGET --seconds N"'
 VERBS = (
@@ -132,9 +140,10 @@ def unsafe(runs: list[dict[str, Any]]) -> str:
     looked = f"{core:,} inputs of this run" if core else "0 inputs of this run"
     return f"""## Unsafe code
 
-One file of the core has any: `src/render/memory/string_arrays.rs`, which shows rendered bytes as Arrow's strings
-without reading them once more. The core's fuzz targets check each array that comes out, to the last character, and
-ran under the address sanitizer for {looked}. `make fuzz-valgrind` runs the same file below Python, with Arrow's
+Two files of the core have any: `src/render/memory/string_arrays.rs`, which shows rendered bytes as Arrow's strings
+without reading them once more, and `src/render/input/import.rs`, which gives imported arrays the children that they
+show. The core's fuzz targets check each array that comes out, to the last character, and
+ran under the address sanitizer for {looked}. `make fuzz-valgrind` runs the same files below Python, with Arrow's
 C interface. Miri isn't used: it needs a nightly compiler's own component.
 """
 

@@ -264,7 +264,12 @@ class Runner:
 
 
 def _key(table: pa.Table) -> tuple[Any, ...]:
-    return tuple((field.name, field.type) for field in table.schema)
+    """Return what tells a table's schema from others; a type of the user's own is told by its text and its storage."""
+    return tuple((field.name, str(field.type), _storage(field.type)) for field in table.schema)
+
+
+def _storage(data_type: pa.DataType) -> pa.DataType:
+    return data_type.storage_type if isinstance(data_type, pa.BaseExtensionType) else data_type
 
 
 def _first_rows(which: pa.Array | None, number: int, rows: int, count: int) -> list[int]:

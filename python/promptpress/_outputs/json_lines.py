@@ -15,7 +15,7 @@ from pyarrow import types
 from promptpress import _core, _text
 from promptpress._input_checks import checked
 from promptpress._sizes import bytes_of
-from promptpress._tables import unlike
+from promptpress._tables import unsupported_columns
 from promptpress._to_pylist import to_pylist
 
 __all__ = ["FoundIds", "LineWriter", "Piece", "json_text", "object_pieces", "slices"]
@@ -102,7 +102,7 @@ class LineWriter:
     """
 
     def __init__(self, schema: pa.Schema, pieces: Sequence[Piece], ids: range = range(0)) -> None:
-        foreign, nested = unlike(schema)
+        foreign = unsupported_columns(schema)
         self._columns: list[tuple[str, _Foreign | None]] = []
         segments: list[tuple[str, str, int]] = []
         for piece in pieces:
@@ -115,7 +115,6 @@ class LineWriter:
                 at = len(self._columns)
                 self._columns.append((piece.column, makes))
             segments.append((kind.kind, kind.text, at))
-        self._nested = {name for name, makes in self._columns if makes is None and name in nested}
         self._is_frame = all(kind in _OF_FRAMES for kind, _, _ in segments)
         self._layout = _core.LineLayout(segments, (ids.start, ids.stop))
         self._seen = _core.SeenIds()
@@ -164,7 +163,6 @@ class LineWriter:
             # A table that shares no column still has its rows.
             return pa.table({"": pa.nulls(batch.num_rows)})
         table = checked(pa.Table.from_batches([batch]).select(sorted({name for name, _ in self._columns})))
-        table = _text.lower(table, [name for name in table.column_names if name in self._nested])
         arrays, fields = [], []
         for name, makes in self._columns:
             column = table.column(name)

@@ -147,38 +147,45 @@ class _Places:
     """Which sample, label and turn a request is of."""
 
     def __init__(self, labels: Sequence[Any] | None = None, *, is_known: bool = True) -> None:
-        self._labels = labels
+        self._labels = labels or ()
+        self._label_values: pa.Array | None = None
         self._is_known = is_known
         self._turns: list[tuple[pa.Array, pa.Array | None]] = []
 
-    def add(self, samples: pa.Array | None, turns: pa.Array | None) -> None:
-        """Keep the samples and turns of more requests, where they aren't one a row."""
-        if samples is not None:
-            self._turns.append((samples, turns))
+    def add(self, part: _core.Outcome) -> None:
+        """Keep the samples and turns of more requests, where they aren't one a row, and the labels of one sample."""
+        if part.samples is not None:
+            self._turns.append((part.samples, part.turns))
+        if self._label_values is None and part.labels is not None and len(part.labels):
+            # The label column of rendered rows has the one type that holds all labels.
+            self._label_values = part.labels.slice(0, len(self._labels))
 
     def table(self, best: Iterable[tuple[int, int]]) -> pa.Table:
         """Tell requests, each given by its length and its number."""
         rows = [(number, *self._place(number), length) for length, number in best]
         requests, samples, labels, turns, lengths = zip(*rows, strict=True) if rows else ((),) * 5
-        try:
-            label_array = pa.array(labels)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # no common type: as the label column has it
-            label_array = pa.array([None if label is None else str(label) for label in labels], pa.string())
+        label_column = pa.nulls(len(rows))
+        if rows and self._label_values is not None:
+            # The label None is null here, also among texts.
+            pairs = zip(self._labels, self._label_values.to_pylist(), strict=True)
+            values = [None if label is None else value for label, value in pairs]
+            label_column = pa.array([values[number] for number in labels], self._label_values.type)
         return pa.table(
             {
                 "request": pa.array(requests, pa.int64()),
                 "sample": pa.array(samples, pa.int64()),
-                "label": label_array,
+                "label": label_column,
                 "turn": pa.array(turns, pa.int64()),
                 "bytes": pa.array(lengths, pa.int64()),
             }
         )
 
-    def _place(self, number: int) -> tuple[int | None, Any, int | None]:
+    def _place(self, number: int) -> tuple[int | None, int | None, int | None]:
+        """Return the sample of a request, the number of its label, and its turn."""
         if not self._is_known:
             return None, None, None
-        if self._labels is not None:
-            return number // len(self._labels), self._labels[number % len(self._labels)], None
+        if self._labels:
+            return number // len(self._labels), number % len(self._labels), None
         for samples, turns in self._turns:
             if number < len(samples):
                 return samples[number].as_py(), None, None if turns is None else turns[number].as_py()
@@ -204,7 +211,7 @@ def _of_renderer(renderer: Renderer, samples: Any, counter: TokenCounter | None)
         first += batch.num_rows
         for part in core.render(core_table, labels, position, False, lower):
             collected.add(part.prompts)
-            places.add(part.samples, part.turns)
+            places.add(part)
         for row in _core.origin_totals(core, core_table, labels, own_position, lower).to_pylist():
             origins[row["source"], row["column"], row["example"] is not None, row["role"]] += row["bytes"]
     return collected.statistics(first, origins, places)

@@ -1,19 +1,22 @@
 //! Contents of messages that are not copied: string views show constants once, and fields where the table has them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::make_view;
 use arrow_buffer::Buffer;
 
-use crate::plan::{Op, Plan, Plans, Program};
+use crate::plan::{Limits, Op, Plan, Plans, Program};
 use crate::pytext::TextColumn;
 use crate::render::input::Batch;
-use crate::render::memory::{TextBlock, views};
+use crate::render::memory::{TextBlock, TextOffsets, views};
 
 /// Where the contents of one row's messages are.
 pub struct ContentViews<'a> {
     contents: Vec<ContentSource<'a>>,
+    /// How many contents each request of a row has.
+    counts: Vec<usize>,
     /// What is shown in every row.
     constants: Buffer,
     /// Buffers of columns that are shown.
@@ -40,7 +43,9 @@ impl<'a> ContentViews<'a> {
         if plans.each.is_some() {
             return None;
         }
-        let mut out = Self { contents: Vec::new(), constants: Buffer::default(), columns: Vec::new(), rendered: 0 };
+        let counts = plans.all.iter().map(|plan| plan.programs.len()).collect();
+        let mut out =
+            Self { contents: Vec::new(), counts, constants: Buffer::default(), columns: Vec::new(), rendered: 0 };
         let mut constants = Vec::new();
         for program in plans.all.iter().flat_map(|plan| &plan.programs) {
             let content = match program.ops[..] {
@@ -75,6 +80,34 @@ impl<'a> ContentViews<'a> {
         let base = OWN_BUFFERS + self.columns.len() as u32;
         self.columns.extend(texts.buffers()?);
         Some(ContentSource::Column(texts, base))
+    }
+
+    /// Whether the requests of `rows` stay within `limits` with the contents that are shown where they lie. `offsets` are
+    /// those of the texts that were rendered. If not, whoever renders all contents finds out which row is to blame.
+    pub fn stay_within(&self, limits: Limits, rows: Range<usize>, offsets: &TextOffsets) -> bool {
+        let shown = |content: &ContentSource, rows: Range<usize>| match content {
+            // The first four bytes of a view are the length.
+            ContentSource::Constant(view) => (*view as u32) as usize * rows.len(),
+            ContentSource::Column(texts, _) => texts.total_length(rows),
+            ContentSource::Rendered => 0,
+        };
+        let all: usize = self.contents.iter().map(|content| shown(content, rows.clone())).sum();
+        let total = all + offsets.last().unwrap_or(0);
+        // No request is longer than all of them.
+        if total <= limits.prompt_bytes || total > limits.batch_bytes {
+            return total <= limits.batch_bytes;
+        }
+        let mut lengths = (1..offsets.len()).map(|n| offsets.get(n) - offsets.get(n - 1));
+        rows.into_iter().all(|row| {
+            let mut contents = self.contents.iter();
+            self.counts.iter().all(|count| {
+                let length = |content| match content {
+                    &ContentSource::Rendered => lengths.next().unwrap_or(0),
+                    other => shown(other, row..row + 1),
+                };
+                contents.by_ref().take(*count).map(length).sum::<usize>() <= limits.prompt_bytes
+            })
+        })
     }
 
     /// The plans without what isn't rendered.

@@ -9,8 +9,11 @@ use arrow_schema::{DataType, Field};
 
 use crate::error::{Code, Error, Result};
 use crate::output::Parser;
+use crate::plan::messages_of;
+use crate::pytext::TextColumn;
 use crate::render::input::{cast, element_type};
-use crate::template::keys;
+use crate::render::values::{said_length, value_at};
+use crate::template::{RawItem, keys};
 
 /// A list column that messages are expanded from.
 pub struct Expansion {
@@ -20,6 +23,8 @@ pub struct Expansion {
     pub lists: LargeListArray,
     /// Whether its elements have what a message needs.
     pub complete: bool,
+    /// The texts of its elements' contents, where these are texts. Nobody has looked yet whether they are UTF-8.
+    texts: Option<TextColumn>,
 }
 
 impl Expansion {
@@ -51,14 +56,25 @@ impl Expansion {
             DataType::Null => true,
             _ => false,
         };
-        Ok(Some(Self { column: column.clone(), lists, complete }))
+        let content = lists.values().as_struct_opt().and_then(|messages| messages.column_by_name(keys::CONTENT));
+        let texts = content.and_then(|content| TextColumn::unread(content));
+        Ok(Some(Self { column: column.clone(), lists, complete, texts }))
+    }
+
+    /// How many bytes an element says, by its place among all.
+    pub fn said_bytes(&self, element: usize) -> usize {
+        match &self.texts {
+            Some(texts) if texts.is_null(element) => 0,
+            Some(texts) => texts.length(element),
+            None => value_at(self.lists.values(), element).get(keys::CONTENT).map_or(0, |said| said_length(said).0),
+        }
     }
 
     /// The messages of a row, by their places among all; none where the list is null.
     ///
     /// # Errors
     ///
-    /// `RenderError` for a null among them, for messages as text, and for messages for a model that lack role or content.
+    /// `RenderError` for a null among them, for messages as text, and for elements that lack role or content.
     pub fn messages(&self, row: usize, parser: Parser) -> Result<Range<usize>> {
         let offsets = self.lists.value_offsets();
         let all = offsets[row] as usize..offsets[row + 1] as usize;
@@ -74,11 +90,21 @@ impl Expansion {
             _ if parser == Parser::Text => {
                 fault(Code::NoTextForm, "raw messages have no text form; use output=\"messages\"")
             }
-            _ if !self.complete && parser != Parser::None => {
-                fault(Code::IncompleteMessage, "its messages need role and content")
-            }
+            _ if !self.complete => fault(Code::IncompleteMessage, "its messages need role and content"),
             Some(_) => fault(Code::NullValue, "a null stands among the messages"),
             None => Ok(all),
         }
     }
+}
+
+/// The messages that a row of a column holds.
+///
+/// # Errors
+///
+/// As [`Expansion::new`] and [`Expansion::messages`]; the row is 0.
+pub fn expanded(column: &Arc<str>, array: &ArrayRef, row: usize, parser: Parser) -> Result<Vec<RawItem>> {
+    let cell = array.slice(row, 1);
+    let Some(lists) = Expansion::new(column, &cell)? else { return Ok(Vec::new()) };
+    lists.messages(0, parser)?;
+    Ok(messages_of(&value_at(&cell, 0), column))
 }

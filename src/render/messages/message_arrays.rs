@@ -297,6 +297,7 @@ impl<'a> MessageArrays<'a> {
         let mut refs = Vec::with_capacity(self.block.len());
         let (mut texts, mut renamed, mut rendered) = (Vec::new(), Vec::new(), 0..);
         let mut next = || rendered.next().unwrap_or_default();
+        let mut batch_bytes = 0;
         for request in requests {
             let (plan, row) = (self.plans.of(request), request / self.plans.labels);
             let start = refs.len();
@@ -323,8 +324,30 @@ impl<'a> MessageArrays<'a> {
                 }
             }
             lengths.push(refs.len() - start);
+            if !self.expansions.is_empty() {
+                batch_bytes += self.said_bytes(&refs[start..]).map_err(|e| e.at_row(row))?;
+            }
+        }
+        if batch_bytes > self.config.limits.batch_bytes {
+            return Err(self.config.limits.batch_too_large());
         }
         Ok(MessageRefs { lengths, messages: refs, texts, renamed })
+    }
+
+    /// How many bytes the messages of a request say, those that a column brings among them.
+    fn said_bytes(&self, refs: &[MessageRef]) -> Result<usize> {
+        let said = |one: &MessageRef| match (one.text, one.fields) {
+            (TextSource::Rendered(text), _) => self.block.get(text).len(),
+            (TextSource::Data, MessageSource::Data(column, element)) => {
+                self.expansions[column as usize].said_bytes(element as usize)
+            }
+            (TextSource::Data, MessageSource::Const(_)) => 0,
+        };
+        let bytes = refs.iter().map(said).sum();
+        if bytes > self.config.limits.prompt_bytes {
+            return Err(self.config.limits.prompt_too_long());
+        }
+        Ok(bytes)
     }
 
     fn expand(&self, column: &str, row: usize, refs: &mut Vec<MessageRef>) -> Result<()> {

@@ -29,6 +29,7 @@ mod text_parts;
 
 pub use content_views::ContentViews;
 pub use copied_json::{CopiedLines, copied_json, copied_lines, escaped_fragments, holds_empty_text};
+pub use expansion::expanded;
 pub use line_frame::{FramePiece, LineFrame};
 pub use message_arrays::MessageArrays;
 pub use message_type::MessageType;

@@ -12,8 +12,7 @@ use super::bound_program::BoundProgram;
 use super::label_group::{SharedRanges, label_groups};
 use super::plain;
 use super::plain::Attempt;
-use super::sizes::check_sizes;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::plan::{Plan, Plans};
 use crate::render::copying::{TextSources, put};
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
@@ -154,11 +153,12 @@ pub fn texts(
         for request in chunk.clone() {
             let row = request / labels;
             let shown = shown.of(row);
-            let before = texts.0.len();
+            let first = lengths.len();
+            let said = |lengths: &[usize]| lengths[first..].iter().sum::<usize>();
             for one in &bound[plans.of(request)] {
                 if !never_needs_substitution && one.needs_substitution(row, shown, fragments) {
                     let start = texts.0.len();
-                    let room = Room::new(limits, texts.0.len() - before);
+                    let room = Room::new(limits, said(&lengths));
                     let filled = filler.program(one.program, row, shown, fragments, room, &mut texts.0);
                     filled.map_err(|error| error.or_at_row(row))?;
                     substituted.push(lengths.len());
@@ -167,22 +167,34 @@ pub fn texts(
                     lengths.push(one.length(row, shown));
                 }
             }
+            if said(&lengths) > limits.prompt_bytes {
+                return Err(limits.prompt_too_long().at_row(row));
+            }
         }
         // What is filled is kept until it is written.
         let kept = kept.fetch_add(texts.0.len(), Ordering::Relaxed) + texts.0.len();
         if kept > limits.batch_bytes {
-            return Err(limits.batch_too_large(kept));
+            return Err(limits.batch_too_large());
         }
         let total = lengths.iter().sum();
         Ok(Measured { requests: chunk, lengths, total, substituted, texts })
     };
     let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
-    let chunks =
+    let chunks: Vec<_> =
         threads::chunks(rows.clone(), (CHUNK_REQUESTS / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
-    let measured = threads::try_map(chunks, measure)?;
+    let measured = threads::try_map(chunks.clone(), &measure).map_err(|error| {
+        if error.code() != Code::LimitExceeded {
+            return error;
+        }
+        // Threads come upon rows in any order: the first one that passes a limit is named.
+        kept.store(0, Ordering::Relaxed);
+        chunks.into_iter().find_map(|chunk| measure(chunk).err()).unwrap_or(error)
+    })?;
 
     let (offsets, total) = laid_out(&measured)?;
-    check_sizes(plans, rows, &offsets, limits)?;
+    if total > limits.batch_bytes {
+        return Err(limits.batch_too_large());
+    }
     if total > limit {
         return Ok(None);
     }

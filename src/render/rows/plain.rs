@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::plain_rows::{PlainPrograms, PlainRows};
-use super::sizes::check_sizes;
+use super::sizes::stay_within;
 use super::unread::{Unread, shown_by};
 use crate::error::Result;
 use crate::plan::{Op, Plans};
@@ -68,7 +68,10 @@ pub fn texts(batch: &Batch, plans: &Plans, rows: Range<usize>, limit: usize) -> 
     let Some(unread) = Unread::new(batch, &common.programs) else { return Ok(Attempt::No) };
     let Some(all) = PlainRows::new(&common, &unread, rows.clone())? else { return Ok(Attempt::No) };
     let offsets = all.offsets()?;
-    check_sizes(plans, rows, &offsets, batch.host.limits())?;
+    // A value that is too long may become shorter where it names others: that is for those to say who look at each row.
+    if !stay_within(plans, rows, &offsets, batch.host.limits()) {
+        return Ok(Attempt::No);
+    }
     if all.total > limit {
         return Ok(Attempt::TooLong);
     }
@@ -132,7 +135,7 @@ fn in_parts(
         let (bound, offsets): (Vec<PlainRows>, Vec<TextOffsets>) = bound.into_iter().unzip();
         let before = total;
         for (part, offsets) in bound.iter().zip(offsets) {
-            if check_sizes(plans, 0..part.rows(), &offsets, limits).is_err() {
+            if !stay_within(plans, 0..part.rows(), &offsets, limits) {
                 return Ok(None);
             }
             total += part.total;

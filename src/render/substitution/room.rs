@@ -27,7 +27,7 @@ impl Room {
     pub fn make(&self, out: &mut Vec<u8>, start: usize, more: usize) -> Result<()> {
         let bytes = self.before.saturating_add(out.len() - start).saturating_add(more);
         if bytes > self.limits.prompt_bytes {
-            return Err(self.limits.prompt_too_long(bytes));
+            return Err(self.limits.prompt_too_long());
         }
         if out.capacity() - out.len() < more {
             out.try_reserve(more).map_err(|_| out_of_memory(more))?;

@@ -148,7 +148,7 @@ fn put(
         };
         bytes += filled.0.len();
         if bytes > limits.prompt_bytes {
-            return Err(limits.prompt_too_long(bytes));
+            return Err(limits.prompt_too_long());
         }
         out.push(filled.clone());
     }

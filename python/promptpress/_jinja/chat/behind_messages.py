@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress import _compute as pc
+from promptpress import _text
 from promptpress._core import Outcome, RenderError
 from promptpress._errors import render_error, template_error
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
@@ -94,18 +95,20 @@ class BehindMessages:
         """
         return pa.field(field.name, _STRINGS[self._strings])
 
-    def texts(self, part: Outcome, times: int) -> pa.Array:
+    def texts(self, part: Outcome, times: int, limits: Mapping[str, int]) -> pa.Array:
         """The texts of requests.
 
         Args:
             part: Their messages.
             times: Requests of a sample, where all have as many.
+            limits: The limits of the renderer that were given.
 
         Returns:
             One text a request.
 
         Raises:
-            RenderError: With the sample whose messages have no text; if the texts pass what one array can hold.
+            RenderError: With the sample whose messages have no text, or one that is too long; if the texts pass a limit
+                or what one array can hold.
 
         """
         run = JinjaRun()
@@ -116,11 +119,31 @@ class BehindMessages:
         try:
             table = pa.table({_COLUMN: _conversations(part.prompts)})
             arrays = list(self._renderer.texts(table, _COLUMN, 0, self._strings, run))
+            _check_limits(arrays, limits)
         except RenderError as error:
             row = None if error.row is None else sample(error.row)
             raise render_error(error.code, error.message, row) from error.__cause__
         object.__setattr__(self.chat, "_last_run", run)
         return one_array(arrays)
+
+
+def _check_limits(texts: list[pa.Array], limits: Mapping[str, int]) -> None:
+    """Refuse texts that pass a limit: a template writes more than the messages that the core has measured."""
+    longest, most = limits.get("prompt_bytes"), limits.get("batch_bytes")
+    if longest is None and most is None:
+        return
+    lengths = pc.binary_length(_without_views(pa.chunked_array(texts)))
+    if longest is not None and (too_long := pc.indices_nonzero(pc.greater(lengths, longest))):
+        message = (
+            f'the prompt would have more than {longest} bytes; limits={{"prompt_bytes": {longest}}} allows no more'
+        )
+        raise render_error("limit_exceeded", message, too_long[0].as_py())
+    if most is not None and (pc.sum(lengths.cast(pa.int64())).as_py() or 0) > most:
+        message = (
+            f'the batch\'s prompts would take more than {most} bytes; limits={{"batch_bytes": {most}}} allows no more: '
+            "give smaller batches, or a higher limit"
+        )
+        raise render_error("limit_exceeded", message)
 
 
 def _conversations(prompts: pa.Array) -> pa.Array:
@@ -147,14 +170,20 @@ def _known_roles(prompts: pa.Array) -> pa.Array | None:
     roles, contents = items.field("role"), items.field("prompt")
     if not _is_text(contents.type) or contents.null_count or not len(items):
         return None
+    roles, contents = _without_views(roles), _without_views(contents)
     known = pc.index_in(roles, value_set=pa.array(list(_ROLES)).cast(roles.type))
-    lengths = pc.binary_length(contents.cast(pa.large_string()) if pa.types.is_string_view(contents.type) else contents)
+    lengths = pc.binary_length(contents)
     if known.null_count or pc.min(lengths).as_py() == 0:
         return None
     of, others = pc.list_parent_indices(prompts), len(items) - 1
     together = pc.equal(of.slice(1), of.slice(0, others))
     alike = pc.equal(known.slice(1), known.slice(0, others))
     return None if pc.any(pc.and_(together, alike)).as_py() else known
+
+
+def _without_views(texts: pa.Array) -> pa.Array:
+    """Return texts of a layout that pyarrow's functions know."""
+    return texts.cast(pa.large_string()) if pa.types.is_string_view(texts.type) else texts
 
 
 def _is_text(data_type: pa.DataType) -> bool:
@@ -169,8 +198,13 @@ def _lists(ends: Any, roles: pa.Array, contents: pa.Array) -> pa.Array:
 
 def _one_by_one(prompts: pa.Array) -> pa.Array:
     """Requests as conversations, as the harness makes them; as JSON, for contents may be anything."""
+    try:
+        requests = to_pylist(prompts)
+    except Exception:  # pyarrow raises anything for a date after the year 9999
+        _text.values(pa.chunked_array([prompts]), _COLUMN)  # names the row
+        raise
     texts = []
-    for row, request in enumerate(to_pylist(prompts)):
+    for row, request in enumerate(requests):
         try:
             texts.append(json.dumps(_conversation(request), ensure_ascii=False))
         except (KeyError, TypeError) as error:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from promptpress import _core
 from promptpress._core import RenderError
 from promptpress._errors import render_error
-from promptpress._tables import Lower, for_core, unlike
+from promptpress._tables import Lower, for_core, unsupported_columns
 
 __all__ = ["ConversationRows", "Read", "conversation_of", "conversation_rows", "with_shared_texts"]
 
@@ -99,7 +99,7 @@ def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[
 
     """
     table = table.select([column])
-    is_foreign = column in unlike(table.schema)[0]
+    is_foreign = column in unsupported_columns(table.schema)
     core_table, lower = for_core(table, first_row)
     done = 0
     for chunk in core_table.column(0).chunks or [pa.array([], core_table.schema.field(0).type)]:
