@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from promptpress import _core
 from promptpress._audit.batch import Batch
 from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, finding_of
@@ -27,7 +28,9 @@ class SpecialTokens:
         self._examples = ExampleRows.of(subject)
         self._known = known = special_tokens(subject)
         self._likely = likely = [token for token in LIKELY_TOKENS if token not in known]
-        self._places = {name: (Places(known), Places(likely)) for name in subject.shown_columns}
+        self._finders = (_core.TextFinder(known), _core.TextFinder(likely))
+        self._places: dict[str, tuple[Places, Places]] = {}
+        self._names = subject.schema.names
 
     @classmethod
     def of(cls, subject: Subject) -> SpecialTokens:
@@ -36,13 +39,16 @@ class SpecialTokens:
 
     def add(self, batch: Batch) -> None:
         """Look for them."""
-        for name, (known, likely) in self._places.items():
-            known.look(batch, name)
-            likely.look(batch, name)
+        for name in batch.names:
+            if name not in self._places:
+                known, likely = self._finders
+                self._places[name] = (Places(self._known, known), Places(self._likely, likely))
+            for places in self._places[name]:
+                places.look(batch, name)
 
     def findings(self) -> Iterator[Finding]:
         """Name the columns, and the tokens."""
-        for name, own in self._places.items():
+        for name, own in sorted(self._places.items(), key=lambda one: self._names.index(one[0])):
             for places, (code, what) in zip(own, _SAID, strict=True):
                 if places.rows:
                     message = f"a value of column {name!r} has {places.named()} in it, {what}"
