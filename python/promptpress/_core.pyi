@@ -284,6 +284,7 @@ def shown_columns(
     samples: pa.Table,
     labels: list[Any] | None,
     position: Position,
+    copies: bool,
     lower: Callable[..., Any],
 ) -> tuple[list[tuple[str, pa.Array | None]], pa.Array | None, list[str], pa.Array | None]:
     """Return what the requests of a table of one batch show.

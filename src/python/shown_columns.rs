@@ -18,21 +18,24 @@ use crate::render::{self, RowMask, ShownColumns};
 type Exported<'py> = Bound<'py, PyAny>;
 
 /// Columns with the rows that show them, the rows that show examples, the literals of each plan, the plan of each request.
-type ExportedShown<'py> = (Vec<(String, Option<Exported<'py>>)>, Option<Exported<'py>>, Vec<String>, Option<Exported<'py>>);
+type ExportedShown<'py> =
+    (Vec<(String, Option<Exported<'py>>)>, Option<Exported<'py>>, Vec<String>, Option<Exported<'py>>);
 
 fn mask(py: Python<'_>, rows: RowMask) -> PyResult<Option<Exported<'_>>> {
     rows.map(|rows| export(py, Arc::new(BooleanArray::new(rows, None)))).transpose()
 }
 
-/// Return what the requests of a table of one batch show, from `position` on.
+/// Return what the requests of a table of one batch show, from `position` on; `copies` says that no value brings in
+/// another column.
 #[pyfunction]
-#[pyo3(signature = (renderer, samples, labels, position, lower))]
+#[pyo3(signature = (renderer, samples, labels, position, copies, lower))]
 pub(super) fn shown_columns<'py>(
     py: Python<'py>,
     renderer: &CompiledRenderer,
     samples: Imported<Table>,
     labels: Option<&Bound<'_, PyList>>,
     position: &Position,
+    copies: bool,
     lower: Py<PyAny>,
 ) -> PyResult<ExportedShown<'py>> {
     let host = renderer.host(lower);
@@ -43,7 +46,7 @@ pub(super) fn shown_columns<'py>(
     let shown = detached_rows(py, Some(&host), rows, || -> Result<ShownColumns> {
         let mut position = position.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let (start, draws) = &mut *position;
-        let shown = render::shown_columns(&renderer.core, &samples, *start, &labels, draws, &host);
+        let shown = render::shown_columns(&renderer.core, &samples, *start, &labels, draws, copies, &host);
         *start += samples.num_rows();
         shown
     })?;

@@ -9,7 +9,7 @@ use arrow_schema::Schema;
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
 use super::fragment_traces::FragmentTraces;
-use super::input::Host;
+use super::input::{Host, is_list};
 use super::request_origins::expanded;
 use super::values::SaidColumn;
 use crate::error::Result;
@@ -54,8 +54,10 @@ pub fn template_columns(
             shapes.iter().flat_map(|examples| compiled.requests_with(examples, labels)).collect()
         }
     };
+    // A column of texts brings no messages.
+    let brings_messages = |name: &&Arc<str>| schema.field_with_name(name).is_ok_and(|field| is_list(field.data_type()));
     for request in requests {
-        names.extend(expanded(&request).cloned());
+        names.extend(expanded(&request).filter(brings_messages).cloned());
         let plan = Plan::new(request, bound.columns());
         let fields = plan.programs.iter().flat_map(|program| &program.fields);
         names.extend(fields.map(|column| bound.columns().names[*column].clone()));

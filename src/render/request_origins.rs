@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, RecordBatch, RecordBatchOptions};
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
 
 use super::bound::BoundConfig;
@@ -45,8 +45,8 @@ pub(super) struct Requests<'a> {
     /// Columns whose messages stand in requests as they are.
     said: Vec<(Arc<str>, SaidColumn)>,
     runs: Runs,
-    /// The sample of each request, where requests are turns of conversations.
-    pub(super) samples: Option<Int64Array>,
+    /// The row of each request in the slice, where requests are turns of conversations.
+    pub(super) rows: Option<Vec<usize>>,
 }
 
 impl BoundConfig<'_> {
@@ -80,7 +80,7 @@ impl BoundConfig<'_> {
                 media: None,
                 said: Vec::new(),
                 runs: Runs::default(),
-                samples: Some(all.samples),
+                rows: Some(all.samples.values().iter().map(|sample| *sample as usize - first).collect()),
             };
             return ask(&requests);
         }
@@ -103,8 +103,8 @@ impl BoundConfig<'_> {
         }
         let fragments = FragmentStores { renderer, batch: &contents };
         let values = &values;
-        let (runs, samples) = (Runs::default(), None);
-        ask(&Requests { values, plans: &plans, shown: &shown, fragments, traces, media, said, runs, samples })
+        let (runs, rows) = (Runs::default(), None);
+        ask(&Requests { values, plans: &plans, shown: &shown, fragments, traces, media, said, runs, rows })
     }
 }
 

@@ -39,17 +39,20 @@ pub struct ShownColumns {
     pub plans: Option<Vec<u32>>,
 }
 
-/// Which columns the requests of a batch show, whose first row is row `start` of the samples.
+/// Which columns the requests of a batch show, whose first row is row `start` of the samples. `copies` says that no value
+/// is known to bring in another column, so that nobody has to look again.
 ///
 /// # Errors
 ///
 /// `RenderError` for what rendering refuses, with the row (counted from the first batch) and the column.
+#[allow(clippy::too_many_arguments, reason = "a batch, its place, and what is known of it")]
 pub fn shown_columns(
     compiled: &CompiledConfig,
     batch: &RecordBatch,
     start: usize,
     labels: &[Option<Value>],
     draws: &mut Option<Draws>,
+    copies: bool,
     host: &dyn Host,
 ) -> Result<ShownColumns> {
     let bound = BoundConfig::new(compiled, &batch.schema())?;
@@ -57,9 +60,10 @@ pub fn shown_columns(
     if let Some(plans) = bound.constant_plans().filter(|_| !by_row)
         && plans.iter().all(|plan| expanded(&plan.request).next().is_none())
     {
-        let forms = any_needs_substitution(&Batch::new(bound.columns(), batch, host), &plans);
+        let batch = Batch::new(bound.columns(), batch, host);
+        let forms = if copies { Ok(false) } else { any_needs_substitution(&batch, &plans) };
         if !forms.map_err(|e| e.into_render().shifted(start))? {
-            return Ok(of_plans(&bound, &plans, batch.num_rows()));
+            return Ok(of_plans(&bound, &plans, batch.rows));
         }
     }
     let rows = batch.num_rows();
@@ -188,7 +192,7 @@ impl Requests<'_> {
             let mut found = Found::default();
             for request in requests {
                 let row = request / self.plans.labels.max(1);
-                let sample = self.samples.as_ref().map_or(row, |samples| samples.value(request) as usize);
+                let sample = self.rows.as_ref().map_or(row, |rows| rows[request]);
                 look(request, sample as u32, &mut found).map_err(|e| e.into_render().at_row(row))?;
             }
             Ok(found)

@@ -146,8 +146,8 @@ class Batch(Columns):
         samples: The samples.
         first: The number of the first.
         parts: What was rendered of them.
-        position: The place of the first sample, with the retriever's draws up to there.
-        taken: The samples as the core takes them, and what gives the texts of columns that it has none for.
+        taken: The samples as the core takes them, what gives the texts of columns that it has none for, and the place
+            of the first sample with the retriever's draws up to there.
 
     """
 
@@ -157,14 +157,12 @@ class Batch(Columns):
         samples: pa.RecordBatch,
         first: int,
         parts: Sequence[Outcome],
-        position: _core.Position,
-        taken: tuple[pa.Table, Callable[..., Any]],
+        taken: tuple[pa.Table, Callable[..., Any], _core.Position],
     ) -> None:
         super().__init__(samples)
         self.subject = subject
         self.first = first
-        self._position = position
-        self.core_table, self.lower = taken
+        self.core_table, self.lower, self._position = taken
         self.requests = [Requests(subject, part) for part in parts]
 
     @property
@@ -181,7 +179,11 @@ class Batch(Columns):
     @shared_property
     def shown(self) -> Shown:
         """The columns that these samples' requests show."""
-        return Shown.of(self.subject, self.core_table, self._position, self.lower)
+        subject = self.subject
+        # Where both ways of substituting give the same prompts, values bring in nothing.
+        looks = subject.is_harness and not subject.core.by_position
+        copies = looks and not len(self.divergence[0])
+        return Shown.of(subject, self.core_table, self._position, copies, self.lower)
 
     @property
     def names(self) -> list[str]:

@@ -79,7 +79,7 @@ def _batches(subject: Subject, reader: Iterable[pa.RecordBatch]) -> Iterator[Bat
             core_table, lower = for_core(pa.Table.from_batches([samples]), first)
             begin = position.copy()
             parts = subject.core.render(core_table, subject.labels, position, False, lower)
-            yield Batch(subject, samples, first, parts, begin, (core_table, lower))
+            yield Batch(subject, samples, first, parts, (core_table, lower, begin))
             first += samples.num_rows
 
 

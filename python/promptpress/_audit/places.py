@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -62,9 +62,10 @@ class Places:
         self.rows.add(batch.numbers(out), *place)
         return pc.unique(out)
 
-    def named(self, most: int = 5) -> str:
-        """Name what was found, the most frequent first."""
+    def named(self, most: int = 5, note: Callable[[str], str] | None = None) -> str:
+        """Name what was found, the most frequent first, each with a note behind it."""
         # Of equally frequent ones the order must not depend on the batches that they came in.
-        names = [repr(needle) for needle, _ in sorted(self.found.items(), key=lambda one: (-one[1], one[0]))[:most]]
+        found = sorted(self.found.items(), key=lambda one: (-one[1], one[0]))[:most]
+        names = [repr(needle) + (note(needle) if note else "") for needle, _ in found]
         more = len(self.found) - len(names)
         return ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 
     @classmethod
     def of(
-        cls, subject: Subject, samples: pa.Table, position: _core.Position, lower: Callable[..., Any]
+        cls, subject: Subject, samples: pa.Table, position: _core.Position, copies: bool, lower: Callable[..., Any]
     ) -> Shown:
         """Ask the core about samples.
 
@@ -36,6 +36,7 @@ class Shown(NamedTuple):
             subject: The audited renderer.
             samples: A table of one batch, as the core reads it.
             position: The place of the first sample among all; it isn't changed.
+            copies: Whether it is known that no value brings in another column.
             lower: Gives the texts of columns that the core has none for.
 
         Returns:
@@ -43,7 +44,7 @@ class Shown(NamedTuple):
 
         """
         found, examples, literals, plans = _core.shown_columns(
-            subject.core, samples, subject.labels, position.copy(), lower
+            subject.core, samples, subject.labels, position.copy(), copies, lower
         )
         masks = dict(found)
         return cls({name: masks[name] for name in samples.column_names if name in masks}, examples, literals, plans)

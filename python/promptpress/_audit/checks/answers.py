@@ -148,6 +148,7 @@ class Answers:
 
     def _add_rest(self, batch: Batch, answers: pa.Array) -> None:
         """Look for answers that no column has: in the template, and in examples."""
+        in_template = [pa.array([], pa.int64())]
         for number, literals in enumerate(batch.shown.literals):
             own = answers
             if batch.shown.plans is not None:
@@ -157,8 +158,9 @@ class Answers:
             known = pa.array(known, own.type).filter(starts.is_valid())
             if len(known):
                 here = pc.is_in(own, value_set=known)
-                self._in_template.add(batch.numbers(pc.indices_nonzero(here)))
+                in_template.append(pc.indices_nonzero(here).cast(pa.int64()))
                 answers = pc.if_else(here, pa.scalar(None, answers.type), answers)
+        self._in_template.add(batch.numbers(pa.concat_arrays(in_template)))
         if not self._subject.has_examples or answers.null_count == len(answers):
             return
         mask = batch.shown.examples

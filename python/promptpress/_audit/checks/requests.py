@@ -137,7 +137,7 @@ class EqualPrompts:
                 count = requests.stop - requests.start
                 firsts = taken(firsts, pc.multiply(_core.repeated_rows(0, count, 1), times))
             for prompts in firsts.chunks if isinstance(firsts, pa.ChunkedArray) else (firsts,):
-                out.append(_core.request_hashes(prompts, self._subject.is_json).cast(pa.binary()))
+                out.append(_core.content_hashes(pa.table({"prompt": prompts}), False).cast(pa.binary()))
         return pa.concat_arrays(out) if out else pa.array([], pa.binary())
 
     def findings(self) -> Iterator[Finding]:

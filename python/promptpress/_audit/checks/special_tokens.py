@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from promptpress import _core
 from promptpress._audit.batch import Batch
+from promptpress._audit.control_tokens import families_of
 from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, finding_of
 from promptpress._audit.places import Places
@@ -16,8 +17,8 @@ __all__ = ["SpecialTokens"]
 
 
 _SAID = (
-    ("special_token", "which steers the model"),
-    ("likely_special_token", "a control token of well-known models"),
+    ("special_token", "which steers the model", None),
+    ("likely_special_token", "a control token of well-known models", lambda token: f" ({families_of(token)})"),
 )
 
 
@@ -49,13 +50,15 @@ class SpecialTokens:
     def findings(self) -> Iterator[Finding]:
         """Name the columns, and the tokens."""
         for name, own in sorted(self._places.items(), key=lambda one: self._names.index(one[0])):
-            for places, (code, what) in zip(own, _SAID, strict=True):
+            for places, (code, what, note) in zip(own, _SAID, strict=True):
                 if places.rows:
-                    message = f"a value of column {name!r} has {places.named()} in it, {what}"
+                    message = f"a value of column {name!r} has {places.named(note=note)} in it, {what}"
                     yield finding_of(code, message, places.rows, name)
         for examples, name in ExampleRows.names_of(self._examples):
-            for tokens, (code, what) in zip((self._known, self._likely), _SAID, strict=True):
+            for tokens, (code, what, note) in zip((self._known, self._likely), _SAID, strict=True):
                 places = Places(tokens)
                 places.look(examples, name)
                 if places.rows:
-                    yield finding_of_examples(code, f"the value has {places.named()} in it, {what}", places.rows, name)
+                    yield finding_of_examples(
+                        code, f"the value has {places.named(note=note)} in it, {what}", places.rows, name
+                    )
