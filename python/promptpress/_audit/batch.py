@@ -179,11 +179,7 @@ class Batch(Columns):
     @shared_property
     def shown(self) -> Shown:
         """The columns that these samples' requests show."""
-        subject = self.subject
-        # Where both ways of substituting give the same prompts, values bring in nothing.
-        looks = subject.is_harness and not subject.core.by_position
-        copies = looks and not len(self.divergence[0])
-        return Shown.of(subject, self.core_table, self._position, copies, self.lower)
+        return Shown.of(self.subject, self.core_table, self._position, self.lower)
 
     @property
     def names(self) -> list[str]:

@@ -27,22 +27,21 @@ class Shown(NamedTuple):
     """The number of each request's plan; None: the plans are one a label."""
 
     @classmethod
-    def of(
-        cls, subject: Subject, samples: pa.Table, position: _core.Position, copies: bool, lower: Callable[..., Any]
-    ) -> Shown:
+    def of(cls, subject: Subject, samples: pa.Table, position: _core.Position, lower: Callable[..., Any]) -> Shown:
         """Ask the core about samples.
 
         Args:
             subject: The audited renderer.
             samples: A table of one batch, as the core reads it.
             position: The place of the first sample among all; it isn't changed.
-            copies: Whether it is known that no value brings in another column.
             lower: Gives the texts of columns that the core has none for.
 
         Returns:
             What their requests show.
 
         """
+        # Values that are never looked into bring in no other column.
+        copies = not subject.is_harness
         found, examples, literals, plans = _core.shown_columns(
             subject.core, samples, subject.labels, position.copy(), copies, lower
         )
