@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from promptpress import _core
+from promptpress._configuration import Configuration
 from promptpress._core import CompiledRenderer
 from promptpress._tables import for_core
 from promptpress._tokenizer import TokenCounter
@@ -84,6 +85,12 @@ class Subject:
         given = (self.settings["reader"] or {}).get("input_columns") or []
         return given.split() if isinstance(given, str) else [name for name in given if isinstance(name, str)]
 
+    @cached_property
+    def single_pass(self) -> Configuration:
+        """The same configuration with each placeholder of a template filled in once, and none of values."""
+        own = self.renderer._configuration
+        return Configuration({**own.settings, "substitution": "single_pass"}, own.examples, own.tokens)
+
     @property
     def is_conversation(self) -> bool:
         """Whether the samples' columns hold conversations, whose requests show some of their turns."""
@@ -92,7 +99,9 @@ class Subject:
     @cached_property
     def template_columns(self) -> list[str]:
         """The samples' columns that requests show by their templates, before any value is seen."""
-        names = set(_core.template_columns(self.core, self._core_schema, self.labels, _no_texts))
+        # Where placeholders of templates alone are filled in, no example's value brings in a column.
+        core = self.single_pass.core if self.is_harness else self.core
+        names = set(_core.template_columns(core, self._core_schema, self.labels, _no_texts))
         if self.family in {"MultiTurnPromptTemplate", "MMPromptTemplate"}:
             names |= {*self.renderer.required_columns, *_CONTENT} - {self.core.masked_column}
         if self._reads_chats:

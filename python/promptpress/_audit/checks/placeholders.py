@@ -11,7 +11,6 @@ from promptpress import _core
 from promptpress._audit.batch import Batch
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
-from promptpress._configuration import Configuration
 
 __all__ = ["Placeholders"]
 
@@ -38,7 +37,7 @@ class Placeholders:
         self._by_examples = Rows()
         self._idle = {name: Rows() for name in subject.schema.names}
         self._unfilled = {name: Rows() for name in subject.schema.names}
-        self._other = _other_way(subject) if subject.core.by_position and subject.is_harness else None
+        self._other = subject.single_pass if subject.core.by_position and subject.is_harness else None
         self._position = _core.Position()
 
     @classmethod
@@ -151,9 +150,3 @@ class Placeholders:
             if rows:
                 message = f"a value of column {name!r} has a name in braces that is no column's"
                 yield finding_of("unfilled_value", message, rows, name)
-
-
-def _other_way(subject: Subject) -> Configuration:
-    own = subject.renderer._configuration
-    settings = {**own.settings, "substitution": "single_pass"}
-    return Configuration(settings, own.examples, own.tokens)
