@@ -29,6 +29,7 @@ __all__ = [
     "content_hashes",
     "copied",
     "drawn_rows",
+    "example_columns",
     "fill",
     "find_own",
     "find_texts",
@@ -45,6 +46,8 @@ __all__ = [
     "request_sizes",
     "set_printable",
     "set_threads",
+    "shown_columns",
+    "template_columns",
     "threads",
 ]
 
@@ -97,6 +100,7 @@ class Position:
     """How far a stream has come: rows seen, and the state of random draws."""
 
     def __new__(cls) -> Position: ...
+    def copy(self) -> Position: ...
 
 @final
 class Outcome:
@@ -181,6 +185,7 @@ class CompiledRenderer:
         label: Any,
         turn: int | None,
         lower: Callable[..., Any],
+        start: int = 0,
     ) -> pa.RecordBatch: ...
     def divergence(self, samples: pa.Table, labels: list[Any] | None, lower: Callable[..., Any]) -> pa.RecordBatch: ...
     def findings(self, samples: pa.Table, lower: Callable[..., Any]) -> pa.RecordBatch: ...
@@ -273,6 +278,30 @@ def origin_totals(
     lower: Callable[..., Any],
 ) -> pa.RecordBatch:
     """Return how many bytes of the requests come from where."""
+
+def shown_columns(
+    renderer: CompiledRenderer,
+    samples: pa.Table,
+    labels: list[Any] | None,
+    position: Position,
+    copies: bool,
+    lower: Callable[..., Any],
+) -> tuple[list[tuple[str, pa.Array | None]], pa.Array | None, list[str], pa.Array | None]:
+    """Return what the requests of a table of one batch show.
+
+    These are the samples' columns with masks of the rows that show them (None: all rows), such a mask of the rows that
+    show examples, the literals of each plan, and the plan of each request (None: the plans are one a label).
+    """
+
+def template_columns(
+    renderer: CompiledRenderer, schema: pa.Schema, labels: list[Any] | None, lower: Callable[..., Any]
+) -> list[str]:
+    """Return the samples' columns that requests show by their templates, whatever values bring in."""
+
+def example_columns(
+    renderer: CompiledRenderer, schema: pa.Schema, labels: list[Any] | None, lower: Callable[..., Any]
+) -> list[tuple[str, pa.Array]]:
+    """Return the columns of the examples that requests show, with masks of the rows whose value is shown."""
 
 @final
 class TextFinder:

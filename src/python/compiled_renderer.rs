@@ -321,7 +321,7 @@ impl CompiledRenderer {
     }
 
     /// Spans of one request, as a record batch.
-    #[pyo3(signature = (samples, row, labels, label, turn, lower))]
+    #[pyo3(signature = (samples, row, labels, label, turn, lower, start=0))]
     #[allow(clippy::too_many_arguments, reason = "Python's arguments")]
     fn explain<'py>(
         &self,
@@ -332,12 +332,13 @@ impl CompiledRenderer {
         label: Option<&Bound<'py, PyAny>>,
         turn: Option<usize>,
         lower: Py<PyAny>,
+        start: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let host = self.host(lower);
         let samples = batches(samples);
         let (labels, label) = (self::labels(labels)?, label.map(value::from_python).transpose()?);
         let _work = self.work();
-        let explain = || render::explain(&self.core, &samples, row, &labels, label.as_ref(), turn, &host);
+        let explain = || render::explain(&self.core, &samples, row, &labels, label.as_ref(), turn, start, &host);
         let spans = detached(py, Some(&host), explain)?;
         let spans = raised(py, &host, spans)?;
         let ints = |of: fn(&render::OriginSpan) -> Option<i64>| {

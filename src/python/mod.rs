@@ -31,6 +31,7 @@ mod json_lines;
 mod notes;
 mod outcome;
 mod position;
+mod shown_columns;
 mod single;
 mod statistics;
 mod value;
@@ -92,6 +93,9 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(statistics::request_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::request_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(statistics::origin_totals, module)?)?;
+    module.add_function(wrap_pyfunction!(shown_columns::shown_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(shown_columns::template_columns, module)?)?;
+    module.add_function(wrap_pyfunction!(shown_columns::example_columns, module)?)?;
     module.add_function(wrap_pyfunction!(audit::find_texts, module)?)?;
     module.add_function(wrap_pyfunction!(audit::begin_with, module)?)?;
     module.add_function(wrap_pyfunction!(audit::find_own, module)?)?;

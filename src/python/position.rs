@@ -1,6 +1,6 @@
 //! How far a stream has come, for Python.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
@@ -18,5 +18,10 @@ impl Position {
     #[new]
     fn new() -> Self {
         Self::default()
+    }
+
+    /// Return another position at the same place.
+    fn copy(&self) -> Self {
+        Self { inner: Mutex::new(self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone()) }
     }
 }

@@ -159,6 +159,16 @@ impl Examples {
         self.table.num_rows()
     }
 
+    /// The row of the train split that an example is.
+    pub fn row(&self, example: usize) -> usize {
+        self.ids.as_ref().map_or(example, |ids| ids[example])
+    }
+
+    /// A column of the examples that can be chosen.
+    pub fn column(&self, name: &str) -> Option<&ArrayRef> {
+        self.table.column_by_name(name)
+    }
+
     /// Schema of the train split.
     pub fn schema(&self) -> &arrow_schema::Schema {
         self.table.schema_ref()

@@ -30,13 +30,15 @@ pub struct OriginSpan {
     pub origin: Origin,
 }
 
-/// The spans of the request of row `row` of `samples` (all of them: a retriever may go by position). `label` is one of
+/// The spans of the request of row `row` of `samples`, whose first row is the sample at `start`: a retriever may go by
+/// position. `label` is one of
 /// `labels` or the text of one; None is the label None where there is one, and the first where there is none. `turn` is
 /// one that a conversation asks for; None is the first.
 ///
 /// # Errors
 ///
 /// `RenderError` for a row, label or turn that there isn't, and for whatever rendering the row refuses.
+#[allow(clippy::too_many_arguments, reason = "which request, and of what")]
 pub fn explain(
     compiled: &CompiledConfig,
     samples: &[RecordBatch],
@@ -44,6 +46,7 @@ pub fn explain(
     labels: &[Option<Value>],
     label: Option<&Value>,
     turn: Option<usize>,
+    start: usize,
     host: &dyn Host,
 ) -> Result<Vec<OriginSpan>> {
     let mut own = row;
@@ -67,7 +70,7 @@ pub fn explain(
         }
         _ => {
             let label = self::label(compiled, labels, label)?;
-            let ids = bound.example_ids(batch, own, row).map_err(|e| e.shifted(row))?;
+            let ids = bound.example_ids(batch, own, start + row).map_err(|e| e.shifted(row))?;
             bound.traced_sample(&one, &ids, label, &mut involved, host)
         }
     };

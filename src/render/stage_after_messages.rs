@@ -50,7 +50,7 @@ fn texts(settings: &Settings) -> Vec<String> {
     let rendered = render(&compiled, &samples, 0, &[None], &mut None, Wanted::default(), &NoHost).unwrap();
     let prompts = rendered[0].prompts.as_any().downcast_ref::<StringArray>().unwrap();
     for (row, prompt) in prompts.iter().enumerate() {
-        let spans = explain(&compiled, std::slice::from_ref(&samples), row, &[None], None, None, &NoHost).unwrap();
+        let spans = explain(&compiled, std::slice::from_ref(&samples), row, &[None], None, None, 0, &NoHost).unwrap();
         let ends: Vec<usize> = spans.iter().map(|span| span.end).collect();
         let starts: Vec<usize> = spans.iter().map(|span| span.start).collect();
         assert_eq!(starts, [&[0], &ends[..ends.len() - 1]].concat(), "no gaps");

@@ -16,6 +16,7 @@ KINDS = {
     "limits": "tables around a limit",
     "labels": "tables with labels",
     "expansions": "tables of messages",
+    "audit": "audited tables",
 }
 """Each kind, and what its cases count."""
 

@@ -52,7 +52,7 @@ pub fn render(data: &[u8]) {
         one.labels.iter().for_each(|labels| checked(labels));
     }
     let _ = divergence(compiled, samples, &labels, &NoHost);
-    let _ = explain(compiled, samples, 0, &labels, None, None, &NoHost);
+    let _ = explain(compiled, samples, 0, &labels, None, None, 0, &NoHost);
 }
 
 const TEMPLATES: usize = 6;

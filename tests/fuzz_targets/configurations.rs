@@ -74,7 +74,7 @@ fn rendered(compiled: &CompiledConfig, samples: &arrow_array::RecordBatch) -> Re
         }
     }
     if samples.num_rows() > 0 {
-        let _ = render::explain(compiled, std::slice::from_ref(samples), 0, &labels, None, None, &NoHost);
+        let _ = render::explain(compiled, std::slice::from_ref(samples), 0, &labels, None, None, 0, &NoHost);
     }
     render::divergence(compiled, std::slice::from_ref(samples), &labels, &NoHost).map(|_| ())
 }

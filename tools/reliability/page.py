@@ -16,6 +16,7 @@ KINDS = {
     "limits": "requests around a limit, in every string layout, output and verb",
     "labels": "label columns and lists of labels of all types, through every verb that shows labels",
     "expansions": "columns of lists that are messages or aren't, beside OpenCompass",
+    "audit": "random tables and configurations, audited, beside a model that goes by brute force over the prompts",
     "core: configurations": "configurations, read and compiled",
     "core: render": "configurations with their tables, rendered, explained, compared between ways of filling",
     "core: arrow": "columns whose offsets, views, keys, run ends and bytes were changed",
@@ -34,6 +35,7 @@ COMMANDS = {
     "limits": 'make fuzz FUZZ_ARGS="limits --requests N"',
     "labels": 'make fuzz FUZZ_ARGS="labels --requests N"',
     "expansions": 'make fuzz FUZZ_ARGS="expansions --requests N"',
+    "audit": 'make fuzz FUZZ_ARGS="audit --requests N"',
 }
 CORE = 'make fuzz-core FUZZ_ARGS="TARGET --seconds N"'
 VERBS = (

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from promptpress import _compute as pc
 from promptpress import _core
+from promptpress._audit.shown import Shown
 from promptpress._audit.subject import Subject
 from promptpress._audit.texts import Texts, is_text, request_texts, texts_within
 from promptpress._core import Outcome, RenderError
@@ -92,6 +93,40 @@ class Columns:
             self._texts[name] = list(texts_within(self.column(name)))
         return self._texts[name]
 
+    @property
+    def names(self) -> list[str]:
+        """The columns whose values stand in requests."""
+        raise NotImplementedError
+
+    def visible(self, name: str, rows: pa.Array) -> pa.Array:
+        """Keep the rows in which the value of a column stands in a request.
+
+        Args:
+            name: One of `names`.
+            rows: Numbers of rows among these, ascending.
+
+        Returns:
+            Those of them.
+
+        """
+        raise NotImplementedError
+
+    def said(self, name: str, texts: Texts, places: pa.Array) -> pa.Array:
+        """Keep the texts within a column that stand in a request.
+
+        Args:
+            name: One of `names`.
+            texts: Texts within the column.
+            places: Numbers of such texts, ascending.
+
+        Returns:
+            Those of them.
+
+        """
+        rows = texts.rows(places).cast(pa.int64())
+        kept = self.visible(name, pc.unique(rows))
+        return places if len(kept) == len(pc.unique(rows)) else places.filter(pc.is_in(rows, value_set=kept))
+
     def is_flat(self, name: str) -> bool:
         """Whether the values of a column are texts themselves, so that a place in one is a place in the value."""
         kind = self.samples.schema.field(name).type
@@ -111,7 +146,8 @@ class Batch(Columns):
         samples: The samples.
         first: The number of the first.
         parts: What was rendered of them.
-        taken: The samples as the core takes them, and what gives the texts of columns that it has none for.
+        taken: The samples as the core takes them, what gives the texts of columns that it has none for, and the place
+            of the first sample with the retriever's draws up to there.
 
     """
 
@@ -121,12 +157,12 @@ class Batch(Columns):
         samples: pa.RecordBatch,
         first: int,
         parts: Sequence[Outcome],
-        taken: tuple[pa.Table, Callable[..., Any]],
+        taken: tuple[pa.Table, Callable[..., Any], _core.Position],
     ) -> None:
         super().__init__(samples)
         self.subject = subject
         self.first = first
-        self.core_table, self.lower = taken
+        self.core_table, self.lower, self._position = taken
         self.requests = [Requests(subject, part) for part in parts]
 
     @property
@@ -141,9 +177,48 @@ class Batch(Columns):
         return found.column(0), found.column(1)
 
     @shared_property
-    def content(self) -> pa.Array:
-        """A hash of what each sample's prompts are made of."""
-        return _core.content_hashes(pa.table(self._columns(self.subject.shown_columns)), False).cast(pa.binary())
+    def shown(self) -> Shown:
+        """The columns that these samples' requests show."""
+        return Shown.of(self.subject, self.core_table, self._position, self.lower)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns whose values stand in requests of these samples."""
+        return list(self.shown.columns)
+
+    def visible(self, name: str, rows: pa.Array) -> pa.Array:
+        """Keep the rows in which the value of a column stands in a request."""
+        mask = self.shown.columns[name]
+        return rows if mask is None or not len(rows) else rows.filter(mask.take(rows))
+
+    def said(self, name: str, texts: Texts, places: pa.Array) -> pa.Array:
+        """Keep the texts within a column that stand in a request."""
+        places = super().said(name, texts, places)
+        if not len(places) or texts.parents is None or not self.subject.is_conversation:
+            return places
+        # A conversation doesn't show all turns of its columns: the last answer, for example.
+        rows = texts.rows(places).to_pylist()
+        wanted = pa.array(set(rows), pa.int64())
+        requests: dict[int, list[str]] = {row: [] for row in rows}
+        for part in self.requests:
+            numbers = pc.subtract(part.samples, self.first)
+            for said in part.message_texts:
+                of_rows = numbers if said.parents is None else numbers.take(said.parents)
+                here = pc.is_in(of_rows, value_set=wanted)
+                own = zip(of_rows.filter(here).to_pylist(), said.array.filter(here).to_pylist(), strict=True)
+                for row, text in own:
+                    requests[row].append(text or "")
+        values = texts.array.take(places).to_pylist()
+        kept = [any(value in text for text in requests[row]) for row, value in zip(rows, values, strict=True)]
+        return places.filter(pa.array(kept))
+
+    @shared_property
+    def spans(self) -> list[pa.Array]:
+        """The spans of the requests of each part, in detail."""
+        parts = self.subject.core.render(
+            self.core_table, self.subject.labels, self._position.copy(), False, self.lower, True
+        )
+        return [part.spans for part in parts]
 
     @shared_property
     def answers(self) -> pa.Array:
@@ -163,14 +238,12 @@ class Batch(Columns):
             row: The sample's number among all.
 
         Returns:
-            The spans of `Renderer.explain`; none, where a batch alone doesn't know the sample's examples.
+            The spans of `Renderer.explain`; none for a row that can't be explained.
 
         """
-        if self.first and self.subject.core.by_position:
-            return []
         core, labels = self.subject.core, self.subject.labels
         try:
-            found = core.explain(self.core_table, row - self.first, labels, None, None, self.lower)
+            found = core.explain(self.core_table, row - self.first, labels, None, None, self.lower, self.first)
         except RenderError:
             return []
         spans: list[dict[str, Any]] = found.to_pylist()

@@ -77,8 +77,9 @@ def _batches(subject: Subject, reader: Iterable[pa.RecordBatch]) -> Iterator[Bat
         for start in range(0, whole.num_rows, _BATCH_ROWS):
             samples = whole.slice(start, _BATCH_ROWS)
             core_table, lower = for_core(pa.Table.from_batches([samples]), first)
+            begin = position.copy()
             parts = subject.core.render(core_table, subject.labels, position, False, lower)
-            yield Batch(subject, samples, first, parts, (core_table, lower))
+            yield Batch(subject, samples, first, parts, (core_table, lower, begin))
             first += samples.num_rows
 
 

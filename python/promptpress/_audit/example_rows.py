@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from promptpress import _compute as pc
 from promptpress._audit.batch import Columns
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
+from promptpress._audit.taken import taken_of_table
 
 __all__ = ["ExampleRows", "finding_of_examples"]
 
@@ -17,39 +19,43 @@ _SHOWN = 5
 
 
 class ExampleRows(Columns):
-    """Rows of the examples: those of a fixed choice, or all that may be chosen.
+    """Rows of the examples that can be chosen: those of a fixed choice, or all.
 
     Args:
-        rows: The rows.
-        places: The number of each in the table of examples; None: in order.
-        names: The columns that a template of examples shows.
+        rows: The rows, with the columns that requests show.
+        places: The number of each in the table of examples, ascending.
+        masks: For each column a mask of these rows: those whose value requests show.
 
     """
 
-    def __init__(self, rows: pa.RecordBatch, places: pa.Array | None, names: list[str]) -> None:
+    def __init__(self, rows: pa.RecordBatch, places: pa.Array, masks: dict[str, pa.Array]) -> None:
         super().__init__(rows)
-        self.names = names
         self._places = places
+        self._masks = masks
 
     @classmethod
     def of(cls, subject: Subject) -> ExampleRows | None:
         """Take the rows that samples may be shown; None where there are none."""
-        examples = subject.renderer._configuration.examples
-        if not subject.has_examples or examples is None or not len(examples):
+        masks, examples = subject.example_columns, subject.renderer._configuration.examples
+        if examples is None or not masks:
             return None
-        wanted = {*subject.renderer.required_columns, (subject.settings["reader"] or {}).get("output_column")}
-        names = [name for name in examples.column_names if name in wanted]
-        if not names:
-            return None
-        table, places = examples.select(names), None
-        core = subject.core
-        if not core.by_position and core.index_column is None and (chosen := core.retrieve(1)) is not None:
-            places = pc.unique(chosen.flatten().cast(pa.int64()))
-            places = pc.if_else(pc.less(places, 0), pc.add(places, len(examples)), places)
-            places = places.take(pc.sort_indices(places))
-            table = pa.concat_tables([table.slice(row, 1) for row in places.to_pylist()]) if len(places) else table[:0]
+        shown = functools.reduce(pc.or_, masks.values())
+        places = pc.indices_nonzero(shown).cast(pa.int64())
+        table = examples.select(list(masks))
+        table = table if len(places) == len(table) else taken_of_table(table, places)
         batches = table.combine_chunks().to_batches()
-        return cls(batches[0], places, names) if len(batches) == 1 else None
+        if len(batches) != 1:
+            return None
+        return cls(batches[0], places, {name: mask.take(places) for name, mask in masks.items()})
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that requests show."""
+        return list(self._masks)
+
+    def visible(self, name: str, rows: pa.Array) -> pa.Array:
+        """Keep the rows whose value requests show."""
+        return rows.filter(self._masks[name].take(rows))
 
     @classmethod
     def names_of(cls, rows: ExampleRows | None) -> Iterator[tuple[ExampleRows, str]]:
@@ -61,8 +67,7 @@ class ExampleRows(Columns):
     def numbers(self, rows: pa.Array) -> pa.Array:
         """Numbers of rows in the table of examples, each once and ascending."""
         unique = pc.unique(rows.cast(pa.int64()))
-        unique = unique.take(pc.sort_indices(unique))
-        return unique if self._places is None else self._places.take(unique)
+        return self._places.take(unique.take(pc.sort_indices(unique)))
 
 
 def finding_of_examples(code: str, message: str, rows: Rows, name: str) -> Finding:

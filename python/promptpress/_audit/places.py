@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -20,17 +20,18 @@ class Places:
 
     Args:
         needles: What to look for.
+        finder: Looks for the needles; several columns may share one.
 
     """
 
-    def __init__(self, needles: Sequence[str]) -> None:
+    def __init__(self, needles: Sequence[str], finder: _core.TextFinder | None = None) -> None:
         self._needles = needles
-        self._finder = _core.TextFinder(list(needles))
+        self._finder = _core.TextFinder(list(needles)) if finder is None else finder
         self.rows = Rows()
         self.found: Counter[str] = Counter()
 
     def look(self, batch: Columns, name: str) -> pa.Array:
-        """Look into more rows.
+        """Look into more rows, as far as requests show their values.
 
         Args:
             batch: The rows.
@@ -46,6 +47,12 @@ class Places:
             hits = self._finder.find(texts.array)
             if not len(hits):
                 continue
+            places = pc.unique(hits.column(0))
+            said = batch.said(name, texts, places)
+            if len(said) < len(places):
+                hits = hits.filter(pc.is_in(hits.column(0), value_set=said))
+            if not len(hits):
+                continue
             for value in pc.value_counts(hits.column(1)).to_pylist():
                 self.found[self._needles[value["values"]]] += value["counts"]
             rows = texts.rows(hits.column(0))
@@ -55,8 +62,10 @@ class Places:
         self.rows.add(batch.numbers(out), *place)
         return pc.unique(out)
 
-    def named(self, most: int = 5) -> str:
-        """Name what was found, the most frequent first."""
-        names = [repr(needle) for needle, _ in self.found.most_common(most)]
+    def named(self, most: int = 5, note: Callable[[str], str] | None = None) -> str:
+        """Name what was found, the most frequent first, each with a note behind it."""
+        # Of equally frequent ones the order must not depend on the batches that they came in.
+        found = sorted(self.found.items(), key=lambda one: (-one[1], one[0]))[:most]
+        names = [repr(needle) + (note(needle) if note else "") for needle, _ in found]
         more = len(self.found) - len(names)
         return ", ".join(names) + (f" and {more} more" if more > 0 else "")

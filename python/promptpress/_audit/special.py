@@ -8,29 +8,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from promptpress._audit.control_tokens import FAMILIES
 from promptpress._audit.subject import Subject, strings_within
 
 __all__ = ["LIKELY_TOKENS", "bos_tokens", "special_tokens", "tokens_in"]
 
 _TOKEN = re.compile(
     r"<\|[^|<>{}\s][^|<>{}\n]{0,60}\|>|<\uff5c[^\uff5c<>{}\n]{1,60}\uff5c>"
-    r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS)\]|</?s>|<</?SYS>>"
-    r"|<(?:bos|eos|pad|unk|start_of_turn|end_of_turn|extra_id_\d+)>|<reserved_\d+>|\[(?:gMASK|sMASK|MASK|CLS|SEP|BOS|EOS)\]"
+    r"|<(?:extra_id_\d+|reserved_\d+)>"
 )
-"""What looks like a control token: what no text has by itself."""
+"""Texts with the look of a control token, which no text has by itself; those without it are named in `FAMILIES`."""
 
-LIKELY_TOKENS = (
-    *("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>"),
-    *("<|begin_of_text|>", "<|end_of_text|>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"),
-    *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<start_of_turn>", "<end_of_turn>"),
-    *(
-        "<\uff5cUser\uff5c>",
-        "<\uff5cAssistant\uff5c>",
-        "<\uff5cbegin▁of▁sentence\uff5c>",
-        "<\uff5cend▁of▁sentence\uff5c>",
-    ),
-    *("[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"),
-)
+_NAMED_TOKEN = re.compile("|".join(map(re.escape, sorted(FAMILIES, key=len, reverse=True))))
+
+LIKELY_TOKENS = tuple(FAMILIES)
 """Control tokens of well-known models, looked for where nothing says which model it is."""
 
 _BOS = (
@@ -52,7 +43,11 @@ def tokens_in(texts: Iterable[str]) -> list[str]:
     ['<|im_start|>', '[INST]', '[/INST]']
 
     """
-    return list(dict.fromkeys(found[0] for text in texts for found in _TOKEN.finditer(text)))
+    found: dict[str, None] = {}
+    for text in texts:
+        places = {(match.start(), match[0]) for kind in (_TOKEN, _NAMED_TOKEN) for match in kind.finditer(text)}
+        found |= dict.fromkeys(token for _, token in sorted(places))
+    return list(found)
 
 
 def special_tokens(subject: Subject) -> list[str]:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from promptpress import _core
+from promptpress._configuration import Configuration
 from promptpress._core import CompiledRenderer
+from promptpress._tables import for_core
 from promptpress._tokenizer import TokenCounter
 
 if TYPE_CHECKING:
@@ -83,25 +86,40 @@ class Subject:
         return given.split() if isinstance(given, str) else [name for name in given if isinstance(name, str)]
 
     @cached_property
-    def shown_columns(self) -> list[str]:
-        """The samples' columns that prompts are made of, by the templates; not a masked one."""
-        names = dict.fromkeys(self.renderer.required_columns)
-        for part in ("prompt_template", "ice_template"):
-            names |= dict.fromkeys(strings_within(self.settings[part], {"expand_column"}))
-        if self.family in {"MultiTurnPromptTemplate", "MMPromptTemplate"}:
-            names |= dict.fromkeys(_CONTENT)
-        if self._reads_chats:
-            names |= dict.fromkeys(self.input_columns)
-        left_out = (self.core.masked_column, self.core.index_column)
-        return [name for name in names if name in self.schema.names and name not in left_out]
+    def single_pass(self) -> Configuration:
+        """The same configuration with each placeholder of a template filled in once, and none of values."""
+        own = self.renderer._configuration
+        return Configuration({**own.settings, "substitution": "single_pass"}, own.examples, own.tokens)
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether the samples' columns hold conversations, whose requests show some of their turns."""
+        return self.core.has_turns or self.family == "MultiTurnPromptTemplate" or self._reads_chats
 
     @cached_property
-    def is_of_columns(self) -> bool:
-        """Whether the columns that templates show decide what the prompts of a sample are, but for braces in values."""
-        core = self.core
-        same_examples = not core.by_position and core.index_column is None
-        plain = self.family in {"", "PromptTemplate", "RawPromptTemplate"} and not core.has_turns
-        return same_examples and plain and bool(self.shown_columns) and not self._reads_chats
+    def template_columns(self) -> list[str]:
+        """The samples' columns that requests show by their templates, before any value is seen."""
+        # Where placeholders of templates alone are filled in, no example's value brings in a column.
+        core = self.single_pass.core if self.is_harness else self.core
+        names = set(_core.template_columns(core, self._core_schema, self.labels, _no_texts))
+        if self.family in {"MultiTurnPromptTemplate", "MMPromptTemplate"}:
+            names |= {*self.renderer.required_columns, *_CONTENT} - {self.core.masked_column}
+        if self._reads_chats:
+            names |= set(self.input_columns)
+        return [name for name in self.schema.names if name in names and name != self.core.index_column]
+
+    @cached_property
+    def example_columns(self) -> dict[str, pa.Array]:
+        """The columns of the examples that requests show, each with a mask of the examples whose value is shown."""
+        examples = self.renderer._configuration.examples
+        if not self.has_examples or examples is None or not len(examples):
+            return {}
+        masks = dict(_core.example_columns(self.core, self._core_schema, self.labels, _no_texts))
+        return {name: masks[name] for name in examples.column_names if name in masks}
+
+    @property
+    def _core_schema(self) -> pa.Schema:
+        return for_core(self.schema.empty_table())[0].schema
 
     @property
     def _reads_chats(self) -> bool:
@@ -113,6 +131,10 @@ class Subject:
         retriever = _family(self.settings["retriever"])
         chooses = self.core.index_column is not None or retriever not in {"", "ZeroRetriever"}
         return chooses and self.renderer._configuration.examples is not None
+
+
+def _no_texts(*_: Any) -> Any:
+    raise AssertionError  # a schema alone has no values
 
 
 def _family(part: Any) -> str:

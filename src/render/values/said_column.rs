@@ -100,4 +100,34 @@ impl SaidColumn {
             Self::Other(array) => said_length(&value_at(array, row)),
         }
     }
+
+    /// How many bytes and characters a cell of messages says: all of its messages together, or only that of a number.
+    /// A message is a struct in a list; whatever else a cell holds becomes no message and says nothing.
+    pub fn message_length(&self, row: usize, number: Option<u32>) -> (usize, usize) {
+        let add = |all: (usize, usize), one: (usize, usize)| (all.0 + one.0, all.1 + one.1);
+        let is_asked = |item: &usize| number.is_none_or(|number| *item == number as usize);
+        match self {
+            _ if self.is_null(row) => (0, 0),
+            Self::List(ends, items, _) => {
+                let asked = (ends[row]..ends[row + 1]).enumerate().filter(|(number, _)| is_asked(number));
+                let said = asked.map(|(_, item)| match &**items {
+                    Self::Struct(..) => items.length(item),
+                    Self::Other(array) => message_length(&value_at(array, item)),
+                    Self::Text(..) | Self::List(..) => (0, 0),
+                });
+                said.fold((0, 0), add)
+            }
+            Self::Other(array) => {
+                let Value::List(items) = value_at(array, row) else { return (0, 0) };
+                let asked = items.iter().enumerate().filter(|(number, _)| is_asked(number));
+                asked.map(|(_, item)| message_length(item)).fold((0, 0), add)
+            }
+            Self::Text(..) | Self::Struct(..) => (0, 0),
+        }
+    }
+}
+
+/// How many bytes and characters a message says, if a value is one.
+fn message_length(value: &Value) -> (usize, usize) {
+    if matches!(value, Value::Dict(_)) { said_length(value) } else { (0, 0) }
 }

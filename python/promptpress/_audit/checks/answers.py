@@ -15,8 +15,9 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._audit.batch import Batch
+from promptpress._audit.example_spans import ExampleSpans
 from promptpress._audit.finding import Finding, Rows, finding_of
-from promptpress._audit.subject import Subject, strings_within
+from promptpress._audit.subject import Subject
 from promptpress._audit.texts import is_text, texts_within
 
 __all__ = ["Answers"]
@@ -42,16 +43,11 @@ class Answers:
     def __init__(self, subject: Subject, answers: str) -> None:
         self._subject = subject
         self._name = answers
-        self._template = "\0".join(subject.core.literals)
-        # The examples' template shows the examples' own answers.
-        own = subject.settings["prompt_template"] or subject.settings["ice_template"]
-        self._is_shown = any(f"{{{answers}}}" in text for text in strings_within(own))
-        self._finder = _core.TextFinder([f"{{{answers}}}"])
         self._direct = Rows()
-        self._by: str | None = None
+        self._by = ""
         self._counted = 0
         self._distinct: set[int] = set()
-        columns = [name for name in subject.shown_columns if name != answers]
+        columns = [name for name in subject.schema.names if name != answers]
         self._within = {name: Rows() for name in columns}
         self._options = {name: Rows() for name in columns}
         self._in_template, self._in_examples = Rows(), Rows()
@@ -67,7 +63,7 @@ class Answers:
 
     def add(self, batch: Batch) -> None:
         """Look for the answers of more samples."""
-        if self._subject.core.masked_column != self._name:
+        if self._name in batch.shown.columns:
             self._add_direct(batch)
         answers = _plain(batch.column(self._name))
         if answers is None:
@@ -84,51 +80,51 @@ class Answers:
         self._add_text(batch, answers)
 
     def _add_direct(self, batch: Batch) -> None:
-        """Find where the answer's own placeholder is filled: in the template for all rows, in values for some."""
+        """Find the rows whose request shows the answer's own column."""
         column = batch.column(self._name)
         texts = _plain(column)
         # Of an empty answer nothing is seen in a prompt.
         says = column.is_valid() if texts is None else pc.greater(pc.fill_null(pc.binary_length(texts), 0), 0)
-        has_text = pc.indices_nonzero(says)
-        if not len(has_text):
+        rows = batch.visible(self._name, pc.indices_nonzero(says))
+        if not len(rows):
             return
-        if self._is_shown:
-            first = batch.first + has_text[0].as_py()
-            place = self._place(batch, first)
-            if place is not None:
-                self._direct.add(batch.numbers(has_text), *place)
-                self._by = self._by or "the template"
-            return
-        if not self._subject.is_harness or not len(batch.divergence[0]):
-            return
-        for name in self._within:
-            for texts in batch.texts(name):
-                asked = texts.rows(self._finder.find(texts.array).column(0))
-                asked = asked.filter(pc.is_in(asked, value_set=batch.divergence[0]))
-                asked = asked.filter(pc.is_in(asked, value_set=has_text.cast(pa.int64())))
-                rows = batch.numbers(asked)
-                # What it brings in is the same for all of them: of the first it is made sure.
-                place = self._place(batch, rows[0].as_py()) if len(rows) else None
-                if place is not None:
-                    self._direct.add(rows, *place)
-                    self._by = self._by or f"a value of column {name!r}"
+        if not self._direct:
+            first = batch.first + rows[0].as_py()
+            self._by = self._way(batch, first)
+            self._direct.add(batch.numbers(rows), *self._place(batch, first))
+        else:
+            self._direct.add(batch.numbers(rows))
 
-    def _place(self, batch: Batch, row: int) -> tuple[int, int] | None:
+    def _way(self, batch: Batch, row: int) -> str:
+        """Say by which piece the answer of a row is filled in: by the template, or by a value that asks for it."""
+        if self._name in self._subject.template_columns or not self._subject.is_harness:
+            return "the template"
+        for name in batch.names:
+            value = batch.column(name)[row - batch.first].as_py()
+            if name != self._name and f"{{{self._name}}}" in str(value):
+                return f"a value of column {name!r}"
+        return "braces that meet in the prompt"
+
+    def _place(self, batch: Batch, row: int) -> tuple[int, int] | tuple[()]:
         """Say where the answer is filled into a sample's own part of its request."""
         for span in batch.explained(row):
             if span["column"] == self._name and span["source"] == "field" and span["example"] is None:
                 return span["start"], span["end"]
-        return None
+        return ()
 
     def _add_text(self, batch: Batch, answers: pa.Array) -> None:
         found: list[pa.Array] = []
-        for name, within in self._within.items():
+        for name in batch.names:
+            if name == self._name:
+                continue
+            within = self._within[name]
             wholes, parts = [pa.array([], pa.int64())], [pa.array([], pa.int64())]
             place: tuple[int, int] | tuple[()] = ()
             for texts in batch.texts(name):
                 own = answers if texts.parents is None else answers.take(texts.parents)
                 starts = _core.find_own(texts.array, own, True)
                 places = pc.indices_nonzero(starts.is_valid())
+                places = batch.said(name, texts, places) if len(places) else places
                 if not len(places):
                     continue
                 whole = pc.equal(pc.binary_length(texts.array.take(places)), pc.binary_length(own.take(places)))
@@ -152,23 +148,42 @@ class Answers:
 
     def _add_rest(self, batch: Batch, answers: pa.Array) -> None:
         """Look for answers that no column has: in the template, and in examples."""
-        known = [text for text in pc.unique(answers.drop_null()).to_pylist() if text in self._template]
-        if known:
-            own = pc.is_in(answers, value_set=pa.array(known, answers.type))
-            self._in_template.add(batch.numbers(pc.indices_nonzero(own)))
-            answers = pc.if_else(own, pa.scalar(None, answers.type), answers)
-        if not self._subject.has_examples:
+        in_template = [pa.array([], pa.int64())]
+        for number, literals in enumerate(batch.shown.literals):
+            own = answers
+            if batch.shown.plans is not None:
+                own = pc.if_else(pc.equal(batch.shown.plans, number), own, pa.scalar(None, own.type))
+            known = [text for text in pc.unique(own.drop_null()).to_pylist() if text in literals]
+            starts = _core.find_own(pa.array([literals] * len(known), own.type), pa.array(known, own.type), True)
+            known = pa.array(known, own.type).filter(starts.is_valid())
+            if len(known):
+                here = pc.is_in(own, value_set=known)
+                in_template.append(pc.indices_nonzero(here).cast(pa.int64()))
+                answers = pc.if_else(here, pa.scalar(None, answers.type), answers)
+        self._in_template.add(batch.numbers(pa.concat_arrays(in_template)))
+        if not self._subject.has_examples or answers.null_count == len(answers):
             return
-        for requests in batch.requests:
+        mask = batch.shown.examples
+        if mask is not None:
+            answers = pc.if_else(mask, answers, pa.scalar(None, answers.type))
+        found = [pa.array([], pa.int64())]
+        for number, requests in enumerate(batch.requests):
             for texts in requests.message_texts:
                 rows = requests.samples if texts.parents is None else requests.samples.take(texts.parents)
                 own = answers.take(pc.subtract(rows, batch.first))
-                places = pc.indices_nonzero(_core.find_own(texts.array, own, True).is_valid())
-                if len(places):
-                    found = batch.numbers(pc.subtract(rows.take(places), batch.first))
-                    if not self._in_examples:
-                        self._example = _example(batch, found[0].as_py(), own[places[0].as_py()].as_py())
-                    self._in_examples.add(found)
+                starts = _core.find_own(texts.array, own, True)
+                places = pc.indices_nonzero(starts.is_valid())
+                if not len(places):
+                    continue
+                starts = starts.take(places)
+                ends = pc.add(starts, pc.binary_length(own.take(places)).cast(pa.int64()))
+                spans = ExampleSpans(batch.spans[number], texts, places, starts, ends)
+                hits = spans.hits()
+                if len(hits) and not self._in_examples and len(found) == 1:
+                    row = rows[places[hits[0].as_py()].as_py()].as_py()
+                    self._example = f"{spans.first()}, of row {row}"
+                found.append(pc.subtract(rows.take(places.take(hits)), batch.first))
+        self._in_examples.add(batch.numbers(pa.concat_arrays(found)))
 
     def findings(self) -> Iterator[Finding]:
         """Say which piece brings the answer in, and whether that is by design."""
@@ -206,20 +221,3 @@ def _plain(column: pa.Array) -> pa.Array | None:
         if texts.parents is None and is_text(texts.array.type) and not pa.types.is_struct(column.type):
             return texts.array
     return None
-
-
-def _example(batch: Batch, row: int, answer: str) -> str:
-    """Say in which example of a request its answer stands."""
-    requests = next(one for one in batch.requests if row < one.stop)
-    at = pc.index(requests.samples, row).as_py()
-    spans = batch.explained(row)
-    for texts in requests.message_texts:
-        own = texts.array.slice(at, 1) if texts.parents is None else texts.array.filter(pc.equal(texts.parents, at))
-        for message, text in enumerate(own.to_pylist()):
-            start = -1 if text is None else text.encode().find(answer.encode())
-            for span in spans:
-                here = span["message"] == message and span["start"] <= start < span["end"]
-                if here and span["example"] is not None:
-                    column = "" if span["column"] is None else f", column {span['column']!r}"
-                    return f"example {span['example']}{column}, of row {row}"
-    return ""

@@ -30,8 +30,7 @@ class OddCharacters:
     """Values that have such characters in them."""
 
     def __init__(self, subject: Subject) -> None:
-        self._rows = {(name, kind): Rows() for name in subject.shown_columns for kind in range(len(KINDS))}
-        self._columns = subject.shown_columns
+        self._rows = {(name, kind): Rows() for name in subject.schema.names for kind in range(len(KINDS))}
         self._examples = ExampleRows.of(subject)
 
     @classmethod
@@ -41,7 +40,7 @@ class OddCharacters:
 
     def add(self, batch: Batch) -> None:
         """Look for them."""
-        for name in self._columns:
+        for name in batch.names:
             _look(batch, name, self._rows)
 
     def findings(self) -> Iterator[Finding]:
@@ -64,6 +63,10 @@ def _look(batch: Columns, name: str, found: dict[tuple[str, int], Rows]) -> None
     places: dict[int, tuple[int, int]] = {}
     for texts in batch.texts(name):
         odd = _core.odd_characters(texts.array)
+        places_of_texts = pc.unique(odd.column(0))
+        said = batch.said(name, texts, places_of_texts)
+        if len(said) < len(places_of_texts):
+            odd = odd.filter(pc.is_in(odd.column(0), value_set=said))
         for kind in pc.unique(odd.column(1)).to_pylist():
             own = odd.filter(pc.equal(odd.column(1), kind))
             if batch.is_flat(name):

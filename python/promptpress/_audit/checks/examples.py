@@ -55,9 +55,9 @@ class OwnExamples:
         examples = subject.renderer._configuration.examples
         if not subject.has_examples or examples is None or not len(examples):
             return None
-        own = [name for name in subject.shown_columns if name in examples.column_names]
+        own = [name for name in subject.template_columns if name in examples.column_names]
         own = [name for name in own if name != subject.output_column]
-        if not own:
+        if not own or not subject.example_columns:
             return None
         # The longest first: by it rows are passed over.
         own.sort(key=lambda name: -bytes_of(examples[name]))
@@ -80,10 +80,15 @@ class OwnExamples:
         samples = pa.Table.from_batches([batch.samples.select(self._columns)])
         self._compare_tables(samples.slice(0, max(0, _COMPARED - self._seen)))
         self._seen += len(samples)
+        shown = batch.shown.examples
         if self._fixed is not None:
-            self._compare_fixed(batch.first, samples, self._fixed)
+            self._compare_fixed(batch.first, samples, self._fixed, shown)
             return
         hashes = (self._hashed(samples, normalised=False), self._hashed(samples, normalised=True))
+        if shown is not None:
+            # A sample whose request shows no example is like none.
+            nothing = pa.scalar(None, pa.binary())
+            hashes = (pc.if_else(shown, hashes[0], nothing), pc.if_else(shown, hashes[1], nothing))
         if self._subject.core.by_position:
             self._kept.append(hashes)
         elif self._subject.core.index_column is not None:
@@ -95,11 +100,14 @@ class OwnExamples:
             own, theirs = self._hashed(samples, normalised=False), self._examples[0].slice(self._seen, len(samples))
             self._is_same_table = bool(own.equals(theirs))
 
-    def _compare_fixed(self, first: int, samples: pa.Table, chosen: pa.Array) -> None:
+    def _compare_fixed(self, first: int, samples: pa.Table, chosen: pa.Array, shown: pa.Array | None) -> None:
         """Compare samples with examples that all of them have: few are like any."""
         rows = _core.repeated_rows(0, len(samples), 1)
         if self._words is not None:
             rows = self._words.rows(samples[self._columns[0]])
+        if shown is not None:
+            rows = rows.filter(shown.take(rows))
+        if len(rows) < len(samples):
             samples = taken_of_table(samples, rows)
         if not len(rows):
             return

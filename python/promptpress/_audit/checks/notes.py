@@ -43,7 +43,13 @@ class UnusedColumns:
     """Input columns that no template shows."""
 
     def __init__(self, subject: Subject) -> None:
-        shown = {*subject.shown_columns, subject.core.index_column, subject.core.label_column, subject.output_column}
+        shown = {
+            *subject.template_columns,
+            *subject.example_columns,
+            subject.core.index_column,
+            subject.core.label_column,
+            subject.output_column,
+        }
         self._names = [name for name in subject.input_columns if name in subject.schema.names and name not in shown]
 
     @classmethod

@@ -8,6 +8,7 @@ from promptpress import _compute as pc
 from promptpress._audit.batch import Batch
 from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
+from promptpress._audit.shown import nulls_of
 from promptpress._audit.subject import Subject
 
 __all__ = ["Nulls"]
@@ -18,7 +19,7 @@ class Nulls:
 
     def __init__(self, subject: Subject) -> None:
         self._examples = ExampleRows.of(subject)
-        self._rows = {name: Rows() for name in subject.shown_columns}
+        self._rows = {name: Rows() for name in subject.schema.names}
 
     @classmethod
     def of(cls, subject: Subject) -> Nulls:
@@ -27,10 +28,10 @@ class Nulls:
 
     def add(self, batch: Batch) -> None:
         """Look for nulls."""
-        for name, rows in self._rows.items():
-            column = batch.column(name)
-            if column.null_count:
-                rows.add(batch.numbers(pc.indices_nonzero(column.is_null())))
+        for name in batch.names:
+            nulls = pc.indices_nonzero(nulls_of(batch.column(name)))
+            if len(nulls):
+                self._rows[name].add(batch.numbers(batch.visible(name, nulls)))
 
     def findings(self) -> Iterator[Finding]:
         """Name the columns."""
@@ -39,7 +40,8 @@ class Nulls:
                 yield finding_of("null_value", f"column {name!r} is null, and the prompt shows it as None", rows, name)
         for examples, name in ExampleRows.names_of(self._examples):
             of_examples = Rows()
-            of_examples.add(examples.numbers(pc.indices_nonzero(examples.column(name).is_null())))
+            nulls = pc.indices_nonzero(nulls_of(examples.column(name)))
+            of_examples.add(examples.numbers(examples.visible(name, nulls)))
             if of_examples:
                 message = "it is null, and examples show it as None"
                 yield finding_of_examples("null_value", message, of_examples, name)

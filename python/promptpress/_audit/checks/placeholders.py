@@ -11,7 +11,6 @@ from promptpress import _core
 from promptpress._audit.batch import Batch
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
-from promptpress._configuration import Configuration
 
 __all__ = ["Placeholders"]
 
@@ -36,9 +35,9 @@ class Placeholders:
         self._finder = _core.TextFinder([*self._needles, *others])
         self._filled: dict[str, Rows] = {}
         self._by_examples = Rows()
-        self._idle = {name: Rows() for name in subject.shown_columns}
-        self._unfilled = {name: Rows() for name in subject.shown_columns}
-        self._other = _other_way(subject) if subject.core.by_position and subject.is_harness else None
+        self._idle = {name: Rows() for name in subject.schema.names}
+        self._unfilled = {name: Rows() for name in subject.schema.names}
+        self._other = subject.single_pass if subject.core.by_position and subject.is_harness else None
         self._position = _core.Position()
 
     @classmethod
@@ -50,12 +49,16 @@ class Placeholders:
         """Look for placeholders, and for prompts that they change."""
         changed, columns = self._changed(batch)
         named: dict[str, pa.Array] = {}
-        for name in self._subject.shown_columns:
+        for name in batch.names:
             idle, unfilled = [pa.array([], pa.int64())], [pa.array([], pa.int64())]
             for texts in batch.texts(name):
                 hits = self._finder.find(texts.array)
                 if not len(hits):
                     continue
+                places = pc.unique(hits.column(0))
+                said = batch.said(name, texts, places)
+                if len(said) < len(places):
+                    hits = hits.filter(pc.is_in(hits.column(0), value_set=said))
                 is_column = pc.less(hits.column(1), len(self._needles))
                 own = pc.unique(hits.column(0).filter(is_column))
                 others = pc.unique(hits.column(0).filter(pc.invert(is_column)))
@@ -147,9 +150,3 @@ class Placeholders:
             if rows:
                 message = f"a value of column {name!r} has a name in braces that is no column's"
                 yield finding_of("unfilled_value", message, rows, name)
-
-
-def _other_way(subject: Subject) -> Configuration:
-    own = subject.renderer._configuration
-    settings = {**own.settings, "substitution": "single_pass"}
-    return Configuration(settings, own.examples, own.tokens)

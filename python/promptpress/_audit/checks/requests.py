@@ -110,11 +110,7 @@ class EqualLabels:
 
 
 class EqualPrompts:
-    """Equal prompts of different samples: 40 bytes a sample are kept.
-
-    Where the columns that templates show say what a prompt is, hashes are of their values, which are shorter than
-    prompts; but of prompts where a value brings in another column's.
-    """
+    """Equal prompts of different samples: 40 bytes a sample are kept."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
@@ -129,22 +125,19 @@ class EqualPrompts:
     def add(self, batch: Batch) -> None:
         """Remember what each sample's prompts are, and its answer."""
         rows = _core.repeated_rows(batch.first, batch.samples.num_rows, 1)
-        hashes = batch.content if self._subject.is_of_columns else self._of_prompts(batch, rows)
-        if self._subject.is_of_columns and self._subject.is_harness and len(batch.divergence[0]):
-            own = pc.add(batch.divergence[0], batch.first)
-            mask = pc.is_in(rows, value_set=own)
-            hashes = pc.replace_with_mask(hashes, mask, self._of_prompts(batch, own))
-        self._seen.append(pa.table({"prompt": hashes, "answer": batch.answers, "row": rows}))
+        self._seen.append(pa.table({"prompt": self._hashes(batch), "answer": batch.answers, "row": rows}))
 
-    def _of_prompts(self, batch: Batch, rows: pa.Array) -> pa.Array:
-        """Hash the first request of some samples."""
+    def _hashes(self, batch: Batch) -> pa.Array:
+        """Hash the first request of each sample."""
         times = 1 if self._subject.labels is None else len(self._subject.labels)
         out = []
         for requests in batch.requests:
-            here = rows.filter(pc.and_(pc.greater_equal(rows, requests.start), pc.less(rows, requests.stop)))
-            firsts = pc.multiply(pc.subtract(here, requests.start), times)
-            for prompts in taken(requests.prompts, firsts).chunks if len(here) else ():
-                out.append(_core.request_hashes(prompts, self._subject.is_json).cast(pa.binary()))
+            firsts = requests.prompts
+            if times > 1:
+                count = requests.stop - requests.start
+                firsts = taken(firsts, pc.multiply(_core.repeated_rows(0, count, 1), times))
+            for prompts in firsts.chunks if isinstance(firsts, pa.ChunkedArray) else (firsts,):
+                out.append(_core.content_hashes(pa.table({"prompt": prompts}), False).cast(pa.binary()))
         return pa.concat_arrays(out) if out else pa.array([], pa.binary())
 
     def findings(self) -> Iterator[Finding]:

@@ -48,8 +48,16 @@ class Roles:
         for part in ("prompt_template", "ice_template"):
             given = self._subject.settings[part]
             token = given.get("ice_token") if isinstance(given, Mapping) else None
-            for path, dialogue in _dialogues(given, part):
-                for section in _SECTIONS:
+            is_shot = part == "ice_template" and self._subject.settings["prompt_template"] is not None
+            if is_shot and not self._subject.example_columns:
+                continue
+            dialogues = list(_dialogues(given, part))
+            if not is_shot and self._subject.is_gen:
+                dialogues = dialogues[:1] if _is_first(given, dialogues) else []
+            # Of a dialogue that gives examples only the round is rendered.
+            sections = ("round",) if is_shot else _SECTIONS
+            for path, dialogue in dialogues:
+                for section in sections:
                     items = dialogue.get(section)
                     for at, item in enumerate(items if isinstance(items, list) else ()):
                         yield from self._of_item(f"{path}.{section}[{at}]", section, item, token)
@@ -159,6 +167,16 @@ def _dialogues(template: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any
     for label, own in template.items():
         if isinstance(own, Mapping) and own and set(own) <= set(_SECTIONS):
             yield f"{path}.{label}", own
+
+
+def _is_first(template: Any, dialogues: list[tuple[str, Mapping[str, Any]]]) -> bool:
+    """Return true if the first label of a label map, which generation renders, has a dialogue."""
+    if isinstance(template, Mapping) and "template" in template:
+        template = template["template"]
+    if not dialogues or not isinstance(template, Mapping):
+        return False
+    first = next(iter(template.values()), None)
+    return dialogues[0][1] is template or dialogues[0][1] is first
 
 
 def _cut(text: str) -> str:

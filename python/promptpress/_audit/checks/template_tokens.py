@@ -26,8 +26,9 @@ class TemplateTokens:
     def __init__(self, subject: Subject, tokens: list[str], removed: list[str]) -> None:
         self._examples = ExampleRows.of(subject)
         self._of_examples = removed
-        self._places = {name: Places(tokens) for name in subject.shown_columns}
-        self._removed = {name: Rows() for name in subject.shown_columns}
+        finder = _core.TextFinder(tokens)
+        self._places = {name: Places(tokens, finder) for name in subject.schema.names}
+        self._removed = {name: Rows() for name in subject.schema.names}
 
     @classmethod
     def of(cls, subject: Subject) -> TemplateTokens | None:
@@ -47,8 +48,8 @@ class TemplateTokens:
 
     def add(self, batch: Batch) -> None:
         """Look for them, and whether the value comes out as it is."""
-        for name, places in self._places.items():
-            rows = places.look(batch, name)
+        for name in batch.names:
+            rows = self._places[name].look(batch, name)
             if len(rows) and batch.is_flat(name):
                 self._removed[name].add(self._changed(batch, name, rows))
 
@@ -93,7 +94,8 @@ class MediaTags:
         self._core = subject.core
         self._reads = subject.family == "MMPromptTemplate"
         self._found: dict[tuple[str, str], Rows] = {}
-        self._places = {name: Places(_TAGS) for name in subject.shown_columns}
+        finder = _core.TextFinder(list(_TAGS))
+        self._places = {name: Places(_TAGS, finder) for name in subject.schema.names}
 
     @classmethod
     def of(cls, subject: Subject) -> MediaTags | None:
@@ -103,8 +105,8 @@ class MediaTags:
     def add(self, batch: Batch) -> None:
         """Look for tags."""
         if not self._reads:
-            for name, places in self._places.items():
-                places.look(batch, name)
+            for name in batch.names:
+                self._places[name].look(batch, name)
             return
         for one in self._core.findings(batch.core_table, batch.lower).to_pylist():
             rows = self._found.setdefault((one["finding"], one["column"]), Rows())

@@ -1,0 +1,234 @@
+//! Which columns the requests of a batch show, and in which rows: those whose values give bytes of a request by
+//! themselves, not through an example.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::RecordBatch;
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+
+use super::bound::BoundConfig;
+use super::compiled::CompiledConfig;
+use super::input::{Batch, Host};
+use super::request_origins::{OriginTotals, PlanTally, Requests, expanded};
+use super::rows::any_needs_substitution;
+use super::span_steps::Numbers;
+use crate::error::Result;
+use crate::plan::{Draws, Plan, Seg};
+use crate::role::Join;
+use crate::template::{FragmentSet, Origin, Source, Template};
+use crate::threads;
+use crate::value::Value;
+
+/// Requests that one thread takes at a time.
+const CHUNK_REQUESTS: usize = 1024;
+
+/// Some rows of a batch; None: all of them.
+pub type RowMask = Option<BooleanBuffer>;
+
+/// What the requests of a batch show.
+#[derive(Debug, Default)]
+pub struct ShownColumns {
+    /// The samples' columns, each with the rows whose requests show it.
+    pub columns: Vec<(Arc<str>, RowMask)>,
+    /// The rows whose requests show examples.
+    pub examples: RowMask,
+    /// The literals of each plan, apart from examples: a NUL stands where anything else stands between two of them.
+    pub literals: Vec<String>,
+    /// The plan of each request; None: the plans are one a label.
+    pub plans: Option<Vec<u32>>,
+}
+
+/// Which columns the requests of a batch show, whose first row is row `start` of the samples. `copies` says that no value
+/// is known to bring in another column, so that nobody has to look again.
+///
+/// # Errors
+///
+/// `RenderError` for what rendering refuses, with the row (counted from the first batch) and the column.
+#[allow(clippy::too_many_arguments, reason = "a batch, its place, and what is known of it")]
+pub fn shown_columns(
+    compiled: &CompiledConfig,
+    batch: &RecordBatch,
+    start: usize,
+    labels: &[Option<Value>],
+    draws: &mut Option<Draws>,
+    copies: bool,
+    host: &dyn Host,
+) -> Result<ShownColumns> {
+    let bound = BoundConfig::new(compiled, &batch.schema())?;
+    let by_row = matches!(compiled.config.main(), Template::Turns(_) | Template::Chat(_) | Template::Media(_));
+    if let Some(plans) = bound.constant_plans().filter(|_| !by_row)
+        && plans.iter().all(|plan| expanded(&plan.request).next().is_none())
+    {
+        let batch = Batch::new(bound.columns(), batch, host);
+        let forms = if copies { Ok(false) } else { any_needs_substitution(&batch, &plans) };
+        if !forms.map_err(|e| e.into_render().shifted(start))? {
+            return Ok(of_plans(&bound, &plans, batch.rows));
+        }
+    }
+    let rows = batch.num_rows();
+    let shown = bound.with_requests(batch, start, labels, draws, host, |requests| requests.shown(rows));
+    shown.map_err(|e| e.into_render().shifted(start))
+}
+
+/// What the requests of plans show that are the same for all rows, and copies.
+fn of_plans(bound: &BoundConfig, plans: &[Arc<Plan>], rows: usize) -> ShownColumns {
+    let mut fields: Vec<usize> = plans.iter().flat_map(|p| &p.programs).flat_map(|p| p.fields.clone()).collect();
+    fields.sort_unstable();
+    fields.dedup();
+    let examples = plans.iter().any(|plan| shows_examples(plan));
+    ShownColumns {
+        columns: fields.into_iter().map(|column| (bound.columns().names[column].clone(), None)).collect(),
+        examples: if examples { None } else { Some(BooleanBuffer::new_unset(rows)) },
+        literals: plans.iter().map(|plan| literals(plan)).collect(),
+        plans: None,
+    }
+}
+
+/// Return true if a plan's requests show examples.
+fn shows_examples(plan: &Plan) -> bool {
+    let is_of_example = |seg: &Seg| match seg {
+        Seg::Lit(text, origin) => origin.example.is_some() && !text.is_empty(),
+        Seg::Fragment(place) => place.set == FragmentSet::Renderer,
+        Seg::Field(_) => false,
+    };
+    plan.programs.iter().flat_map(|program| &program.units).flat_map(|unit| &unit.segs).any(is_of_example)
+}
+
+/// The literals of a plan, apart from examples: a NUL stands where anything else stands between two of them.
+fn literals(plan: &Plan) -> String {
+    let mut out = String::new();
+    for program in &plan.programs {
+        out.push('\0');
+        for unit in &program.units {
+            if unit.join == Join::Line {
+                out.push('\n');
+            }
+            for seg in &unit.segs {
+                match seg {
+                    Seg::Lit(text, origin) if origin.example.is_none() => out.push_str(text),
+                    _ => out.push('\0'),
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The names of columns, each known by a number.
+#[derive(Default)]
+struct Names(Vec<Arc<str>>);
+
+impl Names {
+    fn number(&mut self, name: &Arc<str>) -> u32 {
+        self.0.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.0.push(name.clone());
+            self.0.len() - 1
+        }) as u32
+    }
+}
+
+/// The column of the samples that bytes come from, if they do.
+fn sample_column(origin: &Origin) -> Option<&Arc<str>> {
+    origin.column.as_ref().filter(|_| origin.source == Source::Field && origin.example.is_none())
+}
+
+/// What a chunk of requests shows.
+#[derive(Default)]
+struct Found {
+    /// Columns by their numbers, with rows.
+    columns: Vec<(u32, u32)>,
+    /// Origins of the batch's fragments by their numbers, with rows.
+    fragments: Vec<(u32, u32)>,
+    /// Rows that show examples.
+    examples: Vec<u32>,
+}
+
+impl Requests<'_> {
+    fn shown(&self, rows: usize) -> Result<ShownColumns> {
+        let mut numbers = Numbers::default();
+        let tallies = self.tallies(&mut numbers)?;
+        let mut names = Names::default();
+        let column = |number: usize| sample_column(&numbers.origins.all[number]);
+        let mut fields: Vec<Vec<u32>> = Vec::with_capacity(tallies.len());
+        for PlanTally { fields: own, .. } in &tallies {
+            let own = own.iter().filter_map(|(_, origin)| column(*origin));
+            let mut own: Vec<u32> = own.map(|name| names.number(name)).collect();
+            own.sort_unstable();
+            own.dedup();
+            fields.push(own);
+        }
+        let examples: Vec<bool> = self.plans.all.iter().map(|plan| shows_examples(plan)).collect();
+        let names = Mutex::new(names);
+        let number = |name: &Arc<str>| names.lock().unwrap_or_else(PoisonError::into_inner).number(name);
+        let look = |request: usize, sample: u32, found: &mut Found| -> Result<()> {
+            let (row, plan) = (request / self.plans.labels.max(1), self.plans.of(request));
+            let (tally, shown) = (&tallies[plan], self.shown.of(row));
+            if examples[plan] {
+                found.examples.push(sample);
+            }
+            let mut traced = OriginTotals::new();
+            self.add_media(tally, row, &mut traced)?;
+            self.said_bytes(tally, row, |origin, bytes| {
+                if let Some(name) = column(origin).filter(|_| bytes > 0) {
+                    found.columns.push((number(name), sample));
+                }
+            });
+            if self.needs_substitution(tally, row, shown) {
+                self.trace(&self.plans.all[plan].request, row, shown, &mut traced)?;
+            } else {
+                found.columns.extend(fields[plan].iter().map(|column| (*column, sample)));
+                for (place, _) in tally.fragments.iter().filter(|(place, _)| place.set == FragmentSet::Batch) {
+                    let part = self.traces.of(place.set).part(shown[place.slot as usize], place.part)?;
+                    found.fragments.extend(part.bytes.iter().map(|(origin, _)| (*origin as u32, sample)));
+                }
+            }
+            let traced = traced.iter().filter(|(_, bytes)| **bytes > 0).filter_map(|(origin, _)| sample_column(origin));
+            found.columns.extend(traced.map(|name| (number(name), sample)));
+            Ok(())
+        };
+        let chunk = |requests: Range<usize>| -> Result<Found> {
+            self.values.host.check()?;
+            let mut found = Found::default();
+            for request in requests {
+                let row = request / self.plans.labels.max(1);
+                let sample = self.rows.as_ref().map_or(row, |rows| rows[request]);
+                look(request, sample as u32, &mut found).map_err(|e| e.into_render().at_row(row))?;
+            }
+            Ok(found)
+        };
+        let found = threads::try_map(threads::chunks(0..self.count(), CHUNK_REQUESTS), chunk)?;
+        let origins = self.traces.of(FragmentSet::Batch).origins();
+        let mut names = names.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let of_fragments: Vec<Option<u32>> =
+            origins.iter().map(|origin| sample_column(origin).map(|name| names.number(name))).collect();
+        let mut masks: Vec<BooleanBufferBuilder> = names.0.iter().map(|_| unset(rows)).collect();
+        let mut with_examples = unset(rows);
+        for chunk in found {
+            chunk.columns.iter().for_each(|(column, row)| masks[*column as usize].set_bit(*row as usize, true));
+            for (origin, row) in chunk.fragments {
+                if let Some(column) = of_fragments[origin as usize] {
+                    masks[column as usize].set_bit(row as usize, true);
+                }
+            }
+            chunk.examples.iter().for_each(|row| with_examples.set_bit(*row as usize, true));
+        }
+        Ok(ShownColumns {
+            columns: names.0.into_iter().zip(masks).map(|(name, mask)| (name, row_mask(mask))).collect(),
+            examples: row_mask(with_examples),
+            literals: self.plans.all.iter().map(|plan| literals(plan)).collect(),
+            plans: self.plans.each.clone(),
+        })
+    }
+}
+
+fn unset(rows: usize) -> BooleanBufferBuilder {
+    let mut out = BooleanBufferBuilder::new(rows);
+    out.append_n(rows, false);
+    out
+}
+
+fn row_mask(mut rows: BooleanBufferBuilder) -> RowMask {
+    let rows = rows.finish();
+    if rows.count_set_bits() == rows.len() { None } else { Some(rows) }
+}
