@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, KeysView, ValuesView
+
 MAX_STEPS = 1_000_000
 MAX_ITEMS = 1 << 27
 MAX_TEXT_CHARS = 1 << 24
@@ -103,8 +105,8 @@ class Budget:
                 self.items(len(value))
             elif isinstance(value, dict):
                 self.items(SLOT_CHARS * (len(value) + 1))
-                todo.extend(value.keys())
-                todo.extend(value.values())
-            elif isinstance(value, (list, tuple, set, frozenset)):
+                todo.extend(value)
+                todo.extend(dict.values(value))
+            elif isinstance(value, (list, tuple, set, frozenset, KeysView, ValuesView, ItemsView)):
                 self.items(SLOT_CHARS * (len(value) + 1))
                 todo.extend(value)
