@@ -11,6 +11,7 @@ KINDS = {
     "arrow": "arrays and files that lie about offsets, lengths, keys, UTF-8, nesting",
     "arrow, valgrind": "the same, each read and write looked at by valgrind",
     "configs": "configurations in Python, changed at random: read, and never executed",
+    "programs": "configurations that are programs, beside Python that executes them: each value, and the same objects",
     "core: configurations": "configurations, read and compiled",
     "core: render": "configurations with their tables, rendered, explained, compared between ways of filling",
     "core: arrow": "columns whose offsets, views, keys, run ends and bytes were changed",
@@ -24,6 +25,7 @@ COMMANDS = {
     "arrow": 'make fuzz FUZZ_ARGS="arrow --requests N"',
     "arrow, valgrind": 'make fuzz-valgrind FUZZ_ARGS="--requests N"',
     "configs": 'make fuzz FUZZ_ARGS="configs --requests N"',
+    "programs": 'make fuzz FUZZ_ARGS="programs --requests N"',
 }
 CORE = 'make fuzz-core FUZZ_ARGS="TARGET --seconds N"'
 VERBS = (

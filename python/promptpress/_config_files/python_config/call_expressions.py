@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
-from .calls import FUNCTIONS, INERT_BUILTINS, TAKE_FUNCTIONS, TAKE_KEYS
+from .calls import CONTAINERS, FUNCTIONS, INERT_BUILTINS, KEEPING_BUILTINS, TAKE_FUNCTIONS, TAKE_KEYS
 from .harmless import acts
 from .harness_dict import METHOD_NAMES, HarnessDict
 from .iteration import END, Iteration
@@ -79,9 +80,24 @@ class Calls(Iteration):
                 return self._method(node, owner, node.func.attr)
             function = self.attribute_of(node.func, owner)
         else:
-            function = self.eval(node.func)
+            function = self._called(node.func)
         args, kwargs, hidden = self._arguments(node)
         return self.apply(node, function, args, kwargs, hidden)
+
+    def is_annotated(self) -> bool:
+        """Return true if the file annotates a name, for then its names include those annotations. `Modules` does."""
+        raise NotImplementedError
+
+    def _called(self, node: ast.expr) -> Any:
+        """Evaluate the function of a call; calling `dict[str, int]` is calling `dict`."""
+        if isinstance(node, ast.Subscript):
+            owner = self.eval(node.value)
+            parameters = self.eval(node.slice)
+            if isinstance(owner, Symbol) and owner.local is None and owner.dotted in CONTAINERS:
+                return owner
+            hidden = next((part for part in (owner, parameters) if isinstance(part, Opaque)), None)
+            return self.call(node, operator.getitem, (owner, parameters)) if hidden is None else Opaque(hidden.refusal)
+        return self.eval(node)
 
     def apply(
         self,
@@ -118,7 +134,7 @@ class Calls(Iteration):
         found = f"call of {source_text(called)}()"
         dotted, local = function.dotted, function.local is not None
         if not local and dotted in ("builtins.locals", "builtins.globals") and not handed:
-            if dotted == "builtins.locals" and (self.scope.kind != "module" or self.is_annotated):
+            if dotted == "builtins.locals" and (self.scope.kind != "module" or self.is_annotated()):
                 raise self.refuse(node, found, final=True)
             return self.names
         if not local and dotted in FUNCTIONS:
@@ -133,7 +149,8 @@ class Calls(Iteration):
             return self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
         inert = dotted.removeprefix("builtins.") in INERT_BUILTINS
         # Code of this file may change any of its names, other code the data that it gets: then nothing here is certain.
-        final = local or self._may_change(function) or any(map(self._may_change, handed))
+        changes = self._may_change(function) or any(map(self._may_change, handed))
+        final = local or (changes and dotted not in KEEPING_BUILTINS)
         if dotted == "builtins.open" and not all(isinstance(a, str) and not set(a) & set("wax+") for a in handed[1:]):
             self.has_written = True
         refusal = self.refuse(node, found, final=final)

@@ -29,6 +29,11 @@ INERT_BUILTINS = {
     "object", "oct", "open", "pow", "property", "slice", "staticmethod", "super", "type",
 }  # fmt: skip
 
+# These keep the function that they get, and don't run it.
+KEEPING_BUILTINS = {"builtins.classmethod", "builtins.property", "builtins.staticmethod"}
+
+CONTAINERS = {f"builtins.{kind}" for kind in ("dict", "frozenset", "list", "set", "tuple")}
+
 _TYPES: dict[str, type] = {
     **{f"builtins.{t.__name__}": t for t in (str, int, float, bool, list, dict, tuple, set, frozenset, bytes)},
     "collections.OrderedDict": OrderedDict,

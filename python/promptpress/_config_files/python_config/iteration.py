@@ -6,11 +6,12 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .harmless import is_harmless
 from .limits import SLOT_CHARS
 from .scopes import Scope
 from .settled import settled_order
 from .source import Source
-from .values import Opaque
+from .values import Opaque, is_stream
 
 END = object()
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
@@ -175,7 +176,11 @@ class Iteration(Source):
         }
         scope = Scope({}, self.scope, targets, "comprehension")
         iterator = self.iterator(node.generators[0].iter, values)
-        return self._in_scope(scope, self._nested(node.generators, iterator, element))
+        elements = self._in_scope(scope, self._nested(node.generators, iterator, element))
+        parts = [] if isinstance(node, ast.DictComp) else [node.elt, *node.generators[0].ifs]
+        if isinstance(node, ast.GeneratorExp) and len(node.generators) == 1 and not is_stream(values):
+            self.without_effects.update([elements] if all(map(is_harmless, parts)) else [])
+        return elements
 
     def _in_scope(self, scope: Scope, elements: Iterator[Any]) -> Iterator[Any]:
         """Yield elements, each evaluated in a scope of its own, whoever asks for it."""

@@ -51,15 +51,24 @@ class Modules(TextFiles):
 
     def __init__(self, path: str, files: Reader, tree: ast.Module) -> None:
         super().__init__(path, files.budget)
+        self.tree = tree
         self._files = files
         self._bases: dict[str, HarnessDict] = {}
         self.base_block = next((s for s in tree.body if isinstance(s, ast.With) and is_read_base(s)), None)
-        modules = {_module_of(s) for s in self.base_block.body} if self.base_block is not None else set()
-        self.hoisted: list[ast.AST] = [
-            n for n in _in_order(tree) if isinstance(n, ast.ImportFrom) and _module_of(n) in modules
-        ]
+        self.hoisted: list[ast.AST] = []
         if self.base_block is not None:
-            self.hoisted += [s for s in reversed(tree.body) if _is_lazy_import(s)]
+            modules = {_module_of(s) for s in self.base_block.body}
+            imports = [n for n in _in_order(tree) if isinstance(n, ast.ImportFrom) and _module_of(n) in modules]
+            self.hoisted = [*imports, *(s for s in reversed(tree.body) if _is_lazy_import(s))]
+
+    def is_annotated(self) -> bool:
+        """Return true if the file annotates a name, for then its names include those annotations.
+
+        Returns:
+            Whether it does.
+
+        """
+        return any(isinstance(node, ast.AnnAssign) for node in ast.walk(self.tree))
 
     def bind_hoisted(self) -> None:
         """Bind the names that the harness binds before the file's first statement.
@@ -231,11 +240,13 @@ def _module_of(node: ast.AST) -> str:
     return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
 
 
-def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield a tree's nodes as they stand in the text."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        yield from _in_order(child)
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo.extend(reversed([*ast.iter_child_nodes(node)]))
 
 
 def _installed(package: str) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from .limits import Budget, TooMuchError
 from .scopes import Scope
@@ -30,8 +31,9 @@ class Source:
         self.budget = budget
         self.names: dict[str, object] = {}
         self.scope = Scope(self.names)
-        self.is_annotated = False
         self.has_written = False
+        # Generators that read from no other iterator and change nothing: one that no name holds may stay half read.
+        self.without_effects: WeakSet[Any] = WeakSet()
 
     def refuse(self, node: ast.AST, found: str, *, final: bool = False, broken: bool = False) -> RefusedError:
         """Make the refusal of what stands at a node.
@@ -118,9 +120,19 @@ class Source:
                 found = f"{source_text(node)} fails with {type(error).__name__}: {str(error) or 'failed'}"
                 raise self.refuse(node, found, broken=True) from None
             refusal = opaque.refusal
-        if changes or refusal.final or any(is_stream(a) for a in (*args, *(kwargs or {}).values())):
+        streams = [a for a in (*args, *(kwargs or {}).values()) if is_stream(a)]
+        if (
+            changes
+            or refusal.final
+            or not (len(streams) == _generators(node) and self.without_effects.issuperset(streams))
+        ):
             raise self.finally_(refusal) from None
         return Opaque(refusal.with_traceback(None))
+
+
+def _generators(node: ast.AST) -> int:
+    """Count the generator expressions that are arguments of a call."""
+    return sum(isinstance(arg, ast.GeneratorExp) for arg in node.args) if isinstance(node, ast.Call) else 0
 
 
 def source_text(node: ast.AST) -> str:

@@ -99,8 +99,9 @@ def _parse(path: str) -> ast.Module:
         raise ConfigError(f"{path}: not readable as Python: {reason(error)}") from None
     if not encoding.startswith("utf-8") and not source.isascii():
         raise ConfigError(f"{path}:1: declares the encoding {encoding}, and the harness reads every file as UTF-8")
-    if not is_lazy(tree) and (filled_in := _FILLED_IN.search(source.decode("utf-8", "replace"))):
-        line = source.decode("utf-8", "replace").count("\n", 0, filled_in.start()) + 1
+    text = source.decode("utf-8", "replace")
+    if (filled_in := _FILLED_IN.search(text)) and not is_lazy(tree):
+        line = text.count("\n", 0, filled_in.start()) + 1
         found = f"{filled_in[0]} is filled in by mmengine, which isn't done here: write the text"
         raise ConfigError(f"{path}:{line}: {found}")
     return tree
@@ -116,7 +117,6 @@ class _File(Modules):
             isinstance(n, ast.ImportFrom) and n.module == "__future__" and any(a.name == "annotations" for a in n.names)
             for n in tree.body
         )
-        self.is_annotated = any(isinstance(n, ast.AnnAssign) for n in ast.walk(tree))
         if self.base_block is not None:
             self.names["LazyObject"] = self.symbol(tree, "mmengine.config.lazy.LazyObject")
         self.names["__file__"] = os.path.abspath(path)
@@ -181,7 +181,7 @@ class _File(Modules):
 
     # Definitions
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def _define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         if node.name in _HOOKS or getattr(node, "type_params", None):
             raise self.refuse(node, f"the function {node.name}", final=True)
         decorators = [(d, self.eval(d)) for d in node.decorator_list]
@@ -194,7 +194,7 @@ class _File(Modules):
         self._annotation(node.returns)
         self._define(node, decorators)
 
-    def _class(self, node: ast.ClassDef) -> None:
+    def _define_class(self, node: ast.ClassDef) -> None:
         if node.keywords or getattr(node, "type_params", None):
             raise self.refuse(node, f"the class {node.name} with arguments", final=True)
         decorators = [(d, self.eval(d)) for d in node.decorator_list]
@@ -285,9 +285,9 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_File, Any], None]] = {
     ast.AnnAssign: _File._annotated,
     ast.AugAssign: _File.augment,
     ast.Delete: _File._delete,
-    ast.FunctionDef: _File._function,
-    ast.AsyncFunctionDef: _File._function,
-    ast.ClassDef: _File._class,
+    ast.FunctionDef: _File._define_function,
+    ast.AsyncFunctionDef: _File._define_function,
+    ast.ClassDef: _File._define_class,
     ast.Expr: _File._expression,
     ast.For: _File._for,
     ast.If: _File._if,
