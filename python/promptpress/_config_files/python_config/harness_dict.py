@@ -6,7 +6,7 @@ import copy
 from collections import OrderedDict
 from typing import Any
 
-from .limits import Budget
+from .limits import VIEWS, Budget
 from .values import Opaque, RefusedError, is_stream
 
 
@@ -182,7 +182,7 @@ def as_base(budget: Budget, names: dict[str, object], refusal: RefusedError) -> 
             return type(value)(copied(item) for item in value)
         if isinstance(value, set):
             return sets.setdefault(id(value), set(value))
-        if is_stream(value) or type(value).__name__ in ("dict_keys", "dict_values", "dict_items"):
+        if is_stream(value) or isinstance(value, VIEWS):
             return Opaque(refusal)
         return value
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, KeysView, ValuesView
+from typing import Any
 
+from .limits import VIEWS
 from .values import Opaque
 
+_WALKED: tuple[Any, ...] = (list, tuple, set, frozenset, *VIEWS)
 _TEXTS = (type(None), bool, int, float, complex, str, bytes, type(...), range, Opaque)
 
 
@@ -63,13 +65,13 @@ def settled_text(*values: object) -> None:
         >>> settled_text([1, {"a": None}])
 
     """
-    todo = list(values)
+    todo: list[Any] = list(values)
     while todo:
         value = todo.pop()
         if isinstance(value, dict):
             todo.extend(value)
             todo.extend(dict.values(value))
-        elif isinstance(value, (list, tuple, set, frozenset, KeysView, ValuesView, ItemsView)):
+        elif isinstance(value, _WALKED):
             settled_order(value)
             todo.extend(value)
         elif isinstance(value, slice):

@@ -9,14 +9,14 @@ import re
 import tokenize
 import warnings
 from collections import deque
-from collections.abc import Callable, ItemsView, KeysView, Sequence, ValuesView
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from promptpress._config_files.bounded_file import read_bytes
 from promptpress._file_errors import ConfigError, reason
 
 from .iteration import END
-from .limits import Budget, TooMuchError
+from .limits import VIEWS, Budget, TooMuchError
 from .modules import Modules, is_lazy, is_read_base
 from .scopes import Scope
 from .values import Opaque, RefusedError, Symbol, is_stream
@@ -30,7 +30,6 @@ _FILLED_IN = re.compile(
 )
 # Python calls these itself, when a class is defined or built upon.
 _HOOKS = {"__init_subclass__", "__set_name__", "__prepare__", "__class_getitem__"}
-_VIEWS = (KeysView, ValuesView, ItemsView)
 
 
 def read_python(path: str) -> dict[str, object]:
@@ -135,7 +134,7 @@ class _File(Modules):
 
     def _kept(self, tree: ast.Module, name: str, value: object) -> object:
         """Return the value of a name when the file has been read; iterators and views are no values of their own."""
-        if is_stream(value) or isinstance(value, _VIEWS):
+        if is_stream(value) or isinstance(value, VIEWS):
             return Opaque(self.refuse(tree, f"{name}, which is a {type(value).__name__}"))
         return value
 
