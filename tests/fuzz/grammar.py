@@ -119,7 +119,8 @@ RULES: dict[str, list[str]] = {
     "Statement": [
         "<In> = <I>", "<In> += <I>", "<Sn> = <S>", "<Sn> += <S>", "<An> = <An>", "<An> = list(<Ints>)", "<Bn> = <Bn>",
         "<An> = [*<Ints>]", "<Bn> = list(<Strs>)", "<Dn> = <D>", "<Dn> = <Dn>", "<Gn> = <Lazy>", "<Gn> = <Gn>",
-        "if len(<An:1>) < 9: <An:1> += <Ints>", "if len(<An:1>) < 9: <An:1> *= <I3>", "if len(a2) < 9: a2.extend(<Src>)",
+        "if len(<An:1>) < 9: <An:1> += <Ints>", "if len(<An:1>) < 9: <An:1> *= <I3>",
+        "if len(a2) < 9: a2.extend(<Src>)",
         "if len(<An:1>) < 9: <An:1>.append(<I>)", "if len(<An:1>) < 9: <An:1>.insert(<I3>, <I>)", "<An>.sort()",
         "if <An:1>: <An:1>[<I> % len(<An:1>)] = <I>", "if <An:1>: <An:1>[-1] += <I>", "<An>.reverse()",
         "if len(<An:1>) < 9: <An:1>[<I3>:<I3>] = list(<Ints>)", "del <An>[<I3>:<I>]", "if <An:1>: <An:1>.pop()",

@@ -17,8 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from promptpress._config_files.config_file import read_config
-from promptpress._config_files.python_config import Opaque, Symbol
+from promptpress._config_files.python_config import Opaque, Symbol, limits
 from promptpress._file_errors import ConfigError
 
 from . import stages
@@ -65,8 +66,9 @@ def outcome(case: Case) -> str:
     path = Path(folder().name, "config.py")
     path.write_text(case.source, encoding="utf-8")
     path.with_name("t.txt").write_bytes(case.text)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # of Python's parser
+        patch.setattr(limits, "MAX_STEPS", 50_000)
         stages.enter("reading")
         try:
             names = read_config(str(path)).value
