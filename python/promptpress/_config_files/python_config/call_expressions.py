@@ -145,7 +145,7 @@ class Calls(Iteration):
             if dotted in TAKE_FUNCTIONS and args:
                 args = [self._function(args[0]), *args[1:]]
             if dotted in TAKE_KEYS and "key" in kwargs:
-                kwargs = {**kwargs, "key": self._function(kwargs["key"])}
+                kwargs = {**kwargs, "key": self._key(kwargs["key"])}
             return self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
         inert = dotted.removeprefix("builtins.") in INERT_BUILTINS
         # Code of this file may change any of its names, other code the data that it gets: then nothing here is certain.
@@ -162,6 +162,13 @@ class Calls(Iteration):
         """Return a Python function for a symbol of one, to be called by `sorted`, `map` and the like."""
         known = FUNCTIONS.get(value.dotted) if isinstance(value, Symbol) and value.local is None else None
         return value if known is None else functools.partial(known, self.budget)
+
+    def _key(self, value: Any) -> Any:
+        """Return the function by which values are sorted; one that isn't known may change anything."""
+        function = self._function(value)
+        if isinstance(function, Opaque) and (isinstance(function, Symbol) or not function.inert):
+            raise self.finally_(function.refusal)
+        return function
 
     def _may_change(self, value: object) -> bool:
         """Return true if code that gets a value could change data of this file by it."""
@@ -207,7 +214,7 @@ class Calls(Iteration):
                 raise self.finally_(hidden.refusal)
             return Opaque(hidden.refusal)
         if name == "sort" and "key" in kwargs:
-            kwargs = {**kwargs, "key": self._function(kwargs["key"])}
+            kwargs = {**kwargs, "key": self._key(kwargs["key"])}
         return self.call(node, method, (self.budget, owner, *args), kwargs, changes=changes)
 
     def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any], Opaque | None]:

@@ -253,7 +253,7 @@ class Expressions(Calls):
     def _lambda(self, node: ast.Lambda) -> Opaque:
         for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
             self.eval(default)
-        return Opaque(self.refuse(node, f"lambda {source_text(node)}"))
+        return Opaque(self.refuse(node, f"lambda {source_text(node)}"), inert=is_harmless(node.body))
 
 
 _HANDLERS: dict[type[ast.AST], Callable[[Expressions, Any], Any]] = {
