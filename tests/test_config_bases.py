@@ -33,7 +33,7 @@ class TestBases:
         names = read_config(path).value
         assert names["t"] == names["template"] == "{q}"
         assert names["u"] == "{q}{q}"
-        assert "_private" not in names
+        assert names["_private"] == 1  # mmengine's `import *` leaves out names that begin with two underscores
 
     def test_absolute_imports_find_the_tree_that_the_file_lies_in(self, tmp_path: Path) -> None:
         write(tmp_path, "bench/configs/one.py", "t = 'x'")
@@ -50,10 +50,10 @@ class TestBases:
         assert read_config(write(tmp_path, "job.py", source)).value["t"] == "x"
 
     def test_what_one_file_changes_in_its_base_changes_nowhere_else(self, tmp_path: Path) -> None:
-        base = "from mmengine import read_base\nwith read_base():\n    from .one import d\n"
+        base = "from mmengine.config import read_base\nwith read_base():\n    from .one import d\n"
         write(tmp_path, "one.py", "d = [dict(a=1)]")
         write(tmp_path, "two.py", base + "d[0]['a'] = 2\ne = d")
-        names = read(tmp_path, base + "with read_base():\n    from .two import e\n")
+        names = read(tmp_path, base + "    from .two import e\n")
         assert names["d"] == [{"a": 1}]
         assert names["e"] == [{"a": 2}]
 

@@ -17,6 +17,7 @@ KINDS = {
     "labels": "tables with labels",
     "expansions": "tables of messages",
     "audit": "audited tables",
+    "programs": "programs",
 }
 """Each kind, and what its cases count."""
 

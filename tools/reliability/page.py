@@ -17,6 +17,7 @@ KINDS = {
     "labels": "label columns and lists of labels of all types, through every verb that shows labels",
     "expansions": "columns of lists that are messages or aren't, beside OpenCompass",
     "audit": "random tables and configurations, audited, beside a model that goes by brute force over the prompts",
+    "programs": "configurations that are programs, beside Python that executes them: each value, and the same objects",
     "core: configurations": "configurations, read and compiled",
     "core: render": "configurations with their tables, rendered, explained, compared between ways of filling",
     "core: arrow": "columns whose offsets, views, keys, run ends and bytes were changed",
@@ -36,6 +37,7 @@ COMMANDS = {
     "labels": 'make fuzz FUZZ_ARGS="labels --requests N"',
     "expansions": 'make fuzz FUZZ_ARGS="expansions --requests N"',
     "audit": 'make fuzz FUZZ_ARGS="audit --requests N"',
+    "programs": 'make fuzz FUZZ_ARGS="programs --requests N"',
 }
 CORE = 'make fuzz-core FUZZ_ARGS="TARGET --seconds N"'
 VERBS = (

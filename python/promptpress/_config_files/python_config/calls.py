@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 import copy
-import itertools
+import io
 import json
 import math
 import os.path
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
+from .harness_dict import HarnessDict
 from .limits import SLOT_CHARS, Budget
-from .values import Symbol, TextFile
+from .settled import UnsettledError, settled_order, settled_text
+from .streams import STREAM_FUNCTIONS, stream
+from .values import Symbol
 
 Function = Callable[..., object]
 
-DICT_CLASSES = ("builtins.dict", "collections.OrderedDict", "mmengine.config.ConfigDict", "mmengine.ConfigDict")
+# Functions whose first parameter is a function, or that have one as `key`.
+TAKE_FUNCTIONS = {"builtins.map", "builtins.filter"}
+TAKE_KEYS = {"builtins.sorted", "builtins.min", "builtins.max"}
 
-# The arguments of these are put away, not looked into, so an opaque one may pass.
-STORING_FUNCTIONS = {*DICT_CLASSES, "copy.copy", "copy.deepcopy", "builtins.print", "builtins.isinstance"}
+# Builtins that aren't computed here, and that change neither a name nor a value.
+INERT_BUILTINS = {
+    "ascii", "bin", "bytes", "callable", "classmethod", "complex", "divmod", "format", "hasattr", "hash", "hex", "id",
+    "object", "oct", "open", "pow", "property", "slice", "staticmethod", "super", "type",
+}  # fmt: skip
+
+# These keep the function that they get, and don't run it.
+KEEPING_BUILTINS = {"builtins.classmethod", "builtins.property", "builtins.staticmethod"}
+
+CONTAINERS = {f"builtins.{kind}" for kind in ("dict", "frozenset", "list", "set", "tuple")}
 
 _TYPES: dict[str, type] = {
-    f"builtins.{t.__name__}": t for t in (str, int, float, bool, list, dict, tuple, set, frozenset)
+    **{f"builtins.{t.__name__}": t for t in (str, int, float, bool, list, dict, tuple, set, frozenset, bytes)},
+    "collections.OrderedDict": OrderedDict,
 }
 
 
-def dict_call(budget: Budget, *args: Any, **kwargs: Any) -> object:
-    """Make a dict, as `dict(...)` does.
-
-    Example:
-        >>> dict_call(Budget(), [("a", 1)], b=2)
-        {'a': 1, 'b': 2}
-
-    """
-    result = dict(*args, **kwargs)
-    budget.items(SLOT_CHARS * len(result))
-    return result
-
-
-def copy_call(budget: Budget, value: object) -> object:
+def copy_call(budget: Budget, value: Any) -> object:
     """Copy a value, as `copy.copy` does.
 
     Example:
@@ -63,17 +65,32 @@ def deepcopy_call(budget: Budget, value: object) -> object:
     return copy.deepcopy(value)
 
 
-def _sum(budget: Budget, values: Sequence[Any], start: Any = 0) -> object:
-    total = list(start) if isinstance(start, list) else start
-    for value in values:
-        if isinstance(total, list) and isinstance(value, list):
-            budget.items(SLOT_CHARS * len(value))
-            total.extend(value)
-        else:
-            if isinstance(total, tuple):
-                budget.items(SLOT_CHARS * len(total))
-            total = total + value
-    return total
+def _dict(kind: type[dict[Any, Any]]) -> Function:
+    def call(budget: Budget, /, *args: Any, **kwargs: Any) -> object:
+        settled_order(*args)
+        result = kind(*args, **kwargs)
+        budget.items(SLOT_CHARS * len(result))
+        return result
+
+    return call
+
+
+def _fromkeys(budget: Budget, iterable: Any, value: object = None) -> object:
+    result = dict.fromkeys(stream(budget, iterable), value)
+    budget.items(SLOT_CHARS * len(result))
+    return result
+
+
+def _container(kind: Callable[..., Any], check: Callable[..., None] | None) -> Function:
+    def call(budget: Budget, *args: Any) -> object:
+        if check is not None:
+            check(*args)
+        budget.deep(args)
+        result = kind(*args)
+        budget.items(SLOT_CHARS * len(result))
+        return result
+
+    return call
 
 
 def _range(budget: Budget, *args: int) -> object:
@@ -82,65 +99,74 @@ def _range(budget: Budget, *args: int) -> object:
     return numbers
 
 
-def _product(budget: Budget, *args: Sequence[object]) -> object:
-    budget.items(SLOT_CHARS * (len(args) + 1) * math.prod(map(len, args)))
-    return list(itertools.product(*args))
-
-
 def _isinstance(_: Budget, value: object, types: object) -> object:
-    names = [t.dotted for t in (types if isinstance(types, tuple) else (types,)) if isinstance(t, Symbol)]
-    if isinstance(value, Symbol):
-        raise value.refusal
-    return isinstance(value, tuple(_TYPES[name] for name in names))
+    kinds: list[type] = []
+    for kind in types if isinstance(types, tuple) else (types,):
+        if not isinstance(kind, Symbol):
+            raise TypeError("isinstance() arg 2 must be a type, a tuple of types, or a union")
+        if kind.local or kind.dotted not in _TYPES:
+            raise kind.refusal
+        kinds.append(_TYPES[kind.dotted])
+    refusal = getattr(value, "refusal", None)
+    if refusal is not None:
+        raise refusal
+    return isinstance(value, tuple(kinds))
 
 
-def _json_load(budget: Budget, source: TextFile | str) -> object:
-    text = source.text if isinstance(source, TextFile) else source
+def _json_load(budget: Budget, file: io.TextIOWrapper) -> object:
+    return _json_loads(budget, file.read())
+
+
+def _json_loads(budget: Budget, text: str) -> object:
     budget.text(len(text))
     return json.loads(text)
 
 
-def _walk(function: Function) -> Function:
+def _print(_: Budget, *args: object, sep: Any = None, end: Any = None, flush: Any = None) -> None:
+    del args, sep, end, flush
+
+
+def _realpath(_: Budget, path: str) -> str:
+    if os.path.realpath(path) != os.path.abspath(path):
+        raise UnsettledError("a path through a link isn't resolved")
+    return os.path.abspath(path)
+
+
+def _walk(function: Function, *, text: bool = False) -> Function:
     """Wrap a function that may walk everything in its arguments."""
 
-    def call(budget: Budget, *args: object, **kwargs: object) -> object:
+    def call(budget: Budget, /, *args: object, **kwargs: object) -> object:
         budget.deep(args, kwargs)
+        if text:
+            settled_text(args)
         return function(*args, **kwargs)
 
     return call
 
 
-def _as_list(function: Function) -> Function:
-    """Wrap a function that returns an iterator: lists have a length to count."""
-
-    def call(budget: Budget, *args: Any, **kwargs: Any) -> object:
-        budget.deep(args)
-        result = list(function(*args, **kwargs))  # type: ignore[call-overload]
-        budget.items(SLOT_CHARS * len(result))
-        return result
-
-    return call
-
-
 FUNCTIONS: dict[str, Function] = {
-    **{name: _walk(t) for name, t in _TYPES.items()},
-    **{f"builtins.{f.__name__}": _walk(f) for f in (min, max, any, all, abs, round, chr, ord, repr)},
-    **{f"builtins.{f.__name__}": _as_list(f) for f in (sorted, reversed, zip, enumerate)},
-    **dict.fromkeys(DICT_CLASSES, dict_call),
+    **STREAM_FUNCTIONS,
+    **{f"builtins.{f.__name__}": _walk(f) for f in (int, float, bool, any, all, abs, round, chr, ord)},
+    **{f"builtins.{f.__name__}": _walk(f, text=True) for f in (str, repr)},
+    "builtins.list": _container(list, settled_order),
+    "builtins.tuple": _container(tuple, settled_order),
+    "builtins.set": _container(set, None),
+    "builtins.frozenset": _container(frozenset, None),
+    "builtins.dict": _dict(dict),
+    "builtins.dict.fromkeys": _fromkeys,
+    "collections.OrderedDict": _dict(OrderedDict),
+    "mmengine.config.ConfigDict": _dict(HarnessDict),
+    "mmengine.ConfigDict": _dict(HarnessDict),
     "builtins.len": lambda _, value: len(value),
-    "builtins.sum": _sum,
     "builtins.range": _range,
     "builtins.isinstance": _isinstance,
-    "builtins.print": lambda *_, **__: None,
+    "builtins.print": _print,
     "copy.copy": copy_call,
     "copy.deepcopy": deepcopy_call,
-    "itertools.product": _product,
-    "itertools.chain": _as_list(itertools.chain),
-    "itertools.chain.from_iterable": _as_list(itertools.chain.from_iterable),
     "os.path.abspath": lambda _, path: os.path.abspath(path),
-    "os.path.realpath": lambda _, path: os.path.abspath(path),
+    "os.path.realpath": _realpath,
     "json.load": _json_load,
-    "json.loads": _json_load,
+    "json.loads": _json_loads,
     **{f"os.path.{f.__name__}": _walk(f) for f in (os.path.join, os.path.dirname, os.path.basename, os.path.splitext)},
     **{f"math.{name}": _walk(getattr(math, name)) for name in ("ceil", "exp", "floor", "log", "log2", "sqrt")},
 }

@@ -5,74 +5,60 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from .calls import FUNCTIONS, STORING_FUNCTIONS
-from .formats import format_value
+from .call_expressions import Calls, as_mapping
+from .formats import format_field
+from .harmless import is_harmless
 from .limits import SLOT_CHARS
-from .methods import METHODS, MUTATING_METHODS, STORING_METHODS
 from .operators import OPERATORS, operate
-from .source import Source, source_text
-from .values import Opaque, RefusedError, Symbol
+from .scopes import MISSING, UNBOUND
+from .source import source_text
+from .values import Opaque, is_stream
 
-_CONVERSIONS: dict[int, Callable[[object], object]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
+
+def _spread(result: dict[object, object], value: Any) -> None:
+    result.update(as_mapping(value))
 
 
-class Expressions(Source):
+class Expressions(Calls):
     """The values of one file: its names, and how an expression over them is evaluated.
+
+    An expression that needs an opaque value is opaque itself. All of its parts are still evaluated, in Python's order,
+    because they may change other values; where an opaque value decides which parts are evaluated, the file is refused
+    unless those parts change nothing.
 
     Example:
         >>> from promptpress._config_files.python_config.limits import Budget
-        >>> file = Expressions("my.py", Budget())
+        >>> from promptpress._config_files.python_config.targets import Targets
+        >>> file = Targets("my.py", Budget())
         >>> file.eval(ast.parse("dict(a=['x' + str(i) for i in range(2)])", mode="eval").body)
         {'a': ['x0', 'x1']}
 
     """
 
-    def value(self, node: ast.expr) -> object:
-        """Evaluate what is only put somewhere: what can't be read is refused when it is needed, not before.
-
-        Args:
-            node: the expression.
-
-        Returns:
-            Its value, or an opaque one.
-
-        Raises:
-            RefusedError: when leaving the expression out could change other values.
-
-        """
-        try:
-            return self.eval(node)
-        except RefusedError as refusal:
-            if refusal.final:
-                raise
-            if any(isinstance(n, ast.Attribute) and n.attr in MUTATING_METHODS for n in ast.walk(node)):
-                raise self.finally_(refusal) from None
-            return Opaque(refusal.with_traceback(None))
-
     def eval(self, node: ast.expr) -> Any:
-        """Evaluate an expression whose value is needed.
+        """Evaluate an expression.
 
         Args:
             node: the expression.
 
         Returns:
-            Plain data, or a symbol.
+            Plain data, an iterator over data, or an opaque value.
 
         Raises:
-            RefusedError: when it would have to be executed.
+            RefusedError: when it fails, or when leaving it out could change other values.
 
         """
         self.budget.step()
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise self.refuse(node, f"{type(node).__name__.lower()} {source_text(node)}")
+            raise self.refuse(node, f"{type(node).__name__.lower()} {source_text(node)}", final=True)
         return handler(self, node)
 
     def data(self, node: ast.expr) -> Any:
-        """Evaluate an expression whose value is looked into.
+        """Evaluate an expression whose value decides what happens next.
 
         Args:
             node: the expression.
@@ -81,125 +67,82 @@ class Expressions(Source):
             Plain data.
 
         Raises:
-            RefusedError: for a symbol too.
+            RefusedError: for an opaque value too.
 
         """
         result = self.eval(node)
         if isinstance(result, Opaque):
-            raise result.refusal
+            raise self.finally_(result.refusal)
         return result
+
+    def undecided(self, opaque: Opaque, *rest: ast.AST) -> Opaque:
+        """Leave an expression unevaluated because an opaque value decides how it goes on.
+
+        Args:
+            opaque: the value.
+            rest: what is left unevaluated.
+
+        Returns:
+            An opaque value for the expression.
+
+        Raises:
+            RefusedError: when what is left out could change other values.
+
+        """
+        if not all(map(is_harmless, rest)):
+            raise self.finally_(opaque.refusal)
+        return Opaque(opaque.refusal)
 
     # Names and parts
 
     def _name(self, node: ast.Name) -> object:
-        for scope in reversed(self._scopes):
-            if node.id in scope:
-                return self._known(scope[node.id])
-        if node.id in self.names:
-            return self._known(self.names[node.id])
-        if hasattr(builtins, node.id):
+        value = self.scope.find(node.id)
+        if value is not MISSING and value is not UNBOUND:
+            return value
+        if value is MISSING and node.id == "__name__":
+            return "builtins"  # as of code that is run without a module, which is how the harness does
+        if value is MISSING and hasattr(builtins, node.id):
             return self.symbol(node, f"builtins.{node.id}")
         raise self.refuse(node, f"the name {node.id!r} is not defined", broken=True)
 
-    @staticmethod
-    def _known(value: object) -> object:
-        if isinstance(value, Opaque) and not isinstance(value, Symbol):
-            raise value.refusal
-        return value
-
     def _attribute(self, node: ast.Attribute) -> object:
-        owner = self.eval(node.value)
-        if isinstance(owner, Symbol):
-            found = f"{owner.dotted}.{node.attr}"
-            return Symbol(found, self.refuse(node, f"{found!r}, which is imported from other code"), local=owner.local)
-        if isinstance(owner, dict) and node.attr in owner:  # the harness's configuration dicts give keys as attributes
-            return self._known(owner[node.attr])
-        raise self.refuse(node, f"the attribute {source_text(node)}")
+        return self.attribute_of(node, self.eval(node.value))
 
     def _subscript(self, node: ast.Subscript) -> object:
-        owner = self.data(node.value)
-        return self._known(self.guarded(node, operator.getitem, owner, self.data(node.slice)))
+        owner, key = self.eval(node.value), self.eval(node.slice)
+        for part in (owner, key):
+            if isinstance(part, Opaque):
+                return Opaque(part.refusal)
+        return self.call(node, operator.getitem, (owner, key))
 
-    def _slice(self, node: ast.Slice) -> slice:
-        return slice(*(None if part is None else self.data(part) for part in (node.lower, node.upper, node.step)))
+    def _slice(self, node: ast.Slice) -> object:
+        parts = [None if part is None else self.eval(part) for part in (node.lower, node.upper, node.step)]
+        return next((part for part in parts if isinstance(part, Opaque)), slice(*parts))
 
     # Displays
 
-    def _elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
-        """Evaluate the elements of a list, or positional arguments, starred ones included."""
-        result: list[Any] = []
-        for node in nodes:
-            if isinstance(node, ast.Starred):
-                result.extend(self.guarded(node, list, self.data(node.value)))
-            else:
-                result.append(self.value(node))
-        self.budget.items(SLOT_CHARS * len(result))
-        return result
+    def _display(self, node: ast.List | ast.Tuple | ast.Set, kind: Callable[..., Any]) -> Any:
+        elements, hidden = self._elements(node.elts)
+        return Opaque(hidden.refusal) if hidden is not None else self.call(node, kind, (elements,))
 
-    def _dict(self, node: ast.Dict) -> dict[object, object]:
+    def _dict(self, node: ast.Dict) -> Any:
         result: dict[object, object] = {}
+        hidden: Opaque | None = None
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                self.guarded(node, result.update, self.data(value))
+                spread = self.eval(value)
+                done = spread if isinstance(spread, Opaque) else self.call(value, _spread, (result, spread))
             else:
-                name = self.data(key)
-                self.guarded(node, result.__setitem__, name, self.value(value))
+                name = self.eval(key)
+                done = self.call(node, result.__setitem__, (name, self.eval(value)))
+            if isinstance(done, Opaque):
+                hidden = done
         self.budget.items(SLOT_CHARS * len(result))
-        return result
-
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> list[object]:
-        result: list[object] = []
-
-        def add() -> None:
-            self.budget.items(SLOT_CHARS)
-            result.append(self.value(node.elt))
-
-        self._each(node.generators, add)
-        return result
-
-    def _dict_comprehension(self, node: ast.DictComp) -> dict[object, object]:
-        result: dict[object, object] = {}
-
-        def add() -> None:
-            self.budget.items(SLOT_CHARS)
-            key = self.data(node.key)
-            self.guarded(node, result.__setitem__, key, self.value(node.value))
-
-        self._each(node.generators, add)
-        return result
-
-    def _each(self, generators: Sequence[ast.comprehension], add: Callable[[], None]) -> None:
-        first = self._iterated(generators[0].iter)  # as in Python, outside the scope of the comprehension
-        self._scopes.append({})
-        try:
-            self._nested(generators, first, add)
-        finally:
-            self._scopes.pop()
-
-    def _nested(self, generators: Sequence[ast.comprehension], items: list[Any], add: Callable[[], None]) -> None:
-        head, rest = generators[0], generators[1:]
-        for item in items:
-            self.budget.step()
-            self.assign(head.target, item, self._scopes[-1])
-            if all(self._truth(condition) for condition in head.ifs):
-                if rest:
-                    self._nested(rest, self._iterated(rest[0].iter), add)
-                else:
-                    add()
-
-    def _iterated(self, node: ast.expr) -> list[Any]:
-        """Evaluate what a loop runs over."""
-        values = self.data(node)
-        result: list[Any] = self.guarded(node, list, values)
-        return result
-
-    def _truth(self, node: ast.expr) -> bool:
-        """Evaluate a condition."""
-        return bool(self.data(node))
+        return Opaque(hidden.refusal) if hidden is not None else result
 
     # Operators
 
-    def operate(self, node: ast.AST, kind: type[ast.AST], left: Any, right: Any) -> object:
+    def operate(self, node: ast.AST, kind: type[ast.AST], left: Any, right: Any, *, in_place: bool = False) -> Any:
         """Apply an operator.
 
         Args:
@@ -207,159 +150,110 @@ class Expressions(Source):
             kind: the operator's node class.
             left: the left side, or the only one.
             right: the right side.
+            in_place: whether it is an augmented assignment.
 
         Returns:
-            The result.
+            The result; an opaque value if a side is opaque.
 
         Raises:
             RefusedError: when it fails, is too large, or the operator is none of data.
 
         """
-        for side in (left, right):
+        for side, other in ((left, right), (right, left)):
             if isinstance(side, Opaque):
-                raise side.refusal
+                if is_stream(other):
+                    raise self.finally_(side.refusal)
+                return Opaque(side.refusal)
         if kind not in OPERATORS:
-            raise self.refuse(node, f"operator {kind.__name__} in {source_text(node)}")
-        return self.guarded(node, operate, self.budget, kind, left, right)
+            raise self.refuse(node, f"operator {kind.__name__} in {source_text(node)}", final=True)
+        return self.call(node, operate, (self.budget, kind, left, right, in_place), changes=in_place)
 
-    def _binary(self, node: ast.BinOp) -> object:
-        return self.operate(node, type(node.op), self.data(node.left), self.data(node.right))
+    def _binary(self, node: ast.BinOp) -> Any:
+        return self.operate(node, type(node.op), self.eval(node.left), self.eval(node.right))
 
-    def _unary(self, node: ast.UnaryOp) -> object:
-        return self.operate(node, type(node.op), self.data(node.operand), None)
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        return self.operate(node, type(node.op), self.eval(node.operand), None)
 
-    def _boolean(self, node: ast.BoolOp) -> object:
+    def truth(self, node: ast.expr, value: Any) -> bool:
+        """Return the truth of a value.
+
+        Args:
+            node: where it stands.
+            value: data.
+
+        Returns:
+            Its truth.
+
+        """
+        return bool(self.call(node, bool, (value,)))
+
+    def _boolean(self, node: ast.BoolOp) -> Any:
         wanted = isinstance(node.op, ast.And)
         result: object = None
-        for value in node.values:
-            result = self.data(value)
-            if bool(result) is not wanted:
+        for position, value in enumerate(node.values):
+            result = self.eval(value)
+            rest = node.values[position + 1 :]
+            if isinstance(result, Opaque) and rest:
+                return self.undecided(result, *rest)
+            if rest and self.truth(value, result) is not wanted:
                 break
         return result
 
-    def _compare(self, node: ast.Compare) -> object:
-        left = self.data(node.left)
+    def _compare(self, node: ast.Compare) -> Any:
+        left = self.eval(node.left)
         result: object = True
-        for operation, comparator in zip(node.ops, node.comparators, strict=True):
-            right = self.data(comparator)
+        for position, (operation, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
+            right = self.eval(comparator)
             result = self.operate(node, type(operation), left, right)
-            if not result:
+            rest = node.comparators[position + 1 :]
+            if isinstance(result, Opaque) and rest:
+                if any(isinstance(later, (ast.In, ast.NotIn)) for later in node.ops[position + 1 :]):
+                    raise self.finally_(result.refusal)
+                return self.undecided(result, *rest)
+            if rest and not self.truth(node, result):
                 break
             left = right
         return result
 
-    def _joined(self, node: ast.JoinedStr) -> str:
-        parts: list[str] = []
+    def _joined(self, node: ast.JoinedStr) -> Any:
+        parts: list[Any] = []
         for part in node.values:
             if isinstance(part, ast.Constant):
-                text = str(part.value)
+                parts.append(str(part.value))
             elif isinstance(part, ast.FormattedValue):
-                value = self.data(part.value)
-                self.guarded(part, self.budget.deep, value)
-                spec = "" if part.format_spec is None else str(self.eval(part.format_spec))
-                value = self.guarded(part, _CONVERSIONS[part.conversion], value)
-                text = self.guarded(part, format_value, value, spec)
+                value = self.eval(part.value)
+                spec = "" if part.format_spec is None else self.eval(part.format_spec)
+                if isinstance(spec, Opaque):
+                    value = spec
+                if not isinstance(value, Opaque):
+                    value = self.call(part.value, format_field, (self.budget, value, part.conversion, spec))
+                parts.append(value)
             else:
-                raise self.refuse(node, f"{type(part).__name__} in an f-string")
-            parts.append(text)
-        self.guarded(node, self.budget.text, sum(map(len, parts)))
+                raise self.refuse(node, f"{type(part).__name__} in an f-string", final=True)
+        hidden = next((part for part in parts if isinstance(part, Opaque)), None)
+        if hidden is not None:
+            return Opaque(hidden.refusal, shared=False)
+        self.call(node, self.budget.text, (sum(map(len, parts)),))
         return "".join(parts)
 
-    # Calls
+    # Other
 
-    def _call(self, node: ast.Call) -> object:
-        if isinstance(node.func, ast.Attribute):
-            owner = self.eval(node.func.value)
-            if not isinstance(owner, Symbol):
-                return self._method(node, owner, node.func.attr)
-        function = self.eval(node.func)
-        if not isinstance(function, Symbol):
-            raise self.refuse(node, f"call of {source_text(node.func)}")
-        if function.dotted in ("builtins.locals", "builtins.globals") and not self._scopes and not node.args:
-            return self.names
-        args, kwargs = self._arguments(node, function.dotted in STORING_FUNCTIONS)
-        if function.dotted == "builtins.isinstance" and len(args) == 2 and isinstance(args[0], Opaque):
-            raise args[0].refusal
-        known = None if function.local else FUNCTIONS.get(function.dotted)
-        if known is not None:
-            return self.guarded(node, known, self.budget, *args, **kwargs)
-        # Code of this file may change any of its names, other code what it is handed: then nothing here is certain.
-        final = function.local or any(_changeable(a) for a in (*args, *kwargs.values()))
-        raise self.refuse(node, f"call of {source_text(node.func)}()", final=final)
+    def _walrus(self, node: ast.NamedExpr) -> Any:
+        result = self.eval(node.value)
+        assert isinstance(node.target, ast.Name)
+        self.scope.binding().names[node.target.id] = result
+        return result
 
-    def _method(self, node: ast.Call, owner: Any, name: str) -> object:
-        method = METHODS.get(type(owner), {}).get(name)
-        if method is None:
-            raise self.refuse(node, f"call of {source_text(node.func)}()")
-        args, kwargs = self._arguments(node, name in STORING_METHODS)
-        if name in ("update", "get", "pop", "setdefault") and args and isinstance(args[0], Opaque):
-            raise args[0].refusal
-        return self.guarded(node, method, self.budget, owner, *args, **kwargs)
+    def _conditional(self, node: ast.IfExp) -> Any:
+        test = self.eval(node.test)
+        if isinstance(test, Opaque):
+            return self.undecided(test, node.body, node.orelse)
+        return self.eval(node.body if self.truth(node.test, test) else node.orelse)
 
-    def _arguments(self, node: ast.Call, storing: bool) -> tuple[list[Any], dict[str, Any]]:
-        kwargs: dict[str, Any] = {}
-        args = self._elements(node.args)
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                self.guarded(node, kwargs.update, self.data(keyword.value))
-            else:
-                kwargs[keyword.arg] = self.value(keyword.value)
-        if not storing:
-            for argument in (*args, *kwargs.values()):
-                if isinstance(argument, Opaque) and not isinstance(argument, Symbol):
-                    raise argument.refusal
-        return args, kwargs
-
-    def _walrus(self, node: ast.NamedExpr) -> object:
-        result = self.value(node.value)
-        self.assign(node.target, result, self.names)
-        return self._known(result)
-
-    def _conditional(self, node: ast.IfExp) -> object:
-        return self.eval(node.body if self._truth(node.test) else node.orelse)
-
-    # Targets
-
-    def assign(self, target: ast.expr, value: Any, names: dict[str, object]) -> None:
-        """Bind a value to a name, to several, or to a part of data.
-
-        Args:
-            target: the left side.
-            value: the value, which may be opaque.
-            names: where plain names go.
-
-        Raises:
-            RefusedError: when the target isn't data.
-
-        """
-        if isinstance(target, ast.Name):
-            names[target.id] = value
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            if isinstance(value, Opaque):
-                raise value.refusal
-            self._unpack(target, self.guarded(target, list, value), names)
-        elif isinstance(target, ast.Subscript):
-            owner = self.data(target.value)
-            self.guarded(target, operator.setitem, owner, self.data(target.slice), value)
-        elif isinstance(target, ast.Attribute) and isinstance(owner := self.data(target.value), dict):
-            owner[target.attr] = value
-        else:
-            raise self.refuse(target, f"assignment to {source_text(target)}", final=True)
-
-    def _unpack(self, target: ast.Tuple | ast.List, values: list[Any], names: dict[str, object]) -> None:
-        star = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
-        count = len(target.elts)
-        if len(values) != count if star is None else len(values) < count - 1:
-            raise self.refuse(target, f"{len(values)} values for {count} names", broken=True)
-        if star is not None:
-            end = len(values) - (count - star - 1)
-            values = [*values[:star], values[star:end], *values[end:]]
-        for part, value in zip(target.elts, values, strict=True):
-            self.assign(part.value if isinstance(part, ast.Starred) else part, value, names)
-
-
-def _changeable(value: object) -> bool:
-    return isinstance(value, (list, dict, set)) or (isinstance(value, tuple) and any(map(_changeable, value)))
+    def _lambda(self, node: ast.Lambda) -> Opaque:
+        for default in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.eval(default)
+        return Opaque(self.refuse(node, f"lambda {source_text(node)}"), inert=is_harmless(node.body))
 
 
 _HANDLERS: dict[type[ast.AST], Callable[[Expressions, Any], Any]] = {
@@ -368,14 +262,14 @@ _HANDLERS: dict[type[ast.AST], Callable[[Expressions, Any], Any]] = {
     ast.Attribute: Expressions._attribute,
     ast.Subscript: Expressions._subscript,
     ast.Slice: Expressions._slice,
-    ast.List: lambda file, node: file._elements(node.elts),
-    ast.Tuple: lambda file, node: tuple(file._elements(node.elts)),
-    ast.Set: lambda file, node: file.guarded(node, set, file._elements(node.elts)),
+    ast.List: lambda file, node: file._display(node, list),
+    ast.Tuple: lambda file, node: file._display(node, tuple),
+    ast.Set: lambda file, node: file._display(node, set),
     ast.Dict: Expressions._dict,
-    ast.ListComp: Expressions._comprehension,
-    ast.GeneratorExp: Expressions._comprehension,
-    ast.SetComp: lambda file, node: file.guarded(node, set, file._comprehension(node)),
-    ast.DictComp: Expressions._dict_comprehension,
+    ast.ListComp: Expressions.list_comprehension,
+    ast.GeneratorExp: Expressions.generator,
+    ast.SetComp: Expressions.set_comprehension,
+    ast.DictComp: Expressions.dict_comprehension,
     ast.BinOp: Expressions._binary,
     ast.UnaryOp: Expressions._unary,
     ast.BoolOp: Expressions._boolean,
@@ -384,4 +278,5 @@ _HANDLERS: dict[type[ast.AST], Callable[[Expressions, Any], Any]] = {
     ast.Call: Expressions._call,
     ast.NamedExpr: Expressions._walrus,
     ast.IfExp: Expressions._conditional,
+    ast.Lambda: Expressions._lambda,
 }

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .limits import Budget, TooMuchError
+from .settled import settled_text
 
-_WIDTH = re.compile(r"\*|\d{5,}")
+_WIDTH = re.compile(r"\d{5,}")
 
 
 class _DataFormatter(string.Formatter):
@@ -47,6 +48,35 @@ def format_value(value: object, spec: str) -> str:
     return format(value, spec)
 
 
+_CONVERSIONS: dict[int, Callable[[object], object]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
+
+
+def format_field(budget: Budget, value: object, conversion: int, spec: str) -> str:
+    """Format one field of an f-string.
+
+    Args:
+        budget: what the result is charged to.
+        value: plain data.
+        conversion: the character code of `!s`, `!r` or `!a`, or -1.
+        spec: the format specification.
+
+    Returns:
+        The text.
+
+    Raises:
+        TooMuchError: for a width or precision of five digits or more.
+        UnsettledError: if the text isn't the same in every run.
+
+    Example:
+        >>> format_field(Budget(), "a", ord("r"), ">5")
+        "  'a'"
+
+    """
+    budget.deep(value)
+    settled_text(value)
+    return format_value(_CONVERSIONS[conversion](value), spec)
+
+
 def format_percent(budget: Budget, template: str, value: object) -> str:
     """Format as `template % value` does, with bounded widths.
 
@@ -66,9 +96,10 @@ def format_percent(budget: Budget, template: str, value: object) -> str:
         'a-03'
 
     """
-    if any(_WIDTH.search(spec) for spec in re.findall(r"%(?:\([^)]*\))?([-#0 +*\d.]*)", template)):
+    if any("*" in spec or _WIDTH.search(spec) for spec in re.findall(r"%(?:\([^)]*\))?([-#0 +*\d.]*)", template)):
         raise TooMuchError("a width of that size in a % format")
     budget.deep(value)
+    settled_text(value)
     budget.text(len(template) + template.count("%") * longest(value))
     return template % value
 
@@ -96,7 +127,7 @@ def longest(value: object) -> int:
     return 64
 
 
-def format_method(budget: Budget, template: str, *args: object, **kwargs: object) -> object:
+def format_method(budget: Budget, template: str, /, *args: object, **kwargs: object) -> object:
     """Format as `template.format(*args, **kwargs)` does.
 
     Args:
@@ -117,6 +148,8 @@ def format_method(budget: Budget, template: str, *args: object, **kwargs: object
 
     """
     budget.deep(args, kwargs)
+    settled_text(args, kwargs)
     bound = max(map(longest, (*args, *kwargs.values())), default=0)
     budget.text(len(template) + template.count("{") * bound)
-    return _DataFormatter().vformat(template, args, kwargs)
+    _DataFormatter().vformat(template, args, kwargs)  # refuses what has no bounds
+    return template.format(*args, **kwargs)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 MAX_STEPS = 1_000_000
 MAX_ITEMS = 1 << 27
 MAX_TEXT_CHARS = 1 << 24
 MAX_BITS = 1 << 12
+VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_WALKED: tuple[Any, ...] = (list, tuple, set, frozenset, *VIEWS)
 SLOT_CHARS = 16  # a slot of a list costs as much as so many characters
 
 
@@ -96,15 +100,15 @@ class Budget:
             TooMuchError: when the walk is too long.
 
         """
-        todo = list(values)
+        todo: list[Any] = list(values)
         while todo:
             value = todo.pop()
             if isinstance(value, str):
                 self.items(len(value))
             elif isinstance(value, dict):
                 self.items(SLOT_CHARS * (len(value) + 1))
-                todo.extend(value.keys())
-                todo.extend(value.values())
-            elif isinstance(value, (list, tuple, set, frozenset)):
+                todo.extend(value)
+                todo.extend(dict.values(value))
+            elif isinstance(value, _WALKED):
                 self.items(SLOT_CHARS * (len(value) + 1))
                 todo.extend(value)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
-from .calls import Function, copy_call, deepcopy_call
+from .calls import Function, copy_call
 from .formats import format_method
+from .harness_dict import HarnessDict
 from .limits import SLOT_CHARS, Budget
-from .values import TextFile
-
-# The arguments of these are put away, not looked into, so an opaque one may pass.
-STORING_METHODS = {"append", "insert", "setdefault", "get", "pop", "update"}
+from .settled import settled_order
+from .streams import stream
 
 MUTATING_METHODS = {
-    "add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault",
-    "sort", "update",
+    "add", "append", "clear", "difference_update", "discard", "extend", "insert", "intersection_update", "move_to_end",
+    "pop", "popitem", "remove", "reverse", "setdefault", "sort", "symmetric_difference_update", "update",
 }  # fmt: skip
 
 
-def _join(budget: Budget, separator: str, parts: Sequence[str]) -> object:
-    parts = list(parts)
+def _join(budget: Budget, separator: str, parts: Iterable[str]) -> object:
+    parts = list(stream(budget, parts))
     budget.deep(parts)
     budget.text(sum(map(len, parts)) + len(separator) * len(parts))
     return separator.join(parts)
@@ -40,9 +41,9 @@ def _pad(name: str) -> Function:
 
 
 def _plain(name: str) -> Function:
-    """Give a method whose result is no larger than what it works on and its arguments."""
+    """Return a method whose result is no larger than the object and the arguments."""
 
-    def call(budget: Budget, value: object, *args: object, **kwargs: object) -> object:
+    def call(budget: Budget, value: object, /, *args: object, **kwargs: object) -> object:
         budget.deep(value, args)
         result = getattr(value, name)(*args, **kwargs)
         if isinstance(result, (list, set)):
@@ -53,21 +54,24 @@ def _plain(name: str) -> Function:
 
 
 def _store(name: str) -> Function:
-    """Give a method that puts its arguments away."""
+    """Return a method that keeps its arguments."""
 
-    def call(budget: Budget, value: object, *args: object, **kwargs: object) -> object:
-        budget.items(SLOT_CHARS * (1 + len(kwargs) + sum(len(a) for a in args if isinstance(a, (list, dict, tuple)))))
+    def call(budget: Budget, value: object, /, *args: object, **kwargs: object) -> object:
+        if name in ("extend", "update") and not isinstance(value, set):
+            settled_order(*args)
+        budget.items(SLOT_CHARS * (1 + len(kwargs) + sum(len(a) for a in args if hasattr(a, "__len__"))))
         return getattr(value, name)(*args, **kwargs)
 
     return call
 
 
 def _view(name: str) -> Function:
-    """Give the view of a dict as a list: what is read must not change under the loop that reads it."""
+    """Return the method for a dict's live view, or for the list that a harness's dict gives instead."""
 
     def call(budget: Budget, value: dict[object, object]) -> object:
-        budget.items(SLOT_CHARS * len(value))
-        return list(getattr(value, name)())
+        if isinstance(value, HarnessDict):
+            budget.items(SLOT_CHARS * len(value))
+        return getattr(value, name)()
 
     return call
 
@@ -76,12 +80,18 @@ def _named(make: Any, *names: str) -> dict[str, Function]:
     return {name: make(name) for name in names}
 
 
+_DICT = {
+    **_named(_store, "clear", "get", "pop", "popitem", "setdefault", "update"),
+    **_named(_view, "keys", "values", "items"),
+    "copy": copy_call,
+}
 METHODS: dict[type, dict[str, Function]] = {
     str: {
         **_named(
-            _plain, "capitalize", "casefold", "count", "endswith", "find", "index", "isalpha", "isdigit", "islower",
-            "isupper", "lower", "lstrip", "partition", "removeprefix", "removesuffix", "rfind", "rpartition", "rsplit",
-            "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper",
+            _plain, "capitalize", "casefold", "count", "endswith", "find", "index", "isalnum", "isalpha", "isascii",
+            "isdecimal", "isdigit", "isidentifier", "islower", "isnumeric", "isspace", "istitle", "isupper", "lower",
+            "lstrip", "partition", "removeprefix", "removesuffix", "rfind", "rindex", "rpartition", "rsplit", "rstrip",
+            "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper",
         ),
         **_named(_pad, "center", "ljust", "rjust", "zfill"),
         "format": format_method,
@@ -94,19 +104,20 @@ METHODS: dict[type, dict[str, Function]] = {
         "copy": copy_call,
     },
     tuple: _named(_plain, "count", "index"),
-    dict: {
-        **_named(_store, "clear", "get", "pop", "setdefault", "update"),
-        **_named(_view, "keys", "values", "items"),
-        "copy": copy_call,
-        "deepcopy": deepcopy_call,
-    },
+    range: _named(_plain, "count", "index"),
+    dict: _DICT,
+    OrderedDict: {**_DICT, **_named(_store, "move_to_end")},
+    HarnessDict: {**_DICT, **_named(_plain, "deepcopy")},
     set: {
-        **_named(_plain, "difference", "intersection", "issubset", "issuperset", "union"),
-        **_named(_store, "add", "discard", "remove", "update"),
+        **_named(
+            _plain, "difference", "intersection", "isdisjoint", "issubset", "issuperset", "symmetric_difference",
+            "union",
+        ),
+        **_named(
+            _store, "add", "clear", "difference_update", "discard", "intersection_update", "remove",
+            "symmetric_difference_update", "update",
+        ),
         "copy": copy_call,
     },
-    TextFile: {
-        "read": lambda _, file: file.text,
-        "readlines": lambda _, file: file.text.splitlines(keepends=True),
-    },
+    io.TextIOWrapper: _named(_plain, "close", "read", "readline", "readlines", "seek"),
 }  # fmt: skip

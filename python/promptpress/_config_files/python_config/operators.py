@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
 from .formats import format_percent
+from .harness_dict import HarnessDict
 from .limits import SLOT_CHARS, Budget
+from .settled import UnsettledError, settled_identity, settled_order
 
 OPERATORS: dict[type[ast.AST], Callable[[Any, Any], object]] = {
     ast.Add: operator.add,
@@ -20,6 +23,9 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], object]] = {
     ast.Pow: operator.pow,
     ast.BitOr: operator.or_,
     ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -33,10 +39,19 @@ OPERATORS: dict[type[ast.AST], Callable[[Any, Any], object]] = {
     ast.Not: lambda a, _: not a,
     ast.USub: lambda a, _: -a,
     ast.UAdd: lambda a, _: +a,
+    ast.Invert: lambda a, _: ~a,
+}
+IN_PLACE: dict[type[ast.AST], Callable[[Any, Any], object]] = {
+    ast.Add: operator.iadd,
+    ast.Sub: operator.isub,
+    ast.Mult: operator.imul,
+    ast.BitOr: operator.ior,
+    ast.BitAnd: operator.iand,
+    ast.BitXor: operator.ixor,
 }
 
 
-def operate(budget: Budget, kind: type[ast.AST], left: Any, right: Any) -> object:
+def operate(budget: Budget, kind: type[ast.AST], left: Any, right: Any, in_place: bool = False) -> object:
     """Apply an operator.
 
     Args:
@@ -44,12 +59,14 @@ def operate(budget: Budget, kind: type[ast.AST], left: Any, right: Any) -> objec
         kind: the operator's node class, a key of `OPERATORS`.
         left: the left side, or the only one.
         right: the right side.
+        in_place: whether the left side is changed where it can be, as by `+=`.
 
     Returns:
         The result.
 
     Raises:
         TooMuchError: when the result, or the walk to it, is too large.
+        UnsettledError: when the result isn't the same in every run.
 
     Example:
         >>> operate(Budget(), ast.Mult, "ab", 2)
@@ -58,8 +75,20 @@ def operate(budget: Budget, kind: type[ast.AST], left: Any, right: Any) -> objec
     """
     if kind is ast.Mod and isinstance(left, str):
         return format_percent(budget, left, right)
+    if kind is ast.Mod and isinstance(left, bytes):
+        raise UnsettledError("the % format of bytes isn't read")
+    if kind in (ast.Is, ast.IsNot):
+        settled_identity(left, right)
+    if kind in (ast.Add, ast.BitOr) and not (in_place and type(left) is dict):
+        if not in_place and any(isinstance(side, HarnessDict) for side in (left, right)):
+            raise UnsettledError("an operator of a base file's dict")
+        if in_place and isinstance(left, (list, dict)):
+            settled_order(right)
     _weigh(budget, kind, left, right)
-    return OPERATORS[kind](left, right)
+    result = (IN_PLACE.get(kind, OPERATORS[kind]) if in_place else OPERATORS[kind])(left, right)
+    if isinstance(result, float) and math.isnan(result):  # CPython folds constants, so two of it may be one object
+        raise UnsettledError("the identity of a NaN depends on Python's version")
+    return result
 
 
 def _weigh(budget: Budget, kind: type[ast.AST], left: Any, right: Any) -> None:
@@ -68,13 +97,15 @@ def _weigh(budget: Budget, kind: type[ast.AST], left: Any, right: Any) -> None:
             budget.bits(left.bit_length() + right.bit_length())
         elif kind is ast.Pow:
             budget.bits(left.bit_length() * max(right, 0))
+        elif kind is ast.LShift:
+            budget.bits(left.bit_length() + max(right, 0))
     elif kind is ast.Mult:
         sequence, times = (right, left) if isinstance(left, int) else (left, right)
-        if isinstance(times, int) and isinstance(sequence, str):
+        if isinstance(times, int) and isinstance(sequence, (str, bytes)):
             budget.text(len(sequence) * max(times, 0))
         elif isinstance(times, int) and isinstance(sequence, (list, tuple)):
             budget.items(SLOT_CHARS * len(sequence) * max(times, 0))
-    elif kind is ast.Add and isinstance(left, str) and isinstance(right, str):
+    elif kind is ast.Add and isinstance(left, (str, bytes)) and isinstance(right, (str, bytes)):
         budget.text(len(left) + len(right))
     else:
         budget.deep(left, right)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from .limits import Budget, TooMuchError
-from .values import RefusedError, Symbol
-
-# What plain data raises when a configuration misuses it; the harness would fail there too.
-FAILURES = (
-    ArithmeticError, AttributeError, IndexError, KeyError, TypeError, UnicodeError, ValueError, RuntimeError,
-)  # fmt: skip
+from .scopes import Scope
+from .settled import UnsettledError
+from .values import Opaque, RefusedError, Symbol, is_stream, opaque_in
 
 
 class Source:
@@ -32,7 +30,10 @@ class Source:
         self.path = path
         self.budget = budget
         self.names: dict[str, object] = {}
-        self._scopes: list[dict[str, object]] = []  # of comprehensions, innermost last
+        self.scope = Scope(self.names)
+        self.has_written = False
+        # Generators that read from no other iterator and change nothing: one that no name holds may stay half read.
+        self.without_effects: WeakSet[Any] = WeakSet()
 
     def refuse(self, node: ast.AST, found: str, *, final: bool = False, broken: bool = False) -> RefusedError:
         """Make the refusal of what stands at a node.
@@ -49,19 +50,19 @@ class Source:
         """
         return RefusedError(self.path, getattr(node, "lineno", 1), found, final=final or broken, broken=broken)
 
-    def symbol(self, node: ast.AST, dotted: str, *, local: bool = False) -> Symbol:
+    def symbol(self, node: ast.AST, dotted: str, *, local: ast.stmt | None = None) -> Symbol:
         """Make the name of something that this file imports or defines.
 
         Args:
             node: where it is imported or defined.
             dotted: its dotted name.
-            local: whether it is a function or a class of this file.
+            local: its definition, if it is a function or a class of this file.
 
         Returns:
             The symbol.
 
         """
-        found = f"{dotted!r}, which is " + ("defined as code here" if local else "imported from other code")
+        found = f"{dotted!r}, which is {'defined as code here' if local else 'imported from other code'}"
         return Symbol(dotted, self.refuse(node, found), local=local)
 
     @staticmethod
@@ -78,34 +79,60 @@ class Source:
         refusal.final = True
         return refusal
 
-    def guarded(self, node: ast.AST, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function on data and say where it failed.
+    def call(
+        self,
+        node: ast.AST,
+        function: Callable[..., Any],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        changes: bool = False,
+    ) -> Any:
+        """Call one of Python's own functions on data.
 
         Args:
-            node: what the call stands for.
-            function: what to call.
+            node: the code that the call stands for.
+            function: the function.
             args: its arguments.
             kwargs: its named arguments.
+            changes: whether it changes its arguments.
 
         Returns:
-            Its result.
+            Its result; an opaque value if it needs an opaque one.
 
         Raises:
-            RefusedError: when it fails, or asks for too much.
+            RefusedError: if it fails, or asks for too much, or needs an opaque value after it has begun to change data.
 
         """
         try:
-            return function(*args, **kwargs)
-        except RefusedError:
-            raise
+            return function(*args, **(kwargs or {}))
+        except RefusedError as error:
+            refusal = error
         except TooMuchError as error:
             raise self.refuse(node, f"{error}: more than a configuration may ask for", broken=True) from None
         except RecursionError:
             raise
-        except FAILURES as error:
-            text = str(error) or "failed"
-            found = f"{source_text(node)} fails with {type(error).__name__}: {text}"
-            raise self.refuse(node, found, broken=True) from None
+        except UnsettledError as error:
+            refusal = self.refuse(node, f"{source_text(node)}: {error}")
+        except Exception as error:  # whatever Python's functions raise ends the file in the harness too
+            opaque = opaque_in([*args, *(kwargs or {}).values()])
+            if opaque is None:
+                found = f"{source_text(node)} fails with {type(error).__name__}: {str(error) or 'failed'}"
+                raise self.refuse(node, found, broken=True) from None
+            refusal = opaque.refusal
+        streams = [a for a in (*args, *(kwargs or {}).values()) if is_stream(a)]
+        if (
+            changes
+            or refusal.final
+            or not (len(streams) == _generators(node) and self.without_effects.issuperset(streams))
+        ):
+            raise self.finally_(refusal) from None
+        return Opaque(refusal.with_traceback(None))
+
+
+def _generators(node: ast.AST) -> int:
+    """Count the generator expressions that are arguments of a call."""
+    return sum(isinstance(arg, ast.GeneratorExp) for arg in node.args) if isinstance(node, ast.Call) else 0
 
 
 def source_text(node: ast.AST) -> str:

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
+import io
 import os
+import re
+import tokenize
+import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from promptpress._config_files.bounded_file import read_bytes
 from promptpress._file_errors import ConfigError, reason
 
-from .calls import deepcopy_call
-from .expressions import Expressions
-from .limits import SLOT_CHARS, Budget, TooMuchError
-from .values import Opaque, RefusedError, Symbol, TextFile
+from .iteration import END
+from .limits import VIEWS, Budget, TooMuchError
+from .modules import Modules, is_lazy, is_read_base
+from .scopes import Scope
+from .values import Opaque, RefusedError, Symbol, is_stream
 
 _MAX_FILE_BYTES = 1 << 24
 _READ_BASE = {"mmengine.config.read_base", "mmengine.read_base", "mmengine.config.config.read_base"}
+# The texts that mmengine fills in before it runs a file without read_base().
+_FILLED_IN = re.compile(
+    r"\{\{\s*(?:fileDirname|fileBasename|fileBasenameNoExtension|fileExtname|_base_\.[\w.]+)\s*\}\}"
+    r"|\{\{['\"]?\s*\$\w+\s*:\s*\S*?\s*['\"]?\}\}"
+)
+# Python calls these itself, when a class is defined or built upon.
+_HOOKS = {"__init_subclass__", "__set_name__", "__prepare__", "__class_getitem__"}
 
 
 def read_python(path: str) -> dict[str, object]:
@@ -62,7 +73,7 @@ class _Files:
         self._open.append(key)
         try:
             tree = _parse(path)
-            names = _File(path, self).run(tree)
+            names = _File(path, self, tree).run(tree)
         except TooMuchError as error:
             raise ConfigError(f"{path}: {error}: more than a configuration may ask for") from None
         except RecursionError:
@@ -76,26 +87,56 @@ class _Files:
 def _parse(path: str) -> ast.Module:
     source = read_bytes(path, _MAX_FILE_BYTES)
     try:
-        return ast.parse(source, filename=path)
+        encoding = tokenize.detect_encoding(io.BytesIO(source).readline)[0]
+        tree = ast.parse(source, filename=path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(tree, path, "exec", dont_inherit=True)  # finds `return` outside a function, and the like
     except SyntaxError as error:
         raise ConfigError(f"{path}:{error.lineno or 1}: not valid Python: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ConfigError(f"{path}: not readable as Python: {reason(error)}") from None
+    if not encoding.startswith("utf-8") and not source.isascii():
+        raise ConfigError(f"{path}:1: declares the encoding {encoding}, and the harness reads every file as UTF-8")
+    text = source.decode("utf-8", "replace")
+    if (filled_in := _FILLED_IN.search(text)) and not is_lazy(tree):
+        line = text.count("\n", 0, filled_in.start()) + 1
+        found = f"{filled_in[0]} is filled in by mmengine, which isn't done here: write the text"
+        raise ConfigError(f"{path}:{line}: {found}")
+    return tree
 
 
-class _File(Expressions):
+class _File(Modules):
     """The statements of one file."""
 
-    def __init__(self, path: str, files: _Files) -> None:
-        super().__init__(path, files.budget)
-        self._files = files
+    def __init__(self, path: str, files: _Files, tree: ast.Module) -> None:
+        super().__init__(path, files, tree)
         self._in_base = False
-        self._bases: dict[str, dict[str, object]] = {}
-        self.names.update(__file__=os.path.abspath(path), __name__=Path(path).stem)
+        self._has_future_annotations = any(
+            isinstance(n, ast.ImportFrom) and n.module == "__future__" and any(a.name == "annotations" for a in n.names)
+            for n in tree.body
+        )
+        if self.base_block is not None:
+            self.names["LazyObject"] = self.symbol(tree, "mmengine.config.lazy.LazyObject")
+        self.names["__file__"] = os.path.abspath(path)
 
     def run(self, tree: ast.Module) -> dict[str, object]:
+        self.bind_hoisted()
+        self.names["__builtins__"] = self.symbol(tree, "builtins")
+        if (docstring := ast.get_docstring(tree, clean=False)) is not None:
+            self.names["__doc__"] = docstring
         self._statements(tree.body)
-        return {name: value for name, value in self.names.items() if not name.startswith("__")}
+        return {
+            name: self._kept(tree, name, value)
+            for name, value in self.names.items()
+            if not name.startswith("__") and (name != "LazyObject" or self.base_block is None)
+        }
+
+    def _kept(self, tree: ast.Module, name: str, value: object) -> object:
+        """Return the value of a name when the file has been read; iterators and views are no values of their own."""
+        if is_stream(value) or isinstance(value, VIEWS):
+            return Opaque(self.refuse(tree, f"{name}, which is a {type(value).__name__}"))
+        return value
 
     def _statements(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
@@ -112,50 +153,80 @@ class _File(Expressions):
     # Binding
 
     def _assign(self, node: ast.Assign) -> None:
-        result = self.value(node.value)
         for target in node.targets:
-            self.assign(target, result, self.names)
+            if isinstance(target, ast.Name) and target.id == "_base_" and self.scope.kind == "module":
+                found = "_base_, which mmengine merges into the file: use `with read_base()`"
+                raise self.refuse(node, found, broken=True)
+        result = self.eval(node.value)
+        for target in node.targets:
+            self.assign(target, result)
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
-            self.assign(node.target, self.value(node.value), self.names)
+            self.assign(node.target, self.eval(node.value))
+        elif isinstance(node.target, ast.Subscript):
+            self.data(node.target.value), self.data(node.target.slice)
+        elif isinstance(node.target, ast.Attribute):
+            self.data(node.target.value)
+        self._annotation(node.annotation)
 
-    def _augmented(self, node: ast.AugAssign) -> None:
-        load: Any = ast.copy_location(ast.parse(ast.unparse(node.target), mode="eval").body, node.target)
-        ast.fix_missing_locations(load)
-        current, added = self.data(load), self.data(node.value)
-        if isinstance(current, list) and isinstance(node.op, ast.Add):
-            added = self.guarded(node, list, added)
-            self.budget.items(SLOT_CHARS * len(added))
-            current.extend(added)
-        elif isinstance(current, dict) and isinstance(node.op, ast.BitOr):
-            self.guarded(node, current.update, added)
-        else:
-            self.assign(node.target, self.operate(node, type(node.op), current, added), self.names)
+    def _annotation(self, node: ast.expr | None) -> None:
+        if node is not None and not self._has_future_annotations:
+            self.eval(node)
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
-            if isinstance(target, ast.Name):
-                self.guarded(target, self.names.pop, target.id)
-            elif isinstance(target, ast.Subscript):
-                owner = self.data(target.value)
-                self.guarded(target, owner.__delitem__, self.data(target.slice))
-            else:
-                raise self.refuse(target, f"del {ast.unparse(target)}", final=True)
+            self.delete(target)
 
-    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
-        self.names[node.name] = self.symbol(node, node.name, local=True)
+    # Definitions
+
+    def _define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        if node.name in _HOOKS or getattr(node, "type_params", None):
+            raise self.refuse(node, f"the function {node.name}", final=True)
+        decorators = [(d, self.eval(d)) for d in node.decorator_list]
+        arguments = node.args
+        for default in (*arguments.defaults, *filter(None, arguments.kw_defaults)):
+            self.eval(default)
+        named = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
+        for argument in named:
+            self._annotation(None if argument is None else argument.annotation)
+        self._annotation(node.returns)
+        self._define(node, decorators)
+
+    def _define_class(self, node: ast.ClassDef) -> None:
+        if node.keywords or getattr(node, "type_params", None):
+            raise self.refuse(node, f"the class {node.name} with arguments", final=True)
+        decorators = [(d, self.eval(d)) for d in node.decorator_list]
+        for base in node.bases:
+            if not isinstance(self.eval(base), Symbol):
+                raise self.refuse(base, f"the base class {ast.unparse(base)}", final=True)
+        outer, self.scope = self.scope, Scope({}, self.scope, kind="class")
+        try:
+            self._statements(node.body)
+        finally:
+            self.scope = outer
+        self._define(node, decorators)
+
+    def _define(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, decorators: list[tuple[ast.expr, Any]]
+    ) -> None:
+        value: Any = self.symbol(node, node.name, local=node)
+        for decorator, function in reversed(decorators):
+            value = self.apply(decorator, function, [value], {})
+        self.scope.names[node.name] = value
 
     # Control
 
     def _expression(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
-            self.eval(node.value)
+            value = self.eval(node.value)
+            if isinstance(value, Opaque) and not value.inert:
+                raise self.finally_(value.refusal)
 
     def _for(self, node: ast.For) -> None:
-        for item in self._iterated(node.iter):
-            self.budget.step()
-            self.assign(node.target, item, self.names)
+        iterator = self.iterator(node.iter, self.data(node.iter))
+        while (item := self.next_item(node.iter, iterator)) is not END:
+            self.assign(node.target, item)
             try:
                 self._statements(node.body)
             except _BreakError:
@@ -165,10 +236,10 @@ class _File(Expressions):
         self._statements(node.orelse)
 
     def _if(self, node: ast.If) -> None:
-        self._statements(node.body if self._truth(node.test) else node.orelse)
+        self._statements(node.body if self.truth(node.test, self.data(node.test)) else node.orelse)
 
     def _assert(self, node: ast.Assert) -> None:
-        if not self._truth(node.test):
+        if not self.truth(node.test, self.data(node.test)):
             raise self.refuse(node, f"the file's own assertion fails: {ast.unparse(node.test)}", broken=True)
 
     def _raise(self, node: ast.Raise) -> None:
@@ -181,141 +252,41 @@ class _File(Expressions):
         raise _ContinueError
 
     def _with(self, node: ast.With) -> None:
-        base = self._in_base
-        for item in node.items:
-            call = item.context_expr
-            name = self.eval(call.func) if isinstance(call, ast.Call) else None
-            dotted = name.dotted if isinstance(name, Symbol) else ""
-            if dotted in _READ_BASE and item.optional_vars is None:
-                self._in_base = True
-            elif dotted in ("builtins.open", "io.open") and isinstance(call, ast.Call) and item.optional_vars:
-                self.assign(item.optional_vars, self._open(call), self.names)
-            else:
-                raise self.refuse(node, f"'with {ast.unparse(item)}'", final=True)
+        if node is self.base_block:
+            return
+        base, files = self._in_base, deque[Any]()
         try:
+            for item in node.items:
+                call = item.context_expr
+                name = self.eval(call.func) if isinstance(call, ast.Call) else None
+                dotted = name.dotted if isinstance(name, Symbol) and name.local is None else ""
+                if dotted in _READ_BASE and is_read_base(node):
+                    self._in_base = True
+                elif dotted in ("builtins.open", "io.open") and isinstance(call, ast.Call) and item.optional_vars:
+                    file = self.open_text(call)
+                    files.appendleft(file)
+                    self.assign(item.optional_vars, file)
+                else:
+                    raise self.refuse(node, f"'with {ast.unparse(item)}'", final=True)
             self._statements(node.body)
         finally:
             self._in_base = base
-
-    def _open(self, node: ast.Call) -> object:
-        """Read a text file that lies in the configuration's own folder; prompts are kept so in some harnesses."""
-        try:
-            arguments = [self.data(a) for a in node.args]
-            named = {k.arg: self.data(k.value) for k in node.keywords}
-        except RefusedError as refusal:
-            return Opaque(refusal)
-        path, mode = str(arguments[0] if arguments else named.get("file")), [*arguments[1:], named.get("mode", "r")][0]
-        folder = os.path.realpath(os.path.dirname(os.path.abspath(self.path)))
-        try:
-            place = os.path.realpath(path)
-        except ValueError as error:  # a NUL, or half a character
-            return Opaque(self.refuse(node, f"open({path!r}): {reason(error)}", broken=True))
-        # Of a path elsewhere nothing is told, not even whether it is there.
-        if (
-            mode in ("r", "rt")
-            and not os.path.isabs(path)
-            and ".." not in Path(path).parts
-            and not os.path.exists(path)
-        ):
-            beside = f"os.path.join(os.path.dirname(__file__), {path!r}) is the one beside this file"
-            missed = self.refuse(node, f"open({path!r}): no such file in the working folder; {beside}", broken=True)
-            missed.final = False  # in another working folder it may be there, and no prompt need depend on it
-            return Opaque(missed)
-        if mode not in ("r", "rt") or not os.path.isabs(path) or os.path.commonpath([folder, place]) != folder:
-            return Opaque(self.refuse(node, f"open({path!r}, {mode!r}), no text file of this folder, read"))
-        try:
-            with open(place, encoding=str(named.get("encoding") or "utf-8")) as file:
-                text = file.read(_MAX_FILE_BYTES)
-        except (OSError, ValueError, LookupError) as error:
-            return Opaque(self.refuse(node, f"{path}: {reason(error)}", broken=True))
-        self.budget.text(len(text))
-        return TextFile(text)
-
-    # Imports
-
-    def _import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            bound = alias.name if alias.asname else alias.name.partition(".")[0]
-            self.names[alias.asname or bound] = self.symbol(node, bound)
+            for file in files:
+                if not isinstance(file, Opaque):
+                    file.close()
 
     def _import_from(self, node: ast.ImportFrom) -> None:
-        module = "." * node.level + (node.module or "")
-        if node.level or self._in_base or (node.names[0].name == "*"):
-            self._import_names(node, module)
-        else:
-            for alias in node.names:
-                self.names[alias.asname or alias.name] = self.symbol(node, f"{module}.{alias.name}")
-
-    def _import_names(self, node: ast.ImportFrom, module: str) -> None:
-        names, failed = self._module(node, module)
-        for alias in node.names:
-            if alias.name == "*":
-                if failed is not None:  # it could bind, or bind again, any name at all
-                    raise failed
-                self.names.update({name: value for name, value in names.items() if not name.startswith("_")})
-            elif alias.name in names:
-                self.names[alias.asname or alias.name] = names[alias.name]
-            else:
-                sub, sub_failed = self._submodule(node, module, alias.name)
-                missing = failed or sub_failed or self.refuse(node, f"{module} has no {alias.name!r}", broken=True)
-                missing.final = False
-                self.names[alias.asname or alias.name] = sub if sub is not None else Opaque(missing)
-
-    def _submodule(self, node: ast.ImportFrom, module: str, name: str) -> tuple[object, RefusedError | None]:
-        if self._find(node, dotted := f"{module.rstrip('.') and module + '.'}{name}" if node.module else module + name):
-            names, failed = self._module(node, dotted)
-            return (names, None) if failed is None else (None, failed)
-        return None, None
-
-    def _module(self, node: ast.ImportFrom, module: str) -> tuple[dict[str, object], RefusedError | None]:
-        """Read the file behind a module; what is wrong with it counts when one of its names is needed."""
-        path = self._find(node, module)
-        if path is None:
-            return {}, self.refuse(node, f"import from {module!r}, for which no configuration file is found")
-        try:
-            if path not in self._bases:
-                # Each file that builds on another has it to itself: what it changes there changes nowhere else.
-                names = self._files.read(path)
-                self._bases[path] = self.guarded(node, deepcopy_call, self.budget, names)
-            return self._bases[path], None
-        except TooMuchError:
-            raise
-        except ConfigError as error:
-            return {}, self.refuse(node, f"import from {module!r}: {error}", broken=True)
-
-    def _find(self, node: ast.ImportFrom, module: str) -> str | None:
-        parts = module.lstrip(".").split(".") if module.strip(".") else []
-        here = Path(os.path.abspath(self.path)).parent
-        if node.level:
-            roots = [Path(here, *[".."] * (node.level - 1))]
-        else:
-            roots = [folder.parent for folder in (here, *here.parents) if folder.name == parts[0]]
-            roots += _installed(parts[0])
-        for root in roots:
-            place = root.joinpath(*parts)
-            for candidate in (place.parent / f"{place.name}.py" if parts else place, place / "__init__.py"):
-                if candidate.is_file():
-                    return os.path.relpath(candidate) if not os.path.isabs(self.path) else os.path.normpath(candidate)
-        return None
-
-
-def _installed(package: str) -> list[Path]:
-    """Say where an installed package lies; finding one by its top name imports nothing."""
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return []
-    return [Path(place).parent for place in (spec.submodule_search_locations or [])] if spec else []
+        self.import_from(node, in_base=self._in_base)
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[_File, Any], None]] = {
     ast.Assign: _File._assign,
     ast.AnnAssign: _File._annotated,
-    ast.AugAssign: _File._augmented,
+    ast.AugAssign: _File.augment,
     ast.Delete: _File._delete,
-    ast.FunctionDef: _File._definition,
-    ast.AsyncFunctionDef: _File._definition,
-    ast.ClassDef: _File._definition,
+    ast.FunctionDef: _File._define_function,
+    ast.AsyncFunctionDef: _File._define_function,
+    ast.ClassDef: _File._define_class,
     ast.Expr: _File._expression,
     ast.For: _File._for,
     ast.If: _File._if,
@@ -325,6 +296,6 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_File, Any], None]] = {
     ast.Continue: _File._continue,
     ast.Pass: lambda _, __: None,
     ast.With: _File._with,
-    ast.Import: _File._import,
+    ast.Import: _File.import_modules,
     ast.ImportFrom: _File._import_from,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import NoReturn
 
 from promptpress._file_errors import ConfigError
@@ -35,6 +36,11 @@ class RefusedError(ConfigError):
 class Opaque:
     """A value that is carried about but can't be looked into.
 
+    Args:
+        refusal: the error for whoever needs the value.
+        shared: whether the value may refer to data of the file, so that code that gets it may change them.
+        inert: whether computing the value for its effects alone changes no other value.
+
     Every way of looking into it, at any depth (`==`, `str`, `sorted`, an f-string), raises: a configuration is never
     read differently from what its harness would read.
 
@@ -46,8 +52,10 @@ class Opaque:
 
     """
 
-    def __init__(self, refusal: RefusedError) -> None:
+    def __init__(self, refusal: RefusedError, *, shared: bool = True, inert: bool = False) -> None:
         self.refusal = refusal
+        self.shared = shared
+        self.inert = inert
 
     def _refuse(self, *_: object) -> NoReturn:
         raise self.refusal
@@ -78,12 +86,17 @@ class Opaque:
 
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __iter__ = __len__ = __contains__ = __getitem__ = _refuse
-    __int__ = __float__ = __index__ = _refuse
+    __int__ = __float__ = __index__ = __next__ = __reversed__ = __round__ = __abs__ = __neg__ = __pos__ = _refuse
     __add__ = __radd__ = __mod__ = __rmod__ = __mul__ = __rmul__ = _refuse
 
 
 class Symbol(Opaque):
     """Something that is known by its dotted name alone: an imported class, module or function, a builtin.
+
+    Args:
+        dotted: the dotted name.
+        refusal: the error for whoever needs more than the name.
+        local: the definition, of a function or class of the file itself.
 
     Example:
         >>> name = Symbol("json.loads", RefusedError("my.py", 1, "the value of json.loads"))
@@ -92,20 +105,47 @@ class Symbol(Opaque):
 
     """
 
-    def __init__(self, dotted: str, refusal: RefusedError, *, local: bool = False) -> None:
-        super().__init__(refusal)
+    def __init__(self, dotted: str, refusal: RefusedError, *, local: ast.stmt | None = None) -> None:
+        super().__init__(refusal, shared=False, inert=True)
         self.dotted = dotted
         self.local = local
 
 
-class TextFile:
-    r"""A text file next to the configuration, opened for reading.
+def is_stream(value: object) -> bool:
+    """Return true for an iterator or a text file: reading a value from it changes it.
+
+    Args:
+        value: the value.
+
+    Returns:
+        Whether it is one.
 
     Example:
-        >>> TextFile("a\nb").text
-        'a\nb'
+        >>> is_stream(iter([])), is_stream([])
+        (True, False)
 
     """
+    return hasattr(type(value), "__next__") and not isinstance(value, Opaque)
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+
+def opaque_in(value: object, depth: int = 2) -> Opaque | None:
+    """Find an opaque value inside another value.
+
+    Args:
+        value: the value.
+        depth: how many containers to look into.
+
+    Returns:
+        The first opaque value, or None.
+
+    Example:
+        >>> opaque_in([1, ("a",)]) is None
+        True
+
+    """
+    if isinstance(value, Opaque):
+        return value
+    if depth and isinstance(value, (list, tuple, set, frozenset, dict)):
+        parts = [*value, *dict.values(value)] if isinstance(value, dict) else value
+        return next(filter(None, (opaque_in(part, depth - 1) for part in parts)), None)
+    return None

@@ -1,0 +1,263 @@
+"""Calls in a Python configuration: of functions and methods that are computed here, and of other code."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from .calls import CONTAINERS, FUNCTIONS, INERT_BUILTINS, KEEPING_BUILTINS, TAKE_FUNCTIONS, TAKE_KEYS
+from .harmless import acts
+from .harness_dict import METHOD_NAMES, HarnessDict
+from .iteration import END, Iteration
+from .limits import SLOT_CHARS
+from .methods import METHODS, MUTATING_METHODS
+from .scopes import MISSING
+from .source import source_text
+from .values import Opaque, Symbol, is_stream
+
+_UNCHANGING = (type(None), bool, int, float, complex, str, bytes, type(...), range)
+
+
+class Calls(Iteration):
+    """Evaluates attributes and calls; `Expressions` brings the rest."""
+
+    def attribute_of(self, node: ast.Attribute, owner: Any) -> Any:
+        """Read an attribute.
+
+        Args:
+            node: the attribute.
+            owner: what it is read from.
+
+        Returns:
+            A symbol for that of a symbol, or the key of a harness's dict.
+
+        Raises:
+            RefusedError: for anything else.
+
+        """
+        if isinstance(owner, Symbol) and owner.local is None:
+            dotted = f"{owner.dotted}.{node.attr}"
+            return Symbol(dotted, self.refuse(node, f"{dotted!r}, which is imported from other code"))
+        if isinstance(owner, Opaque):
+            return Opaque(owner.refusal, shared=owner.shared or isinstance(owner, Symbol))
+        if isinstance(owner, HarnessDict) and node.attr in owner and node.attr not in METHOD_NAMES:
+            return owner[node.attr]
+        broken = not hasattr(owner, node.attr) and not isinstance(owner, HarnessDict)
+        raise self.refuse(node, f"the attribute {source_text(node)}", final=True, broken=broken)
+
+    def _all_of(self, node: ast.expr, value: Any) -> list[Any]:
+        iterator = self.iterator(node, value)
+        result: list[Any] = []
+        while (item := self.next_item(node, iterator)) is not END:
+            result.append(item)
+        self.budget.items(SLOT_CHARS * len(result))
+        return result
+
+    def _elements(self, nodes: Sequence[ast.expr]) -> tuple[list[Any], Opaque | None]:
+        """Evaluate elements of a display or positional arguments; also return an opaque value that was to be spread."""
+        result: list[Any] = []
+        hidden: Opaque | None = None
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                value = self.eval(node.value)
+                if isinstance(value, Opaque):
+                    hidden = value
+                else:
+                    result.extend(self._all_of(node.value, value))
+            else:
+                result.append(self.eval(node))
+        self.budget.items(SLOT_CHARS * len(result))
+        return result, hidden
+
+    def _call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            owner = self.eval(node.func.value)
+            if not isinstance(owner, Opaque):
+                return self._method(node, owner, node.func.attr)
+            function = self.attribute_of(node.func, owner)
+        else:
+            function = self._called(node.func)
+        args, kwargs, hidden = self._arguments(node)
+        return self.apply(node, function, args, kwargs, hidden)
+
+    def is_annotated(self) -> bool:
+        """Return true if the file annotates a name, for then its names include those annotations. `Modules` does."""
+        raise NotImplementedError
+
+    def _called(self, node: ast.expr) -> Any:
+        """Evaluate the function of a call; calling `dict[str, int]` is calling `dict`."""
+        if isinstance(node, ast.Subscript):
+            owner = self.eval(node.value)
+            parameters = self.eval(node.slice)
+            if isinstance(owner, Symbol) and owner.local is None and owner.dotted in CONTAINERS:
+                return owner
+            hidden = next((part for part in (owner, parameters) if isinstance(part, Opaque)), None)
+            return self.call(node, operator.getitem, (owner, parameters)) if hidden is None else Opaque(hidden.refusal)
+        return self.eval(node)
+
+    def apply(
+        self,
+        node: ast.expr,
+        function: Any,
+        args: list[Any],
+        kwargs: dict[str, Any],
+        hidden: Opaque | None = None,
+    ) -> Any:
+        """Call a function.
+
+        Args:
+            node: the call, or the decorator.
+            function: the function.
+            args: the arguments.
+            kwargs: the named arguments.
+            hidden: an opaque value that was to be spread into the arguments.
+
+        Returns:
+            The result; an opaque value for a function that isn't computed here.
+
+        Raises:
+            RefusedError: when the function is of this file, or could change the file's data.
+
+        """
+        called = node.func if isinstance(node, ast.Call) else node
+        handed = [*args, *kwargs.values(), *([] if hidden is None else [hidden])]
+        if not isinstance(function, Opaque):
+            raise self.refuse(node, f"call of {source_text(called)}, which is no function", broken=True)
+        if not isinstance(function, Symbol):
+            if function.shared or any(map(self._may_change, handed)):
+                raise self.finally_(function.refusal)
+            return Opaque(function.refusal, shared=False)
+        found = f"call of {source_text(called)}()"
+        dotted, local = function.dotted, function.local is not None
+        if not local and dotted in ("builtins.locals", "builtins.globals") and not handed:
+            if dotted == "builtins.locals" and (self.scope.kind != "module" or self.is_annotated()):
+                raise self.refuse(node, found, final=True)
+            return self.names
+        if not local and dotted in FUNCTIONS:
+            if hidden is not None:
+                if any(map(is_stream, handed)):
+                    raise self.finally_(hidden.refusal)
+                return Opaque(hidden.refusal)
+            if dotted in TAKE_FUNCTIONS and args:
+                args = [self._function(args[0]), *args[1:]]
+            if dotted in TAKE_KEYS and "key" in kwargs:
+                kwargs = {**kwargs, "key": self._key(kwargs["key"])}
+            return self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
+        inert = dotted.removeprefix("builtins.") in INERT_BUILTINS
+        # Code of this file may change any of its names, other code the data that it gets: then nothing here is certain.
+        changes = self._may_change(function) or any(map(self._may_change, handed))
+        final = local or (changes and dotted not in KEEPING_BUILTINS)
+        if dotted == "builtins.open" and not all(isinstance(a, str) and not set(a) & set("wax+") for a in handed[1:]):
+            self.has_written = True
+        refusal = self.refuse(node, found, final=final)
+        if final:
+            raise refusal
+        return Opaque(refusal, shared=False, inert=inert)
+
+    def _function(self, value: Any) -> Any:
+        """Return a Python function for a symbol of one, to be called by `sorted`, `map` and the like."""
+        known = FUNCTIONS.get(value.dotted) if isinstance(value, Symbol) and value.local is None else None
+        return value if known is None else functools.partial(known, self.budget)
+
+    def _key(self, value: Any) -> Any:
+        """Return the function by which values are sorted; one that isn't known may change anything."""
+        function = self._function(value)
+        if isinstance(function, Opaque) and (isinstance(function, Symbol) or not function.inert):
+            raise self.finally_(function.refusal)
+        return function
+
+    def _may_change(self, value: object) -> bool:
+        """Return true if code that gets a value could change data of this file by it."""
+        if isinstance(value, _UNCHANGING):
+            return False
+        if isinstance(value, (tuple, frozenset)):
+            return any(map(self._may_change, value))
+        if isinstance(value, Symbol):
+            if value.local is not None:
+                return self._acts(value, set())
+            name = value.dotted.removeprefix("builtins.")
+            return name != value.dotted and "." not in name and value.dotted not in FUNCTIONS and _acts_itself(name)
+        return not isinstance(value, Opaque) or value.shared
+
+    def _acts(self, symbol: Symbol, seen: set[str]) -> bool:
+        """Return true if running a function of this file could change its data."""
+        assert symbol.local is not None
+        names = acts(symbol.local)
+        if names is None:
+            return True
+        for name in names - seen:
+            seen.add(name)
+            value = self.names.get(name, MISSING)
+            if value is MISSING:
+                if hasattr(builtins, name) and _acts_itself(name):
+                    return True
+            elif isinstance(value, Symbol) and value.local is not None:
+                if self._acts(value, seen):
+                    return True
+            elif self._may_change(value):
+                return True
+        return False
+
+    def _method(self, node: ast.Call, owner: Any, name: str) -> Any:
+        method = METHODS.get(type(owner), {}).get(name)
+        if method is None:
+            broken = not hasattr(owner, name) and not isinstance(owner, HarnessDict)
+            raise self.refuse(node, f"call of {source_text(node.func)}()", final=True, broken=broken)
+        args, kwargs, hidden = self._arguments(node)
+        changes = name in MUTATING_METHODS and not isinstance(owner, str)
+        if hidden is not None:
+            if changes or any(map(is_stream, (owner, *args))):
+                raise self.finally_(hidden.refusal)
+            return Opaque(hidden.refusal)
+        if name == "sort" and "key" in kwargs:
+            kwargs = {**kwargs, "key": self._key(kwargs["key"])}
+        return self.call(node, method, (self.budget, owner, *args), kwargs, changes=changes)
+
+    def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any], Opaque | None]:
+        kwargs: dict[str, Any] = {}
+        args, hidden = self._elements(node.args)
+        for keyword in node.keywords:
+            value = self.eval(keyword.value)
+            if keyword.arg is None and isinstance(value, Opaque):
+                hidden = value
+            else:
+                more = {keyword.arg: value} if keyword.arg is not None else self.call(node, as_mapping, (value,))
+                if twice := kwargs.keys() & more.keys():
+                    found = f"{source_text(node)} has the argument {min(map(str, twice))!r} twice"
+                    raise self.refuse(node, found, broken=True)
+                kwargs.update(more)
+        return args, kwargs, hidden
+
+
+def as_mapping(value: Any) -> dict[Any, Any]:
+    """Return a mapping that `**` spreads.
+
+    Args:
+        value: the mapping.
+
+    Returns:
+        Its keys and values.
+
+    Raises:
+        TypeError: for anything else.
+
+    Example:
+        >>> as_mapping({"a": 1})
+        {'a': 1}
+
+    """
+    if not isinstance(value, dict):
+        raise TypeError(f"{type(value).__name__!r} object is not a mapping")
+    return dict(value)
+
+
+def _acts_itself(builtin: str) -> bool:
+    """Return true if a builtin that isn't computed here could change the file's data: `exec`, `setattr`, `vars`."""
+    if builtin in INERT_BUILTINS or f"builtins.{builtin}" in FUNCTIONS:
+        return False
+    value = getattr(builtins, builtin, None)
+    return callable(value) and not (isinstance(value, type) and issubclass(value, BaseException))

@@ -1,0 +1,124 @@
+"""What is assigned to, changed in place, and deleted."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import Any
+
+from .expressions import Expressions
+from .harness_dict import METHOD_NAMES, HarnessDict
+from .limits import SLOT_CHARS
+from .scopes import MISSING
+from .settled import settled_order
+from .source import source_text
+from .values import Opaque
+
+
+class Targets(Expressions):
+    """Binds names and parts of data, in Python's order."""
+
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Bind a value to a name, to several, or to a part of data.
+
+        Args:
+            target: the left side.
+            value: the value, which may be opaque.
+
+        Raises:
+            RefusedError: when the target isn't data.
+
+        """
+        if isinstance(target, ast.Name):
+            self.scope.names[target.id] = value
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(value, Opaque):
+                raise self.finally_(value.refusal)
+            self._unpack(target, value)
+        elif isinstance(target, ast.Subscript):
+            owner = self.data(target.value)
+            self._set_item(target, owner, self.data(target.slice), value)
+        elif isinstance(target, ast.Attribute):
+            self._set_attribute(target, self.data(target.value), value)
+        else:
+            raise self.refuse(target, f"assignment to {source_text(target)}", final=True)
+
+    def _set_item(self, target: ast.Subscript, owner: Any, key: Any, value: Any) -> None:
+        if isinstance(key, slice):
+            self.call(target, settled_order, (value,), changes=True)
+        if hasattr(value, "__len__") and not isinstance(value, Opaque):
+            self.call(target, self.budget.items, (SLOT_CHARS * (1 + len(value)),))
+        if isinstance(owner, HarnessDict):
+            self.call(target, self.budget.deep, (value,))
+        self.call(target, operator.setitem, (owner, key, value), changes=True)
+
+    def _set_attribute(self, target: ast.Attribute, owner: Any, value: Any) -> None:
+        if not isinstance(owner, HarnessDict) or target.attr in METHOD_NAMES or target.attr.startswith("_"):
+            raise self.refuse(target, f"assignment to {source_text(target)}", final=True)
+        self.call(target, operator.setitem, (owner, target.attr, value), changes=True)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
+        values = [*self._all_of(target, value)]
+        star = next((i for i, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
+        count = len(target.elts)
+        if len(values) != count if star is None else len(values) < count - 1:
+            raise self.refuse(target, f"{len(values)} values for {count} names", broken=True)
+        if star is not None:
+            end = len(values) - (count - star - 1)
+            values = [*values[:star], values[star:end], *values[end:]]
+        for part, item in zip(target.elts, values, strict=True):
+            self.assign(part.value if isinstance(part, ast.Starred) else part, item)
+
+    def augment(self, node: ast.AugAssign) -> None:
+        """Change a name or a part of data in place; its owner and key are evaluated once.
+
+        Args:
+            node: the statement.
+
+        Raises:
+            RefusedError: when it can't be read.
+
+        """
+        target = node.target
+        if isinstance(target, ast.Name):
+            current = self.data(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            self.scope.names[target.id] = self._changed(node, current)
+        elif isinstance(target, ast.Subscript):
+            owner, key = self.data(target.value), self.data(target.slice)
+            current = self._read(self.call(target, operator.getitem, (owner, key)))
+            self._set_item(target, owner, key, self._changed(node, current))
+        else:
+            owner = self.data(target.value)
+            current = self._read(self.attribute_of(target, owner))
+            self._set_attribute(target, owner, self._changed(node, current))
+
+    def _read(self, value: Any) -> Any:
+        if isinstance(value, Opaque):
+            raise self.finally_(value.refusal)
+        return value
+
+    def _changed(self, node: ast.AugAssign, current: Any) -> Any:
+        added = self.data(node.value)
+        return self._read(self.operate(node, type(node.op), current, added, in_place=True))
+
+    def delete(self, target: ast.expr) -> None:
+        """Delete a name, a part of data, or several.
+
+        Args:
+            target: what is deleted.
+
+        Raises:
+            RefusedError: when it is none of data, or not there.
+
+        """
+        if isinstance(target, ast.Name):
+            if self.scope.names.pop(target.id, MISSING) is MISSING:
+                raise self.refuse(target, f"the name {target.id!r} is not defined", broken=True)
+        elif isinstance(target, ast.Subscript):
+            owner = self.data(target.value)
+            self.call(target, operator.delitem, (owner, self.data(target.slice)), changes=True)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for part in target.elts:
+                self.delete(part)
+        else:
+            raise self.refuse(target, f"del {ast.unparse(target)}", final=True)
