@@ -19,4 +19,10 @@ impl Position {
     fn new() -> Self {
         Self::default()
     }
+
+    /// The same position, for another run from here on.
+    fn copy(&self) -> Self {
+        let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Self { inner: Mutex::new(inner.clone()) }
+    }
 }

@@ -5,7 +5,13 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-KINDS = {"prompts": "requests", "cells": "cells", "arrow": "broken tables", "configs": "Python configurations"}
+KINDS = {
+    "prompts": "requests",
+    "cells": "cells",
+    "row_errors": "tables",
+    "arrow": "broken tables",
+    "configs": "Python configurations",
+}
 """Each kind, and what its cases count."""
 
 

@@ -25,14 +25,15 @@ PAGE = PROJECT / "docs" / "reliability.md"
 SHORT = {
     "prompts": 20_000,
     "cells": 100_000,
+    "row_errors": 500,
     "arrow": 1_000,
     "configs": 500,
     "valgrind": 6,
     "core": 10,
     "calls": 10_000,
 }
-FULL = {"prompts": 1_000_000, "cells": 10_000_000, "arrow": 50_000, "configs": 50_000, "valgrind": 200, "core": 120,
-        "calls": 1_000_000}  # fmt: skip
+FULL = {"prompts": 1_000_000, "cells": 10_000_000, "row_errors": 20_000, "arrow": 50_000, "configs": 50_000,
+        "valgrind": 200, "core": 120, "calls": 1_000_000}  # fmt: skip
 SLOWER = {"audit": 50}
 """Verbs that are called so many times less often: each call takes as much longer."""
 FAULT_TESTS = ("tests/test_resume.py", "tests/test_killed_runs.py")
@@ -49,7 +50,7 @@ def run(command: list[str], **more: str) -> int:
 
 def fuzzed(python: str, sizes: dict[str, int], out: Path) -> list[dict[str, Any]]:
     """All kinds of fuzzing, one after the other."""
-    for kind in ("prompts", "cells", "arrow", "configs"):
+    for kind in ("prompts", "cells", "row_errors", "arrow", "configs"):
         run([python, "-m", "fuzz", kind, "--requests", str(sizes[kind]), "--json", str(out)])
     run([python, "-m", "fuzz", "arrow", "--valgrind", "--requests", str(sizes["valgrind"]), "--json", str(out)])
     run([python, "-m", "fuzz.core", "--seconds", str(sizes["core"]), "--json", str(out)])

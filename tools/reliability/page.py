@@ -8,6 +8,8 @@ KINDS = {
     "prompts": "random configurations and tables beside the models in plain Python and OpenCompass, with splits, "
     "threads, `explain`, pickling",
     "cells": "the same in bulk, and Jinja programs and templates beside Jinja2: only the texts",
+    "row_errors": "tables with rows that can't be rendered: each row beside the same row alone, with splits, threads, "
+    "streams",
     "arrow": "arrays and files that lie about offsets, lengths, keys, UTF-8, nesting",
     "arrow, valgrind": "the same, each read and write looked at by valgrind",
     "configs": "configurations in Python, changed at random: read, and never executed",
@@ -21,6 +23,7 @@ KINDS = {
 COMMANDS = {
     "prompts": 'make fuzz FUZZ_ARGS="prompts --requests N"',
     "cells": "make fuzz-differential N=...",
+    "row_errors": 'make fuzz FUZZ_ARGS="row_errors --requests N"',
     "arrow": 'make fuzz FUZZ_ARGS="arrow --requests N"',
     "arrow, valgrind": 'make fuzz-valgrind FUZZ_ARGS="--requests N"',
     "configs": 'make fuzz FUZZ_ARGS="configs --requests N"',

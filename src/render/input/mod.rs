@@ -19,4 +19,4 @@ pub use column_names::{names, present};
 pub use copies::{interleaved, repeated, taken};
 pub use host::{Host, NoHost, is_row_numbers};
 pub use joined::joined;
-pub use lists::{element_type, is_list, is_text, large_lists};
+pub use lists::{element_type, is_list, is_text, large_lists, with_own_items};
