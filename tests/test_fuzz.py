@@ -8,13 +8,14 @@ from typing import Any
 import plain_model
 import pyarrow as pa
 import pytest
-from fuzz import arrays, broken, cells, configs, oracle, prompts, runner, shrink
+from fuzz import arrays, broken, cells, configs, oracle, prompts, row_errors, runner, shrink
 from fuzz.__main__ import main
 from fuzz.configurations import Case
 from fuzz.draw import Draw
 from fuzz.one import described
 from fuzz.values import UNPRINTABLE, rows_of
 from marks import UNWARNED
+from promptpress import _row_errors
 
 BAD = """
 import os, signal, time
@@ -185,3 +186,17 @@ def test_a_wrong_cell_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     number, case = next((n, one) for n, one in drawn if isinstance(one, cells.JinjaCase) and one.program is not None)
     with pytest.raises(oracle.DifferenceError, match=r"a program gives another text|a row isn't given up"):
         cells.check(0, number, case)
+
+
+@UNWARNED
+@pytest.mark.parametrize("start", range(0, 120, 20))
+def test_rows_with_errors_are_those_that_fail_alone(start: int) -> None:
+    assert sum(row_errors.run(0, number) for number in range(start, start + 20)) > 5
+
+
+@UNWARNED
+def test_a_wrong_row_error_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = _row_errors._text_of
+    monkeypatch.setattr(_row_errors, "_text_of", lambda error: right(error) + "!")
+    with pytest.raises(oracle.DifferenceError, match="another error or request than the row alone has"):
+        [row_errors.run(0, number) for number in range(40)]

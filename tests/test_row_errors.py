@@ -153,9 +153,9 @@ def test_no_row_is_believed_to_fail_that_does_not_by_itself(monkeypatch: pytest.
     """Whatever row an error names: the nulls are those that fail alone."""
     rendered = _row_errors.RowErrors._rendered
 
-    def misleading(self, configuration, part, *more):  # type: ignore[no-untyped-def]
+    def misleading(self, part, *more):  # type: ignore[no-untyped-def]
         try:
-            return rendered(self, configuration, part, *more)
+            return rendered(self, part, *more)
         except pp.RenderError as error:
             if part.num_rows > 1:
                 error.row = part.num_rows - 1
@@ -184,3 +184,80 @@ def test_columns_of_which_pyarrow_makes_no_empty_array(column: pa.Array) -> None
     found = pp.Renderer("{b}").render(pa.table({"b": bad, "x": column}), errors="column")
     assert found["prompt"].to_pylist() == ["ok", None]
     assert found["error"][1].as_py().startswith("invalid_utf8")
+
+
+@pytest.mark.parametrize("name", ["random", "window"])
+@pytest.mark.parametrize("output", ["prompt_list", "messages", "openai", "messages_json"])
+def test_dialogues_with_examples_by_position(name: str, output: str) -> None:
+    """The type of messages is that of the renderer's own retriever, also after a row has failed."""
+    retriever = {
+        "random": {"type": "RandomRetriever", "ice_num": 1},
+        "window": {"type": "SlidingWindowRetriever", "k": 1},
+    }
+    renderer = pp.Renderer(
+        {"template": {"begin": ["</E>"], "round": [{"role": "HUMAN", "prompt": "{q}"}]}, "ice_token": "</E>"},
+        {"template": DIALOGUE},
+        retriever[name],
+        EXAMPLES,
+        {"input_columns": ["q"], "output_column": "a"},
+        output=output,  # type: ignore[arg-type]
+        meta_template=None if output == "prompt_list" else META,
+    )
+    good = renderer.render(table(6, set()))["prompt"].to_pylist()
+    for found in (
+        renderer.render(table(6, {1, 4}), errors="column"),
+        renderer.stream(table(6, {1, 4}).to_batches(2), errors="column").read_all(),
+    ):
+        assert found.schema == renderer.output_schema(table(6, set()).schema, errors="column")
+        assert found["prompt"].to_pylist() == [None if n in (1, 4) else good[n] for n in range(6)]
+
+
+def by_column(**more: object) -> pp.Renderer:
+    return few_shot({"type": "IndexColumn", "column": "shots"}, **more)
+
+
+def chosen(*shots: list[int]) -> pa.Table:
+    return pa.table({"q": pa.array(["x"] * len(shots), pa.string()), "shots": pa.array(shots, pa.list_(pa.int64()))})
+
+
+@pytest.mark.parametrize("errors", ["raise", "column"])
+def test_no_rows_are_no_rows_whatever_the_examples_are(errors: str) -> None:
+    """No sample shows the examples, so nobody asks for their texts."""
+    renderer = by_column(limits={"prompt_bytes": 3})
+    found = renderer.render(chosen(), errors=errors)  # type: ignore[arg-type]
+    assert found.schema == renderer.output_schema(chosen().schema, errors=errors)  # type: ignore[arg-type]
+    assert found.num_rows == 0
+    with pytest.raises(pp.RenderError, match="prompt_bytes"):
+        renderer.render(chosen([0]))
+    assert renderer.render(chosen([0]), errors="column")["error"][0].as_py().startswith("limit_exceeded")
+
+
+def test_without_labels_there_are_no_requests_and_no_errors() -> None:
+    renderer = by_column(mode="ppl", labels=[])
+    found = renderer.render(chosen([0], [99]), index="row", errors="column")
+    assert found.schema == renderer.output_schema(chosen().schema, index="row", errors="column")
+    assert found.num_rows == 0
+    with pytest.raises(pp.RenderError, match="row 1"):
+        renderer.render(chosen([0], [99]))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_first_row_that_fails_is_raised_for_any_split(size: int, threads: int) -> None:
+    """Choices are read before texts; yet a row whose text is bad comes before a later one whose choice is."""
+    samples = pa.table({"q": texts(5, {1, 4}), "shots": pa.array([[0], [0], None, [99], [99]], pa.list_(pa.int64()))})
+    pp.set_threads(threads)
+    try:
+        for call in (
+            lambda: by_column().render(samples),
+            lambda: by_column().stream(samples.to_batches(size)).read_all(),
+            lambda: by_column().render(pa.Table.from_batches(samples.to_batches(size))),
+        ):
+            with pytest.raises(pp.RenderError, match="invalid UTF-8") as raised:
+                call()
+            assert (raised.value.row, raised.value.column) == (1, "q")
+    finally:
+        pp.set_threads(None)
+    errors = by_column().render(samples, errors="column")["error"].to_pylist()
+    codes = [None, "invalid_utf8", "null_value", "example_index_out_of_range", "example_index_out_of_range"]
+    assert [error and error.split(":")[0] for error in errors] == codes

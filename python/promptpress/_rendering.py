@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._configuration import Configuration
-from promptpress._core import Outcome, Position, RenderError
+from promptpress._core import Outcome, Position
 from promptpress._errors import render_error
 from promptpress._kept_columns import repeated
 from promptpress._label_values import labels_of
@@ -18,10 +18,6 @@ from promptpress._sample_numbers import sample_numbers
 from promptpress._tables import for_core
 
 __all__ = ["rendered_batch", "rendered_batches", "rendered_table", "table_labels"]
-
-_EXAMPLES = "</E>"
-_NOTHING = "nothing"
-_REPLAYED_ROWS = 1 << 16
 
 
 def rendered_table(
@@ -119,15 +115,9 @@ def rendered_batches(
     """
     if labels is None:
         labels = configuration.core.labels
-    known: Position | None = None
-    try:
-        known = position_after(configuration, first)
-    except RenderError:
-        # A sample before these was to show examples that there aren't, and has its error.
-        if not options.errors:
-            raise
-    errors = RowErrors(configuration, labels, known, options.span_detail) if options.errors else None
-    position = known or Position()
+    position = Position()
+    configuration.core.skip(position, first)
+    errors = RowErrors(configuration, labels, position, options.span_detail) if options.errors else None
     batches = iter(reader)
     while (batch := next(batches, None)) is not None:
         rendered = _rendered(
@@ -218,39 +208,3 @@ def _own(configuration: Configuration, part: Outcome | Part, times: int, options
         prompts, errors = configuration.prompts(part, times), None
     is_json = configuration.settings.get("output") == "messages_json"
     return [part.labels, part.turns, prompts, *options.columns(part, prompts, is_json=is_json, errors=errors)]
-
-
-def position_after(configuration: Configuration, rows: int) -> Position:
-    """How far a stream has come after some samples, without a look at them.
-
-    Random draws are made again, by a renderer of the same retriever and as many examples of nothing.
-
-    Args:
-        configuration: What says how.
-        rows: How many samples came before.
-
-    Returns:
-        The position.
-
-    """
-    position = Position()
-    if not rows:
-        return position
-    own = configuration.settings
-    settings = {**dict.fromkeys(own), "prompt_template": " "}
-    settings |= {"dialect": "opencompass", "substitution": "harness", "strings": own["strings"]}
-    examples = None
-    if configuration.core.by_position and configuration.examples is not None:
-        template: dict[str, Any] = {"type": "PromptTemplate", "template": _EXAMPLES, "ice_token": _EXAMPLES}
-        if own["dialect"] == "openicl":
-            template["column_token_map"] = {}  # which its templates have to have
-        settings |= {"prompt_template": template, "ice_template": template, "retriever": own["retriever"]}
-        settings["dialect"] = own["dialect"]
-        settings["reader"] = {"input_columns": [_NOTHING], "output_column": _NOTHING}
-        examples = pa.table({_NOTHING: pa.nulls(configuration.examples.num_rows)})
-    bare = Configuration(settings, examples, None)
-    for start in range(0, rows, _REPLAYED_ROWS):
-        nothing = pa.table({_NOTHING: pa.nulls(min(_REPLAYED_ROWS, rows - start))})
-        core_table, lower = for_core(nothing, start)
-        bare.core.render(core_table, None, position, False, lower)
-    return position

@@ -1,7 +1,8 @@
-"""Rows that can't be rendered as nulls with an error beside them, and all others as if those weren't there.
+"""Render samples so that a bad one becomes null requests with an error, and all others stay as they are.
 
-Rendering goes on as usual until a batch fails. Then the rows around the one that the core names are rendered slice by
-slice; a slice grows while nothing fails, so that few errors cost about one more pass.
+A batch is rendered as a whole first. If it fails, it is rendered slice by slice around the row that the core names; a
+slice grows while nothing fails, so that few errors cost about one more pass. Every slice goes on from the position that
+its first sample has, so that retrievers by position choose what they would have chosen.
 """
 
 from __future__ import annotations
@@ -12,24 +13,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from promptpress import _compute as pc
 from promptpress._configuration import Configuration
 from promptpress._core import Position, RenderError
-from promptpress._ipc_bytes import bytes_table, table_bytes
 from promptpress._tables import for_core
 
 __all__ = ["Part", "RowErrors"]
 
-_CHOICE = "promptpress.choice"
-"""The column that says which examples a sample has, once the retriever's own draws can't go on."""
-
 _MOST_BYTES = 1 << 30
 """Slices are joined to arrays of so many bytes, far from where 32-bit offsets end."""
 
-_TEXTS = (pa.string(), pa.large_string(), pa.string_view())
-
-_ABOUT_ALL = frozenset({"internal_error", "missing_column", "wrong_column_type", "unsupported_column_type"})
-"""Codes of errors that are no row's own, whatever row they were met at."""
+_ABOUT_ALL = frozenset(
+    {"internal_error", "out_of_memory", "missing_column", "wrong_column_type", "unsupported_column_type"}
+)
+"""Codes of errors that are never a row's, whatever row they were met at."""
 
 
 @dataclass(frozen=True)
@@ -62,180 +58,131 @@ class RowErrors:
     """Renders the samples of a table or stream, batch after batch.
 
     Args:
-        configuration: What says how.
+        configuration: The renderer's configuration.
         labels: The labels of ppl, None in gen mode.
-        position: How far the stream has come already; None where the retriever's own draws can't go on.
+        position: The position of the stream's next sample.
         span_detail: Which spans the core is asked for.
 
     """
 
     def __init__(
-        self,
-        configuration: Configuration,
-        labels: list[Any] | None,
-        position: Position | None,
-        span_detail: bool | None,
+        self, configuration: Configuration, labels: list[Any] | None, position: Position, span_detail: bool | None
     ) -> None:
         self._span_detail = span_detail
         self._configuration = configuration
         self._labels = labels
         self._times = 1 if labels is None else len(labels)
-        self._position = position or Position()
-        self._draws_are_gone = position is None
-        self._chosen: Configuration | None = None
-        self._choices: Any = None
-        self._column = _CHOICE
-        self._apart = False
-        self._label_column: Any = None
+        self._position = position
 
     def parts(self, table: pa.Table, first: int) -> list[Part]:
         """Render the next samples.
 
         Args:
             table: The samples.
-            first: How many there were before.
+            first: How many samples came before.
 
         Returns:
             Their requests, in order.
 
         Raises:
-            RenderError: If something is wrong with all of them.
+            RenderError: If something is wrong with the table, and not with a row.
 
         """
-        if self._chosen is None and self._draws_are_gone:
-            self._chosen = self._with_choices(table.column_names)
-        if self._chosen is None:
-            by_position = self._configuration.core.by_position
-            position, before = (self._position, 0) if by_position else (Position(), first)
-            try:
-                return self._rendered(self._configuration, table, position, first, before)
-            except RenderError as error:
-                self._refuse_all(error)
-            if by_position:
-                # The draws of these samples have been made, and can't be made again.
-                self._chosen = self._with_choices(table.column_names)
-        return list(self._joined(self._by_slices(table, first)))
+        position = self._position.copy()
+        try:
+            parts = self._rendered(table, first, position)
+        except RenderError as error:
+            if not table.num_rows:
+                raise
+            self._refuse_all(error, table)
+            return list(self._joined(self._by_slices(table, first)))
+        self._position = position
+        return parts
 
-    def _rendered(
-        self, configuration: Configuration, table: pa.Table, position: Position, first: int, before: int
-    ) -> list[Part]:
-        """Render samples; `before` of the `first` that came before them are unknown to the position."""
-        core_table, lower = for_core(table, first - before)
+    def _rendered(self, table: pa.Table, first: int, position: Position) -> list[Part]:
+        """Render samples, of which the first has number `first` and the position given."""
+        core_table, lower = for_core(table, first)
         parts = []
-        for outcome in configuration.core.render(core_table, self._labels, position, False, lower, self._span_detail):
-            prompts = configuration.prompts(outcome, self._times)
-            samples = outcome.samples if not before or outcome.samples is None else pc.add(outcome.samples, before)
+        for outcome in self._configuration.core.render(
+            core_table, self._labels, position, False, lower, self._span_detail
+        ):
+            prompts = self._configuration.prompts(outcome, self._times)
+            spans = None if self._span_detail is None else outcome.spans
+            errors = pa.nulls(len(prompts), pa.string())
             parts.append(
                 Part(
-                    outcome.start + before,
-                    outcome.rows,
-                    outcome.labels,
-                    outcome.turns,
-                    samples,
-                    None if self._span_detail is None else outcome.spans,
-                    prompts,
-                    pa.nulls(len(prompts), pa.string()),
+                    outcome.start, outcome.rows, outcome.labels, outcome.turns, outcome.samples, spans, prompts, errors
                 )
             )
         return parts
 
-    def _refuse_all(self, error: RenderError) -> None:
-        """Raise what is wrong with more than a row."""
-        if _is_bad_text(error):
-            self._apart = True
-        elif error.row is None or error.code in _ABOUT_ALL:
+    def _refuse_all(self, error: RenderError, table: pa.Table) -> None:
+        """Raise an error that is the table's: of some codes, or one that the same table without rows has too."""
+        if error.code in _ABOUT_ALL:
             raise error
+        if error.row is None:
+            try:
+                self._rendered(table.slice(0, 0), 0, Position())
+            except RenderError:
+                raise error from None
 
     def _by_slices(self, table: pa.Table, first: int) -> Iterator[Part]:
-        known: dict[int, RenderError] = {}
+        failed: dict[int, RenderError] = {}
         at, size = 0, table.num_rows
         while at < table.num_rows:
-            if at in known:
-                yield self._failed(table.schema, first + at, known.pop(at))
+            if at in failed:
+                yield self._failed(table.schema, first + at, failed.pop(at))
+                self._configuration.core.skip(self._position, 1)
                 at += 1
                 continue
             size = min(size, table.num_rows - at)
+            position = self._position.copy()
             try:
-                yield from self._slice(table, first, at, size)
+                parts = self._rendered(table.slice(at, size), first + at, position)
             except RenderError as error:
-                self._refuse_all(error)
+                self._refuse_all(error, table)
                 if size == 1:
-                    known[at] = error
+                    failed[at] = error
                     continue
-                # Which row it is, is believed when that row fails by itself.
-                row = at + (error.row or 0)
-                found = self._error_of(table, first, row) if row < at + size else None
-                if found is not None:
-                    known[row] = found
-                size = row - at if found is not None and row > at else max(1, size // 2)
+                # The error's row is believed only if that row fails alone too.
+                row = (error.row or 0) - first
+                alone = self._error_of(table, first, at, row) if at <= row < at + size else None
+                if alone is not None:
+                    failed[row] = alone
+                size = row - at if alone is not None and row > at else max(1, size // 2)
                 continue
+            yield from parts
+            self._position = position
             at += size
             size *= 2
 
-    def _slice(self, table: pa.Table, first: int, at: int, size: int) -> list[Part]:
-        part = table.slice(at, size)
-        if self._apart:
-            # A slice of lists has the items of all rows, and those of other rows are looked at, too.
-            part = bytes_table(table_bytes(part))
-        if self._chosen is None:
-            return self._rendered(self._configuration, part, Position(), first + at, first + at)
-        part = part.append_column(self._column, self._choice(first + at, size))
-        return self._rendered(self._chosen, part, Position(), first + at, first + at)
-
-    def _error_of(self, table: pa.Table, first: int, row: int) -> RenderError | None:
+    def _error_of(self, table: pa.Table, first: int, at: int, row: int) -> RenderError | None:
+        """Return the error of a row that is rendered alone; the position is that of row `at`."""
+        position = self._position.copy()
+        self._configuration.core.skip(position, row - at)
         try:
-            self._slice(table, first, row, 1)
+            self._rendered(table.slice(row, 1), first + row, position)
         except RenderError as error:
             return error
         return None
 
-    def _with_choices(self, taken: list[str]) -> Configuration:
-        """The same configuration, but for examples that are said by a column, of a name that isn't taken."""
-        while self._column in taken:
-            self._column += "'"
-        own = self._configuration
-        given = own.settings["retriever"]
-        kept = {key: given[key] for key in ("ice_separator", "ice_eos_token", "prompt_eos_token") if key in given}
-        settings = {**own.settings, "retriever": {"type": "IndexColumn", "column": self._column, **kept}}
-        return Configuration(settings, own.examples, own.tokens, own.chat)
-
-    def _choice(self, first: int, rows: int) -> pa.Array:
-        """What the retriever chooses for some samples; draws begin with the first one, so more are made than asked."""
-        if self._choices is None or len(self._choices) < first + rows:
-            self._choices = self._configuration.core.retrieve(2 * (first + rows))
-        return self._choices.slice(first, rows)
-
     def _failed(self, schema: pa.Schema, row: int, error: RenderError) -> Part:
-        """The requests of a row that can't be rendered: of each label one, of a conversation's turns none."""
+        """Return the requests of a row that can't be rendered: one for each label, and one for a conversation."""
         core = self._configuration.core
         # Without batches: of some types pyarrow makes no empty array.
         core_schema = for_core(pa.Table.from_batches([], schema))[0].schema
-        fields = self._configuration.output_fields(core_schema)
-        prompts = fields[-1]
-        spans = self._configuration.spans_type(core_schema, self._span_detail)
-        spans = None if spans is None else pa.nulls(self._times, spans)
-        turns = pa.nulls(1, pa.int64()) if core.has_turns else None
-        samples = pa.array([row], pa.int64()) if core.has_turns else None
-        errors = pa.repeat(pa.scalar(_told(error, self._column), pa.string()), self._times)
-        labels = None if self._labels is None else self._label_array(fields[0].type)
-        return Part(row, 1, labels, turns, samples, spans, pa.nulls(self._times, prompts.type), errors)
-
-    def _label_array(self, kind: pa.DataType) -> Any:
-        """One row's labels, as the core writes them; how their texts look a renderer of nothing else says."""
-        if self._label_column is not None:
-            return self._label_column
-        if kind not in _TEXTS:
-            self._label_column = pa.array(self._labels, kind)
-        else:
-            own = self._configuration.settings
-            settings = {**dict.fromkeys(own), "prompt_template": " ", "mode": "ppl"}
-            settings["labels"] = [str(n) for n in range(self._times)]
-            settings["limits"] = {"labels": self._times}
-            settings |= {"dialect": "opencompass", "substitution": "harness", "strings": own["strings"]}
-            core = Configuration(settings, None, None).core
-            table, lower = for_core(pa.table({"": pa.nulls(1)}))
-            self._label_column = core.render(table, self._labels, Position(), False, lower)[0].labels
-        return self._label_column
+        prompt_type = self._configuration.output_fields(core_schema)[-1].type
+        spans_type = self._configuration.spans_type(core_schema, self._span_detail)
+        return Part(
+            row,
+            1,
+            None if self._labels is None else core.label_values(core_schema, self._labels),
+            pa.nulls(1, pa.int64()) if core.has_turns else None,
+            pa.array([row], pa.int64()) if core.has_turns else None,
+            None if spans_type is None else pa.nulls(self._times, spans_type),
+            pa.nulls(self._times, prompt_type),
+            pa.repeat(pa.scalar(_text_of(error), pa.string()), self._times),
+        )
 
     def _joined(self, parts: Iterator[Part]) -> Iterator[Part]:
         """Join the parts again, which may be a row each."""
@@ -252,15 +199,8 @@ class RowErrors:
             yield _one_part(waiting)
 
 
-def _is_bad_text(error: RenderError) -> bool:
-    """Whether values aren't UTF-8, of columns that the core checks as a whole: those of chats. No row is named then."""
-    return error.row is None and error.code == "invalid_utf8"
-
-
-def _told(error: RenderError, choice: str) -> str:
-    column = f'column "{error.column}": ' if error.column not in (None, choice) else ""
-    if _is_bad_text(error):
-        return f"{error.code}: {column}a text isn't UTF-8"
+def _text_of(error: RenderError) -> str:
+    column = "" if error.column is None else f'column "{error.column}": '
     return f"{error.code}: {column}{error.message}"
 
 

@@ -183,6 +183,32 @@ impl CompiledRenderer {
         self.rendered(py, &samples, &[None], position, wanted, &host)
     }
 
+    /// Go on by `rows` samples from `position` without rendering them.
+    fn skip(&self, py: Python<'_>, position: &Position, rows: usize) -> PyResult<()> {
+        let _work = self.work();
+        detached_rows(py, None, rows, || -> Result<()> {
+            let mut position = position.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (start, draws) = &mut *position;
+            self.core.skip(*start, rows, draws)?;
+            *start += rows;
+            Ok(())
+        })?
+        .map_err(|error| to_python(py, &error, None))
+    }
+
+    /// The label column of one sample of a schema, as rendering gives it; None in gen mode.
+    #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
+    fn label_values<'py>(
+        &self,
+        py: Python<'py>,
+        schema: Imported<SchemaRef>,
+        labels: Option<&Bound<'py, PyList>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let labels = self::labels(labels)?;
+        let array = caught(|| render::label_column(&self.core, &schema.0, &labels)).map_err(|panic| raise(&panic))?;
+        plain(py, array)?.map(|array| export(py, array)).transpose()
+    }
+
     /// The field of requests' spans for samples of a schema.
     #[pyo3(signature = (schema, detailed))]
     #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::ArrayRef;
 use arrow_schema::Field;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use super::arrow::{Imported, export};
@@ -70,6 +71,10 @@ impl<'r> Interpreter<'r> {
     }
 
     fn stop(&self, error: PyErr) -> Error {
+        // Ctrl-C stops all work, and an exception that is a value's own only what needs that value.
+        if !Python::attach(|py| error.is_instance_of::<PyException>(py)) {
+            self.interrupted.store(true, Ordering::Relaxed);
+        }
         *self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
         Error::stopped()
     }
@@ -119,7 +124,10 @@ impl Host for Interpreter<'_> {
             let mut looked = self.looked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if looked.elapsed() >= SIGNAL_CHECK_INTERVAL {
                 *looked = Instant::now();
-                Python::attach(|py| py.check_signals()).map_err(|e| self.stop(e))?;
+                Python::attach(|py| py.check_signals()).map_err(|e| {
+                    self.interrupt(e);
+                    Error::stopped()
+                })?;
             }
         }
         Ok(())

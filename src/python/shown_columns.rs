@@ -3,12 +3,11 @@
 use std::sync::{Arc, PoisonError};
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
-use arrow_pyarrow::Table;
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use super::arrow::{Imported, export, one_batch};
+use super::arrow::{Imported, Table, export, one_batch};
 use super::compiled_renderer::{CompiledRenderer, labels, raised};
 use super::detach::{detached, detached_rows};
 use super::position::Position;

@@ -11,7 +11,7 @@ use super::conversation_requests::conversations;
 use super::conversations::{Conversations, Replies};
 use super::fragment_traces::{AllTraces, FragmentTraces};
 use super::fragments::{FragmentStore, FragmentStores};
-use super::input::{Batch, Host};
+use super::input::{Batch, Host, with_own_items};
 use super::media::MediaParts;
 use super::messages::{MessageType, SliceCache};
 use super::outcomes::{Outcome, OutcomeSink, Rows, Wanted};
@@ -59,7 +59,7 @@ pub fn render(
         host.check()?;
         let count = step.min(rows - at);
         let first = start + at;
-        bound.slice(&batch.slice(at, count), first, draws, host, &mut sink).map_err(|e| e.shifted(first))?;
+        bound.slice_or_first_error(&batch.slice(at, count), first, draws, host, &mut sink)?;
         at += count.max(1);
     }
     Ok(out)
@@ -114,7 +114,7 @@ impl BoundConfig<'_> {
                 let spans = self.span_finder(span_type, &[None]);
                 let mut sink =
                     OutcomeSink { message_type, labels: &[None], wanted, spans: &spans, cache: &cache, out: &mut own };
-                self.slice(&slice, first, &mut None, host, &mut sink).map_err(|e| e.shifted(first))?;
+                self.slice_or_first_error(&slice, first, &mut None, host, &mut sink)?;
                 Ok(own)
             };
             for own in threads::map(group.to_vec(), render) {
@@ -153,7 +153,73 @@ impl BoundConfig<'_> {
             turns: (self.compiled.config.infer_mode != InferMode::Whole).then_some(turns),
             traces,
         };
-        self.emit(&rows, sink)
+        // Requests are the rows here, and errors name the sample.
+        let sample = |request: usize| rows.samples.as_ref()?.values().get(request).map(|row| *row as usize - start);
+        self.emit(&rows, sink).map_err(|error| match error.place().row.and_then(sample) {
+            Some(row) => error.at_row(row),
+            None => error,
+        })
+    }
+
+    /// Render rows of a batch as [`Self::slice`] does; if they fail, raise the error of the first row that fails alone.
+    ///
+    /// Columns are read one after the other, each for all rows. So a slice can fail at a later row first, and how samples
+    /// are split into batches would decide which error is raised.
+    fn slice_or_first_error(
+        &self,
+        batch: &RecordBatch,
+        start: usize,
+        draws: &mut Option<Draws>,
+        host: &dyn Host,
+        sink: &mut OutcomeSink,
+    ) -> Result<()> {
+        let before = draws.clone();
+        self.slice(batch, start, draws, host, sink)
+            .map_err(|error| self.first_error(error, batch, start, before, host, sink).shifted(start))
+    }
+
+    /// The error of the first row of a slice that fails alone; `whole`, the error of all of them, if none does.
+    fn first_error(
+        &self,
+        whole: Error,
+        batch: &RecordBatch,
+        start: usize,
+        mut draws: Option<Draws>,
+        host: &dyn Host,
+        sink: &OutcomeSink,
+    ) -> Error {
+        let is_placed = batch.num_rows() == 1 && whole.place().row.is_some();
+        if batch.num_rows() == 0 || is_placed || is_of_all(whole.code()) {
+            return whole;
+        }
+        let render = |at: usize, count: usize, draws: &mut Option<Draws>| {
+            let mut out = Vec::new();
+            let mut sink = OutcomeSink { out: &mut out, ..*sink };
+            self.slice(&batch.slice(at, count), start + at, draws, host, &mut sink)
+        };
+        // Rows before `at` are rendered without an error, and one of the next `count` has the first error.
+        let (mut at, mut count) = (0, batch.num_rows());
+        // The named row is mostly the first that fails, so the rows before it are tried first, and then that row.
+        let named = whole.place().row.filter(|row| (1..count).contains(row));
+        let mut guesses = named.into_iter().chain([1]);
+        while count > 1 {
+            if let Err(stopped) = host.check() {
+                return stopped;
+            }
+            let part = guesses.next().unwrap_or(count / 2).min(count - 1);
+            let mut after = draws.clone();
+            match render(at, part, &mut after) {
+                Ok(()) => (at, count, draws) = (at + part, count - part, after),
+                Err(_) => count = part,
+            }
+        }
+        match render(at, count, &mut draws) {
+            Err(error) if error.place().row.is_some() || is_of_all(error.code()) => error.shifted(at),
+            // An error without a row is the row's if it doesn't come without rows.
+            Err(error) if count > 0 && render(at, 0, &mut draws).is_ok() => error.at_row(at),
+            Err(error) => error,
+            Ok(()) => whole,
+        }
     }
 
     /// Render rows of a batch, of which the first is row `start` of the samples.
@@ -169,6 +235,7 @@ impl BoundConfig<'_> {
         host: &dyn Host,
         sink: &mut OutcomeSink,
     ) -> Result<()> {
+        let batch = &with_own_items(batch);
         if let Some(conversations) = conversations(self.compiled, batch, start, None, host)? {
             return self.emit_conversations(conversations, start, sink, host);
         }
@@ -176,8 +243,8 @@ impl BoundConfig<'_> {
         let RowPlans { plans, shown, contents, said_by } = self.plans(batch, start, sink.labels, draws, host)?;
         let none = FragmentStore::default();
         let renderer = match &plans.each {
-            Some(_) => self.example_fragments(host)?,
-            None => &none,
+            Some(_) if batch.num_rows() > 0 => self.example_fragments(host)?,
+            _ => &none,
         };
         let media = match self.compiled.config.main() {
             Template::Media(template) => Some(MediaParts::new(&self.compiled.config, template, batch, &values, None)?),
@@ -200,4 +267,10 @@ impl BoundConfig<'_> {
         };
         self.emit(&rows, sink)
     }
+}
+
+/// Whether errors of this code are never a row's, whatever row they were met at.
+fn is_of_all(code: Code) -> bool {
+    use Code::{InternalError, MissingColumn, OutOfMemory, UnsupportedColumnType, WrongColumnType};
+    matches!(code, InternalError | OutOfMemory | MissingColumn | WrongColumnType | UnsupportedColumnType)
 }

@@ -20,6 +20,9 @@ use crate::value::Value;
 /// Bytes that an example of a sample takes: its row, and its place among the examples.
 const SHOT_BYTES: usize = 16;
 
+/// Samples whose draws are held at a time while they are skipped.
+const SKIPPED_ROWS: usize = 256;
+
 /// A compiled configuration. Immutable; what depends on a schema is bound on first use and kept.
 pub struct CompiledConfig {
     /// The checked configuration.
@@ -218,6 +221,22 @@ impl CompiledConfig {
         let shots = self.config.retriever.choice.shots(total);
         self.config.limits.check_batch(count, shots.saturating_add(2).saturating_mul(SHOT_BYTES))?;
         self.config.retriever.choice.pick(start, count, total, draws)
+    }
+
+    /// Go on by `count` samples from position `start`: make their draws, and forget them.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for more random examples than there are.
+    pub fn skip(&self, start: usize, count: usize, draws: &mut Option<Draws>) -> Result<()> {
+        if !matches!(self.config.retriever.choice, Choice::Random { .. }) {
+            return Ok(());
+        }
+        let total = self.examples.as_ref().map_or(0, |e| e.total);
+        for at in (0..count).step_by(SKIPPED_ROWS) {
+            self.config.retriever.choice.pick(start + at, SKIPPED_ROWS.min(count - at), total, draws)?;
+        }
+        Ok(())
     }
 
     /// Whether a row's plan has to hold the examples' own texts: their frame, or what is removed from them, goes by them.

@@ -1,7 +1,9 @@
 //! The labels of ppl: what they are for some samples, and as a column.
 
+use std::sync::Arc;
+
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Schema};
 
 use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
@@ -58,6 +60,20 @@ pub fn labels_of(compiled: &CompiledConfig, samples: &[RecordBatch]) -> Result<V
             all
         }
     })
+}
+
+/// The label column of one sample of this schema, as rendering gives it; None in gen mode.
+///
+/// # Errors
+///
+/// `RenderError` if the schema lacks the column of labels, or the labels don't fit one array.
+pub fn label_column(
+    compiled: &CompiledConfig,
+    schema: &Arc<Schema>,
+    labels: &[Option<Value>],
+) -> Result<Option<ArrayRef>> {
+    let bound = BoundConfig::new(compiled, schema)?;
+    bound.label_array(labels, 1, &SliceCache::new(&bound.binding.constants))
 }
 
 impl BoundConfig<'_> {

@@ -64,7 +64,7 @@ pub use input::{Host, NoHost};
 pub(crate) use input::{
     array_of, cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound,
 };
-pub use labels::labels_of;
+pub use labels::{label_column, labels_of};
 pub use media::Found;
 pub(crate) use memory::{Bytes, TextBlock, Texts, limit};
 pub use messages::{FramePiece, LineFrame};

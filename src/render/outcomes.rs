@@ -286,8 +286,7 @@ impl BoundConfig<'_> {
         if self.compiled.empty_is_a_list()
             && let Some(request) = (0..block.len()).find(|n| block.get(*n).is_empty() && (several || parts(*n)))
         {
-            let request = range.start * plans.labels + request;
-            let row = request / plans.labels;
+            let row = (range.start * plans.labels + request) / plans.labels;
             let message = "the request has no text, which makes it a list, and no Arrow type holds one among \
                            strings; use output=\"messages_json\"";
             return Err(Error::render(Code::NoArrowType, message).at_row(row));

@@ -13,9 +13,15 @@ from . import kinds, runner
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    listed = "\n".join(f"  {name:14}{kind.about}" for name, kind in kinds.KINDS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz",
+        description=__doc__,
+        epilog=f"kinds:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add = parser.add_argument
-    add("kind", nargs="?", choices=[*kinds.KINDS, "all"], default="all", help="prompts, broken arrow, or all in turn")
+    add("kind", nargs="?", choices=[*kinds.KINDS, "all"], default="all", help="one kind, or all in turn")
     add("--seconds", type=float, help="how long, all kinds together (60, where there is no --requests)")
     add("--requests", type=int, help="how many prompts are compared, or broken cases tried, of each kind")
     add("--seed", type=int, default=0, help="decides all cases, with their numbers (0)")
@@ -76,7 +82,7 @@ def note(path: Path, report: runner.Report, job: runner.Job, first: int) -> None
     runs.append(
         {
             "kind": job.kind,
-            "counted": kinds.KINDS[job.kind],
+            "counted": kinds.KINDS[job.kind].counted,
             "count": report.count,
             "cases": report.cases,
             "first": first,
@@ -91,7 +97,7 @@ def note(path: Path, report: runner.Report, job: runner.Job, first: int) -> None
 
 def tell(report: runner.Report, job: runner.Job) -> None:
     """Sum up what a run found."""
-    of = f"{report.count:,} {kinds.KINDS[job.kind]} in {report.cases:,} cases"
+    of = f"{report.count:,} {kinds.KINDS[job.kind].counted} in {report.cases:,} cases"
     print(f"{job.kind}: {of}, seed {job.seed}, {report.seconds:.0f} s, {len(report.failures)} kinds of failures")
     if job.kind == "cells":
         differ = sum(report.failures.values())

@@ -101,6 +101,21 @@ def test_turns_are_covered(said):
     assert said == []
 
 
+@pytest.mark.parametrize(("where", "reasons"), [("begin", 1), ("end", 0)])
+def test_a_message_of_the_configuration_s_class_is_left_to_the_harness(where, reasons, said):
+    """AISBench puts the dict at the beginning into each prompt, and a configuration's dicts are of their own class."""
+    from mmengine.config import ConfigDict
+
+    meta = ConfigDict({**MODELS["messages"]["meta_template"], where: {"role": "SYSTEM", "prompt": "Be brief."}})
+    model = {"parser": "messages", "meta_template": meta}
+    template = {"type": "PromptTemplate", "template": {"round": [{"role": "HUMAN", "prompt": "{q}"}]}}
+    config = {"infer_cfg": {"prompt_template": template}, "reader_cfg": {"input_columns": ["q"], "output_column": "a"}}
+    off, on = both(config, "GenInferencer", model, pa.table({"q": ["1", "2"], "a": ["x", "y"]}))
+    assert on == off
+    assert len(said) == reasons
+    assert all("the harness's prompt is another" in line for line in said)
+
+
 ORDERED = {
     "text": {"type": "text", "text": "Q: {question}"},
     "image": {

@@ -18,26 +18,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from page import written
-
 PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT / "tests"))
+
+from fuzz.kinds import KINDS  # noqa: E402 - in the folder that is named above
+from page import written  # noqa: E402
+
 PAGE = PROJECT / "docs" / "reliability.md"
-SHORT = {
-    "prompts": 20_000,
-    "cells": 100_000,
-    "jinja_values": 20_000,
-    "arrow": 1_000,
-    "configs": 500,
-    "layouts": 500,
-    "limits": 200,
-    "labels": 200,
-    "expansions": 500,
-    "valgrind": 6,
-    "core": 10,
-    "calls": 10_000,
-}
-FULL = {"prompts": 1_000_000, "cells": 10_000_000, "jinja_values": 1_000_000, "arrow": 50_000, "configs": 50_000,
-        "valgrind": 200, "core": 120, "calls": 1_000_000}  # fmt: skip
+SHORT = {"valgrind": 6, "core": 10, "calls": 10_000}
+FULL = {"valgrind": 200, "core": 120, "calls": 1_000_000}
+"""Numbers of cases besides those of `fuzz.kinds`."""
 SLOWER = {"audit": 50}
 """Verbs that are called so many times less often: each call takes as much longer."""
 FAULT_TESTS = ("tests/test_resume.py", "tests/test_killed_runs.py")
@@ -52,10 +42,11 @@ def run(command: list[str], **more: str) -> int:
     return subprocess.run(command, cwd=PROJECT, env={**os.environ, "PYTHONPATH": paths, **more}, check=False).returncode
 
 
-def fuzzed(python: str, sizes: dict[str, int], out: Path) -> list[dict[str, Any]]:
-    """All kinds of fuzzing, one after the other."""
-    for kind in ("prompts", "cells", "jinja_values", "arrow", "configs"):
-        run([python, "-m", "fuzz", kind, "--requests", str(sizes[kind]), "--json", str(out)])
+def fuzzed(python: str, sizes: dict[str, int], out: Path, *, quick: bool) -> list[dict[str, Any]]:
+    """Run all kinds of fuzzing, one after the other."""
+    for name, kind in KINDS.items():
+        count = kind.quick if quick else kind.full
+        run([python, "-m", "fuzz", name, "--requests", str(count), "--json", str(out)])
     run([python, "-m", "fuzz", "arrow", "--valgrind", "--requests", str(sizes["valgrind"]), "--json", str(out)])
     run([python, "-m", "fuzz.core", "--seconds", str(sizes["core"]), "--json", str(out)])
     return json.loads(out.read_text()) if out.exists() else []
@@ -126,7 +117,7 @@ def main(argv: list[str] | None = None) -> int:
         folder = Path(name)
         tried = {
             "advisories": lambda: known(folder),
-            "fuzzed": lambda: fuzzed(options.harness, sizes, folder / "fuzzed.json"),
+            "fuzzed": lambda: fuzzed(options.harness, sizes, folder / "fuzzed.json", quick=options.quick),
             "memory": lambda: memory(sizes["calls"]),
             "agreement": lambda: agreement(options.quick),
             "faults": lambda: faults(folder),

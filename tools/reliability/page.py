@@ -4,40 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
-KINDS = {
-    "prompts": "random configurations and tables beside the models in plain Python and OpenCompass, with splits, "
-    "threads, `explain`, pickling",
-    "cells": "the same in bulk, and Jinja programs and templates beside Jinja2: only the texts",
-    "jinja_values": "templates that compare all kinds of values and give all kinds of arguments, beside Jinja2",
-    "arrow": "arrays and files that lie about offsets, lengths, keys, UTF-8, nesting",
-    "arrow, valgrind": "the same, each read and write looked at by valgrind",
-    "configs": "configurations in Python, changed at random: read, and never executed",
-    "layouts": "nested columns that are sliced, chunked or hold something below nulls, beside fresh copies of them",
-    "limits": "requests around a limit, in every string layout, output and verb",
-    "labels": "label columns and lists of labels of all types, through every verb that shows labels",
-    "expansions": "columns of lists that are messages or aren't, beside OpenCompass",
-    "audit": "random tables and configurations, audited, beside a model that goes by brute force over the prompts",
-    "programs": "configurations that are programs, beside Python that executes them: each value, and the same objects",
+from fuzz import kinds as fuzz_kinds
+
+_AFTER_ARROW = {"arrow, valgrind": "the same, each read and write looked at by valgrind"}
+_CORE = {
     "core: configurations": "configurations, read and compiled",
     "core: render": "configurations with their tables, rendered, explained, compared between ways of filling",
     "core: arrow": "columns whose offsets, views, keys, run ends and bytes were changed",
     "core: conversations": "chats as JSON texts",
     "core: jinja": "programs of any operations on any values",
 }
-"""What is fuzzed, and in which order it is shown."""
+
+
+def _kinds() -> dict[str, str]:
+    lines: dict[str, str] = {}
+    for name, kind in fuzz_kinds.KINDS.items():
+        lines[name] = kind.about
+        if name == "arrow":
+            lines.update(_AFTER_ARROW)
+    return {**lines, **_CORE}
+
+
+KINDS = _kinds()
+"""The line about each kind of fuzzing, in the order of the page."""
 COMMANDS = {
-    "prompts": 'make fuzz FUZZ_ARGS="prompts --requests N"',
+    **{name: f'make fuzz FUZZ_ARGS="{name} --requests N"' for name in fuzz_kinds.KINDS},
     "cells": "make fuzz-differential N=...",
-    "jinja_values": 'make fuzz FUZZ_ARGS="jinja_values --requests N"',
-    "arrow": 'make fuzz FUZZ_ARGS="arrow --requests N"',
     "arrow, valgrind": 'make fuzz-valgrind FUZZ_ARGS="--requests N"',
-    "configs": 'make fuzz FUZZ_ARGS="configs --requests N"',
-    "layouts": 'make fuzz FUZZ_ARGS="layouts --requests N"',
-    "limits": 'make fuzz FUZZ_ARGS="limits --requests N"',
-    "labels": 'make fuzz FUZZ_ARGS="labels --requests N"',
-    "expansions": 'make fuzz FUZZ_ARGS="expansions --requests N"',
-    "audit": 'make fuzz FUZZ_ARGS="audit --requests N"',
-    "programs": 'make fuzz FUZZ_ARGS="programs --requests N"',
 }
 CORE = 'make fuzz-core FUZZ_ARGS="TARGET --seconds N"'
 VERBS = (

@@ -70,6 +70,8 @@ class Rows:
             feature = features[name]
             if name in _REFUSED_NAMES or not (_is_plain(feature) or _is_moment(self._table[name])):
                 raise NotCoveredError(f"the dataset's column {name!r} isn't covered ({feature})")
+            if not _is_readable(self._table[name]):
+                raise NotCoveredError(f"the dataset's column {name!r} has values that Python can't read")
         indices = dataset._indices
         self._indices = None if indices is None else indices.table.column(0)
         self.count = len(dataset)
@@ -135,6 +137,15 @@ def _is_plain(feature: Any) -> bool:
     if kind == "ClassLabel":
         return True
     return kind == "Value" and _is_plain_type(feature.pa_type)
+
+
+def _is_readable(column: pa.ChunkedArray) -> bool:
+    """Whether each value can be read: a text that isn't UTF-8 makes the harness fail when it comes to its row."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_moment(column: pa.ChunkedArray) -> bool:

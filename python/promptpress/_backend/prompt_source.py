@@ -49,6 +49,18 @@ class PromptSource:
         """The prompt of a sample with the examples that were chosen for it."""
         return Prompt(self, row, self.renderer.shots[row])
 
+    def build_each_length(self) -> None:
+        """Build the first prompt of each number of examples, in the order of the rows.
+
+        Some loops build all prompts before they ask the model. For a dataset that is covered only the number of
+        examples decides whether a prompt can be built, so what the harness raises meanwhile is raised here.
+        """
+        built: set[int] = set()
+        for row, shots in enumerate(self.renderer.shots):
+            if len(shots) not in built:
+                built.add(len(shots))
+                self.build(row, shots)
+
     def text(self, prompt: Prompt) -> str:
         """A prompt that is a string, as the harness builds it."""
         known = self._renderings.get(None)

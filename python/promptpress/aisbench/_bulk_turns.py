@@ -71,12 +71,19 @@ class Dialogues(CachedRetriever):
         self._start = -1
         self._dialogues: list[list[Any]] = []
 
-    def generate_prompt_for_generate_task(self, idx: int, ice: Any, **_: Any) -> Any:  # noqa: ARG002 - there is none
+    def generate_prompt_for_generate_task(self, idx: int, ice: Any, **others: Any) -> Any:
         """The dialogue of a sample."""
         start = idx - idx % _BLOCK_ROWS
         if start != self._start:
-            self._dialogues = self._block(start)
             self._start = start
+            try:
+                self._dialogues = self._block(start)
+            except Exception as error:
+                # One sample of the block can't be rendered; the harness raises its own exception when it comes to it.
+                fall_back(f"rendering failed ({error})")
+                self._dialogues = []
+        if not self._dialogues:
+            return self.wrapped.generate_prompt_for_generate_task(idx, ice, **others)
         turns = [item.copy() if isinstance(item, dict) else item for item in self._dialogues[idx - start]]
         return self._kind([*self._before, *turns, *self._after])
 

@@ -124,10 +124,14 @@ def bulk_prompts(harness: Callable[..., Any]) -> Callable[..., Any]:
         source = bulk_call.generation(gen_field_replace_token)
         chosen = bulk_call.renderer.shots
         if max_seq_len is None:
+            source.build_each_length()
             return Prompts(source.prompt, range(len(chosen)))
         if not any(chosen):
             # There is nothing to leave out. The first is counted, for a model that can't count says so.
             self.model.get_token_len_from_template(source.prompt(0), mode="gen")
+            # The harness parses all prompts here; only messages of the data can make its parser fail at a later row.
+            for row in range(1, len(chosen)) if bulk_call.expands else ():
+                self.model.parse_template(source.prompt(row), mode="gen")
             return Prompts(source.prompt, range(len(chosen)))
         # The loop looks at nothing of the inferencer but its model.
         counter = SimpleNamespace(model=Counter(self.model, max_seq_len))

@@ -358,8 +358,12 @@ fn messages(batch: &RecordBatch, name: &str, host: &dyn Host) -> Result<Chats> {
         let FragmentOrigins { table, columns, .. } = origins(name, Some(content))?;
         let batch = Batch::new(&columns, &table, host);
         let kinds = std::iter::repeat_n(Some(0), values.len());
+        let placed = |error: Error| match error.place().row {
+            Some(message) => error.at_row(at(message)),
+            None => error,
+        };
         fragments_of_programs(&batch, vec![vec![Program::field(0)]], kinds, &Tokens::default())
-            .map_err(|e| e.in_column(name))?
+            .map_err(|error| placed(error).in_column(name))?
     } else if let Some(other) = (0..values.len()).find(|n| speaks(*n)) {
         let message = format!(
             "the content of a message is {}; a chat's contents are strings or null. Parts of several kinds have no \

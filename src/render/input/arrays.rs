@@ -74,8 +74,15 @@ pub fn sound(array: &dyn Array) -> Result<()> {
         }
     }
     array.to_data().validate_full().map_err(|e| {
-        let code = if holds_bad_text(array) { Code::InvalidUtf8 } else { Code::MalformedArray };
-        Error::render(code, format!("the Arrow array is malformed: {e}"))
+        if !holds_bad_text(array) {
+            return Error::render(Code::MalformedArray, format!("the Arrow array is malformed: {e}"));
+        }
+        let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+        match TextColumn::new(array) {
+            Err(error) if is_text => error,
+            // Which item it is says nothing about the samples, and depends on how they are split.
+            _ => Error::render(Code::InvalidUtf8, "a text isn't UTF-8"),
+        }
     })
 }
 

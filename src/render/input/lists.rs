@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, LargeListArray};
+use arrow_array::{Array, ArrayRef, GenericListArray, LargeListArray, OffsetSizeTrait, RecordBatch, StructArray};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 
 use super::arrays::lists_in_bounds;
 use super::cast::cast;
 use crate::error::Result;
+use crate::pytext::lead_inside;
 
 /// Whether Python sees a list in the cells of such a column.
 pub fn is_list(data_type: &DataType) -> bool {
@@ -55,4 +57,54 @@ pub fn is_text(data_type: &DataType) -> bool {
         DataType::RunEndEncoded(_, values) => is_text(values.data_type()),
         other => matches!(other, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null),
     }
+}
+
+/// The same batch without list items of other rows, which a slice of a list column still has around its own. What is
+/// wrong with those is nothing to these rows.
+pub fn with_own_items(batch: &RecordBatch) -> RecordBatch {
+    if !batch.columns().iter().any(|column| holds_lists(column.data_type())) {
+        return batch.clone();
+    }
+    let columns = batch.columns().iter().map(own_items).collect();
+    RecordBatch::try_new(batch.schema(), columns).unwrap_or_else(|_| batch.clone())
+}
+
+fn holds_lists(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(_) | DataType::LargeList(_) => true,
+        DataType::Struct(fields) => fields.iter().any(|field| holds_lists(field.data_type())),
+        _ => false,
+    }
+}
+
+fn own_items(array: &ArrayRef) -> ArrayRef {
+    let cut: Option<ArrayRef> = match array.data_type() {
+        DataType::List(field) => cut_list(array.as_list::<i32>(), field),
+        DataType::LargeList(field) => cut_list(array.as_list::<i64>(), field),
+        DataType::Struct(fields) if holds_lists(array.data_type()) => {
+            let rows = array.as_struct();
+            let columns = rows.columns().iter().map(own_items).collect();
+            let made = StructArray::try_new(fields.clone(), columns, rows.nulls().cloned());
+            made.ok().map(|made| Arc::new(made) as ArrayRef)
+        }
+        _ => None,
+    };
+    cut.unwrap_or_else(|| array.clone())
+}
+
+/// The same lists over their own items; None if nothing changes, and for lists that lead outside their items.
+fn cut_list<O: OffsetSizeTrait>(list: &GenericListArray<O>, field: &Arc<Field>) -> Option<ArrayRef> {
+    let (offsets, items) = (list.value_offsets(), list.values());
+    let (start, end) = (*offsets.first()?, *offsets.last()?);
+    if !lead_inside(offsets, items.len()) {
+        return None;
+    }
+    let (start_item, count) = (start.as_usize(), (end - start).as_usize());
+    if count == items.len() && !holds_lists(items.data_type()) {
+        return None;
+    }
+    let offsets = OffsetBuffer::new(offsets.iter().map(|offset| *offset - start).collect());
+    let items = own_items(&items.slice(start_item, count));
+    let cut = GenericListArray::try_new(field.clone(), offsets, items, list.nulls().cloned());
+    cut.ok().map(|cut| Arc::new(cut) as ArrayRef)
 }

@@ -21,4 +21,4 @@ pub use copies::{interleaved, repeated, taken};
 pub use host::{Host, NoHost, is_row_numbers};
 pub use import::array_of;
 pub use joined::joined;
-pub use lists::{element_type, is_list, is_text, large_lists};
+pub use lists::{element_type, is_list, is_text, large_lists, with_own_items};
