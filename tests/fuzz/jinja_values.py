@@ -22,7 +22,7 @@ from .draw import Draw
 from .faults import general
 from .oracle import DifferenceError, need
 
-HANG = 60.0
+HANG = 120.0
 ROWS = (100, 1200)
 OTHER_ROWS = 100
 OTHERS_ONE_IN = 5
