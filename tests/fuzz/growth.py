@@ -18,6 +18,8 @@ import pyarrow as pa
 from . import stages
 from .draw import Draw
 
+HANG = 120.0
+"""Seconds that a case may take on a busy machine. What isn't bounded takes far longer."""
 MOST_ITEMS = 40
 ROWS = 4
 TEXTS = ("", "", "a", "ab", " c ", "é", "<think>x", "B", "1", "a\n")
