@@ -105,7 +105,8 @@ def test_maps_of_unions_are_refused_as_labels() -> None:
         pa.array([0, 1], pa.int8()), [pa.array([1, 2], pa.duration("ns")), pa.array([3, 4])]
     )
     kind = pa.map_(pa.string(), union.type)
-    entries = pa.StructArray.from_arrays([pa.array(["k", "k"]), union], fields=[kind.key_field, kind.item_field])
+    entry, all_valid = pa.struct([kind.key_field, kind.item_field]), pa.py_buffer(b"\x03")
+    entries = pa.Array.from_buffers(entry, 2, [all_valid], children=[pa.array(["k", "k"]), union])
     offsets = pa.array([0, 1, 2], pa.int32()).buffers()[1]
     maps = pa.Array.from_buffers(kind, 2, [None, offsets], children=[entries])
     renderer = pp.Renderer("{q}", mode="ppl", reader={"input_columns": ["q"], "output_column": "x"})
