@@ -82,6 +82,8 @@ def _may_hold_text(kind: pa.DataType) -> bool:
         return True
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
+    if types.is_union(kind):
+        return False  # pyarrow ends the process when it takes one out of a struct with nulls
     return any(_may_hold_text(kind.field(at).type) for at in range(kind.num_fields))
 
 
