@@ -92,6 +92,28 @@ def test_columns_of_a_user_s_own_type_have_programs() -> None:
         assert pp.JinjaTemplate("{{ x }}").render(pa.table({"x": values}))["prompt"].to_pylist() == ["<7>"]
 
 
+def test_what_stands_below_a_null_list_is_no_finding() -> None:
+    texts = pa.array(["{q}", "plain", "{q}"])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), texts, mask=pa.array([True, False, False]))
+    renderer = pp.Renderer("{x}|{q}", reader={"input_columns": ["x", "q"], "output_column": None})
+    findings = renderer.audit(pa.table({"q": ["1", "2", "3"], "x": lists})).to_pylist()
+    assert [one["first_rows"] for one in findings if one["code"] == "placeholder_in_value"] == [[2]]
+
+
+def test_maps_of_unions_are_refused_as_labels() -> None:
+    union = pa.UnionArray.from_sparse(
+        pa.array([0, 1], pa.int8()), [pa.array([1, 2], pa.duration("ns")), pa.array([3, 4])]
+    )
+    kind = pa.map_(pa.string(), union.type)
+    entry, all_valid = pa.struct([kind.key_field, kind.item_field]), pa.py_buffer(b"\x03")
+    entries = pa.Array.from_buffers(entry, 2, [all_valid], children=[pa.array(["k", "k"]), union])
+    offsets = pa.array([0, 1, 2], pa.int32()).buffers()[1]
+    maps = pa.Array.from_buffers(kind, 2, [None, offsets], children=[entries])
+    renderer = pp.Renderer("{q}", mode="ppl", reader={"input_columns": ["q"], "output_column": "x"})
+    with pytest.raises(pp.RenderError, match="would be the labels"):
+        renderer.render(pa.table({"q": ["1"], "x": maps.slice(1)}))
+
+
 def cases(kind: str, numbers: range) -> int:
     """Run cases of a kind of fuzzing; a difference is raised."""
     module, count = kinds.module(kind), 0

@@ -271,8 +271,10 @@ def _scalar_to_python(scalar: pa.Scalar) -> Any:  # noqa: PLR0911 - one return f
     if types.is_dictionary(data_type) or types.is_union(data_type) or types.is_run_end_encoded(data_type):
         return None if scalar.value is None else _scalar_to_python(scalar.value)
     if types.is_map(data_type):
+        # `flatten` would end the process where a union is among the values.
         entries = scalar.values
-        return [(_scalar_to_python(key), _scalar_to_python(item)) for key, item in zip(*entries.flatten(), strict=True)]
+        pairs = zip(entries.field(0), entries.field(1), strict=True)
+        return [(_scalar_to_python(key), _scalar_to_python(item)) for key, item in pairs]
     if types.is_struct(data_type):
         names = [field.name for field in data_type]
         if len(set(names)) != len(names):

@@ -122,16 +122,15 @@ impl BoundConfig<'_> {
             };
             let Some((prompts, plain)) = made else {
                 if sink.wanted.single_chunk || range.len() == 1 {
-                    return Err(Error::render(
+                    let error = Error::render(
                         Code::OffsetOverflow,
                         format!(
                             "the prompts pass the 2 GiB that {:?} can hold; use strings=\"large_string\"{}",
                             self.compiled.config.layout,
                             if sink.wanted.single_chunk { " or smaller batches" } else { "" }
                         ),
-                    )
-                    .at_row(range.start))
-                    .map_err(of_sample);
+                    );
+                    return Err(of_sample(error.at_row(range.start)));
                 }
                 let middle = range.start + range.len() / 2;
                 todo.push(middle..range.end);

@@ -20,6 +20,9 @@ from . import fresh, stages
 from .draw import Draw
 from .oracle import DifferenceError
 
+HANG = 60.0
+"""Seconds that a case may take: it is several renders."""
+
 OUTPUTS = ("messages", "prompt_list", "messages_json", "openai")
 LAST = {"role": "user", "content": "hi {q}"}
 ROLES, SAID = ("user", "assistant", "system"), ("", "hi", "é", "{q}")

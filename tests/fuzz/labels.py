@@ -16,6 +16,9 @@ from . import arrays, stages
 from .draw import Draw
 from .oracle import DifferenceError
 
+HANG = 60.0
+"""Seconds that a case may take: it is several renders."""
+
 READER = {"input_columns": ["q"], "output_column": "a"}
 GIVEN = (
     *(0, 1, -1, 2**31, 2**53 + 1, -(2**63), 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**64), 2**100),

@@ -18,6 +18,9 @@ from . import arrays, fresh, layout_verbs, stages, talks
 from .draw import Draw
 from .oracle import DifferenceError
 
+HANG = 60.0
+"""Seconds that a case may take: it is several renders."""
+
 ROWS = 9
 TEXTS = ("", "é", "longer than a view has room for", "{q}", "user", "0")
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
+from promptpress._list_items import parent_rows
 from promptpress._to_pylist import to_pylist
 from promptpress._view.request_texts import message_texts
 
@@ -68,7 +69,7 @@ def texts_within(array: pa.Array, parents: pa.Array | None = None) -> Iterator[T
             yield Texts(pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode(), parents)
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         if _may_hold_text(kind):
-            own = pc.list_parent_indices(array).cast(pa.int64())
+            own = parent_rows(array)
             yield from texts_within(array.flatten(), own if parents is None else parents.take(own))
     elif types.is_struct(kind):
         for at in range(kind.num_fields):
@@ -81,6 +82,8 @@ def _may_hold_text(kind: pa.DataType) -> bool:
         return True
     if types.is_dictionary(kind):
         return is_text(kind.value_type)
+    if types.is_union(kind):
+        return False  # pyarrow ends the process when it takes one out of a struct with nulls
     return any(_may_hold_text(kind.field(at).type) for at in range(kind.num_fields))
 
 

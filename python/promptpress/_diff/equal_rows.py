@@ -6,6 +6,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
+from promptpress._list_items import parent_rows
 
 __all__ = ["equal_rows", "is_comparable"]
 
@@ -64,7 +65,7 @@ def _equal_lists(one: pa.Array, other: pa.Array) -> pa.Array:
     kept = pc.indices_nonzero(alike)
     mine, yours = (side if len(kept) == len(side) else side.take(kept) for side in (one, other))
     items = equal_rows(mine.flatten(), yours.flatten())
-    wrong = pc.list_parent_indices(mine).filter(pc.invert(items))
+    wrong = parent_rows(mine).filter(pc.invert(items))
     if not len(wrong):
         return alike
     places = kept.take(pc.unique(wrong)).to_pylist()

@@ -122,5 +122,6 @@ def _may_hold_nan(column: pa.Array | pa.ChunkedArray) -> bool:
     if types.is_list(data_type) or types.is_large_list(data_type):
         return any(_may_hold_nan(chunk.flatten()) for chunk in chunks)
     if types.is_struct(data_type):
-        return any(_may_hold_nan(field) for chunk in chunks for field in chunk.flatten())
+        # `flatten` ends the process where a field is a union.
+        return any(_may_hold_nan(chunk.field(n)) for chunk in chunks for n in range(data_type.num_fields))
     return True

@@ -6,6 +6,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
+from promptpress._list_items import parent_rows
 
 __all__ = ["message_texts"]
 
@@ -39,7 +40,7 @@ def message_texts(prompts: pa.Array) -> list[tuple[pa.Array, pa.Array | None]] |
     names = [name for name in _TEXT_KEYS if name in fields and _is_text(fields[name])]
     if not names or (len(names) > 1 and "role" not in fields):
         return None
-    messages, parents = prompts.flatten(), pc.list_parent_indices(prompts)
+    messages, parents = prompts.flatten(), parent_rows(prompts)
     return [(_plain(pc.struct_field(messages, name)), parents) for name in names]
 
 

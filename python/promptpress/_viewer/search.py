@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from promptpress import _compute as pc
+from promptpress._list_items import parent_rows
 from promptpress._view.prompt_source import PromptSource, RequestBatch
 from promptpress._viewer.row_finder import RowFinder
 
@@ -80,7 +81,7 @@ def _texts(values: pa.Array, rows: pa.Array) -> Iterator[tuple[pa.Array, pa.Arra
     if types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view():
         yield values, rows
     elif types.is_list(kind) or types.is_large_list(kind):
-        yield from _texts(values.flatten(), rows.take(pc.list_parent_indices(values)))
+        yield from _texts(values.flatten(), rows.take(parent_rows(values)))
     elif types.is_struct(kind):
         for number, name in enumerate(field.name for field in kind):
             if name not in ("role", "type"):

@@ -182,7 +182,7 @@ pub fn texts(
     let requests_of = |rows: Range<usize>| rows.start * labels..rows.end * labels;
     let chunks: Vec<_> =
         threads::chunks(rows.clone(), (CHUNK_REQUESTS / labels.max(1)).max(1)).into_iter().map(requests_of).collect();
-    let measured = threads::try_map(chunks.clone(), &measure).map_err(|error| {
+    let measured = threads::try_map(chunks.clone(), measure).map_err(|error| {
         if error.code() != Code::LimitExceeded {
             return error;
         }

@@ -13,6 +13,7 @@ from promptpress._audit.batch import Batch
 from promptpress._audit.finding import MAX_FIRST_ROWS, Finding, Rows, finding_of
 from promptpress._audit.subject import Subject
 from promptpress._audit.taken import taken, taken_of_table
+from promptpress._list_items import parent_rows
 from promptpress._sizes import bytes_of
 
 __all__ = ["OwnExamples"]
@@ -121,7 +122,7 @@ class OwnExamples:
     def _compare(
         self, first: int, hashes: tuple[pa.Array, pa.Array], chosen: pa.Array, rows: pa.Array | None = None
     ) -> None:
-        parents = pc.list_parent_indices(chosen).cast(pa.int64())
+        parents = parent_rows(chosen)
         picked = self._absolute(chosen.flatten().cast(pa.int64()))
         numbers = pc.add(parents if rows is None else rows.take(parents), first)
         exact, alike = (
