@@ -13,6 +13,8 @@ from .audit_cases import Case, case_of
 from .draw import Draw
 from .oracle import DifferenceError
 
+HANG = 60.0
+"""Seconds after which a case counts as one that hangs: it makes a renderer for each example."""
 CODES: Counter[str] = Counter()
 """How many tables had each finding, in this process."""
 
