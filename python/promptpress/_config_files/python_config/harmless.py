@@ -60,12 +60,10 @@ def is_harmless_text(arguments: list[object]) -> bool:
         (True, False)
 
     """
+    if len(arguments) != 1 or not isinstance(arguments[0], str) or len(arguments[0]) > 1000:
+        return False
     try:
-        return (
-            len(arguments) == 1
-            and isinstance(arguments[0], str)
-            and is_harmless(ast.parse(arguments[0], mode="eval").body)
-        )
+        return is_harmless(ast.parse(arguments[0], mode="eval").body)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
