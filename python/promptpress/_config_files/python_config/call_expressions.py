@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .calls import CONTAINERS, FUNCTIONS, INERT_BUILTINS, KEEPING_BUILTINS, TAKE_FUNCTIONS, TAKE_KEYS
-from .harmless import acts
+from .harmless import acts, is_harmless_text
 from .harness_dict import METHOD_NAMES, HarnessDict
 from .iteration import END, Iteration
 from .limits import SLOT_CHARS
@@ -149,7 +149,8 @@ class Calls(Iteration):
             return self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
         inert = dotted.removeprefix("builtins.") in INERT_BUILTINS
         # Code of this file may change any of its names, other code the data that it gets: then nothing here is certain.
-        changes = self._may_change(function) or any(map(self._may_change, handed))
+        changes = self._may_change(function) and not (dotted == "builtins.eval" and is_harmless_text(handed))
+        changes = changes or any(map(self._may_change, handed))
         final = local or (changes and dotted not in KEEPING_BUILTINS)
         if dotted == "builtins.open" and not all(isinstance(a, str) and not set(a) & set("wax+") for a in handed[1:]):
             self.has_written = True

@@ -137,9 +137,10 @@ def _walk(function: Function, *, text: bool = False) -> Function:
 
     def call(budget: Budget, /, *args: object, **kwargs: object) -> object:
         budget.deep(args, kwargs)
+        result = function(*args, **kwargs)
         if text:
             settled_text(args)
-        return function(*args, **kwargs)
+        return result
 
     return call
 

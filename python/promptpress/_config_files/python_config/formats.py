@@ -73,8 +73,9 @@ def format_field(budget: Budget, value: object, conversion: int, spec: str) -> s
 
     """
     budget.deep(value)
-    settled_text(value)
-    return format_value(_CONVERSIONS[conversion](value), spec)
+    text = format_value(_CONVERSIONS[conversion](value), spec)
+    settled_text(value)  # after what Python raises
+    return text
 
 
 def format_percent(budget: Budget, template: str, value: object) -> str:
@@ -99,9 +100,10 @@ def format_percent(budget: Budget, template: str, value: object) -> str:
     if any("*" in spec or _WIDTH.search(spec) for spec in re.findall(r"%(?:\([^)]*\))?([-#0 +*\d.]*)", template)):
         raise TooMuchError("a width of that size in a % format")
     budget.deep(value)
-    settled_text(value)
     budget.text(len(template) + template.count("%") * longest(value))
-    return template % value
+    text = template % value
+    settled_text(value)
+    return text
 
 
 def longest(value: object) -> int:
@@ -148,8 +150,9 @@ def format_method(budget: Budget, template: str, /, *args: object, **kwargs: obj
 
     """
     budget.deep(args, kwargs)
-    settled_text(args, kwargs)
     bound = max(map(longest, (*args, *kwargs.values())), default=0)
     budget.text(len(template) + template.count("{") * bound)
     _DataFormatter().vformat(template, args, kwargs)  # refuses what has no bounds
-    return template.format(*args, **kwargs)
+    text = template.format(*args, **kwargs)
+    settled_text(args, kwargs)
+    return text

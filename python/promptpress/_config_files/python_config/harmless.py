@@ -46,6 +46,28 @@ def _is_harmless_part(node: ast.AST) -> bool:
     return name in _FUNCTIONS or (name == "dict" and not node.args)
 
 
+def is_harmless_text(arguments: list[object]) -> bool:
+    """Return true if `eval` of some arguments changes no value and no name.
+
+    Args:
+        arguments: the arguments of `eval`.
+
+    Returns:
+        True for one text that is a harmless expression.
+
+    Example:
+        >>> is_harmless_text(["A"]), is_harmless_text(["a.pop()"])
+        (True, False)
+
+    """
+    if len(arguments) != 1 or not isinstance(arguments[0], str) or len(arguments[0]) > 1000:
+        return False
+    try:
+        return is_harmless(ast.parse(arguments[0], mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+
+
 def acts(node: ast.AST) -> set[str] | None:
     """Return the names that a function or class of the file reads when it runs.
 

@@ -115,11 +115,15 @@ class Source:
         except UnsettledError as error:
             refusal = self.refuse(node, f"{source_text(node)}: {error}")
         except Exception as error:  # whatever Python's functions raise ends the file in the harness too
-            opaque = opaque_in([*args, *(kwargs or {}).values()])
+            handed = [*args, *(kwargs or {}).values()]
+            opaque = opaque_in(handed)
             if opaque is None:
                 found = f"{source_text(node)} fails with {type(error).__name__}: {str(error) or 'failed'}"
                 raise self.refuse(node, found, broken=True) from None
             refusal = opaque.refusal
+            changes = changes or not any(
+                opaque is argument for argument in handed
+            )  # it may have failed for another cause
         streams = [a for a in (*args, *(kwargs or {}).values()) if is_stream(a)]
         if (
             changes
