@@ -7,28 +7,14 @@ use super::bound::BoundConfig;
 use super::compiled::CompiledConfig;
 use super::input::Host;
 use super::labels::label_text;
+use super::origin_spans::{OriginSpan, spans_of};
 use super::outcomes::Wanted;
-use super::substitution::{InvolvedColumns, Traced};
+use super::substitution::InvolvedColumns;
 use super::traced_request::TracedMessage;
 use crate::error::{Code, Error, Result};
 use crate::plan::{InferMode, Mode};
-use crate::template::{Origin, Template};
+use crate::template::Template;
 use crate::value::Value;
-
-/// A stretch of one message of a request, and its origin.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OriginSpan {
-    /// Number of the message; 0 for a text.
-    pub message: usize,
-    /// Number of the part within the message; None for a text.
-    pub part: Option<usize>,
-    /// First byte within the message's text.
-    pub start: usize,
-    /// The byte after its last.
-    pub end: usize,
-    /// Where it comes from.
-    pub origin: Origin,
-}
 
 /// The spans of the request of row `row` of `samples`, whose first row is the sample at `start`: a retriever may go by
 /// position. `label` is one of
@@ -82,41 +68,25 @@ pub fn explain(
         Err(error) => error.code() == Code::LimitExceeded,
     };
     if is_too_long {
-        refuse_as_rendered(compiled, &one, row, labels, host)?;
+        refuse_as_rendered(compiled, &one, start + row, labels, host)?;
     }
     Ok(spans_of(&traced.map_err(|e| e.into_render().at_row(row))?))
 }
 
-/// Refuse a request that is too long with the error that rendering its sample ends in.
+/// Refuse a request that is too long with the error that rendering its sample ends in; `position` is the sample's number.
 fn refuse_as_rendered(
     compiled: &CompiledConfig,
     sample: &RecordBatch,
-    row: usize,
+    position: usize,
     labels: &[Option<Value>],
     host: &dyn Host,
 ) -> Result<()> {
     let mut draws = None;
-    compiled.choose_examples(0, row, &mut draws)?;
-    match render(compiled, sample, row, labels, &mut draws, Wanted::default(), host) {
+    compiled.choose_examples(0, position, &mut draws)?;
+    match render(compiled, sample, position, labels, &mut draws, Wanted::default(), host) {
         Err(error) if error.code() == Code::LimitExceeded => Err(error),
         _ => Ok(()),
     }
-}
-
-/// The spans of a request's messages, without gaps.
-pub(super) fn spans_of(messages: &[TracedMessage]) -> Vec<OriginSpan> {
-    let mut out: Vec<OriginSpan> = Vec::new();
-    for (message, said) in messages.iter().enumerate() {
-        match said {
-            TracedMessage::Text(text) => spans(message, None, text, &mut out),
-            TracedMessage::Parts(parts) => {
-                for (part, text) in parts.iter().enumerate() {
-                    spans(message, Some(part), text, &mut out);
-                }
-            }
-        }
-    }
-    out
 }
 
 /// That requests are turns where one is named, and that all that it holds is in the table.
@@ -169,16 +139,4 @@ fn known(labels: &[Option<Value>]) -> String {
     const MAX_SHOWN_LABELS: usize = 5;
     let shown: Vec<String> = labels.iter().flatten().take(MAX_SHOWN_LABELS).map(ToString::to_string).collect();
     format!("there are {}{}", shown.join(", "), if labels.len() > MAX_SHOWN_LABELS { ", ..." } else { "" })
-}
-
-fn spans(message: usize, part: Option<usize>, text: &Traced, out: &mut Vec<OriginSpan>) {
-    let mut at = 0;
-    for (piece, origin) in text {
-        let end = at + piece.len();
-        match out.last_mut() {
-            Some(last) if (last.message, last.part) == (message, part) && last.origin == *origin => last.end = end,
-            _ => out.push(OriginSpan { message, part, start: at, end, origin: origin.clone() }),
-        }
-        at = end;
-    }
 }

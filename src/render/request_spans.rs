@@ -10,11 +10,11 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::ArrayRef;
 
 use super::bound::BoundConfig;
-use super::explain::spans_of;
 use super::fragment_traces::placed;
 use super::fragments::{LengthTables, Runs};
 use super::input::is_list;
 use super::memory::reserved;
+use super::origin_spans::spans_of;
 use super::outcomes::Rows;
 use super::rows::BoundProgram;
 use super::span_arrays::{NO_PART, Span, SpanColumns, SpanSlots, SpanType, Spans, Stretches};
