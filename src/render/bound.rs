@@ -7,7 +7,7 @@ use arrow_schema::Schema;
 use super::compiled::CompiledConfig;
 use super::fragments::FragmentStore;
 use super::input::{Host, names, present};
-use super::schema_binding::SchemaBinding;
+use super::schema_binding::{SchemaBinding, made_or_stopped};
 use crate::error::{Code, Error, Result};
 use crate::near::did_you_mean;
 use crate::plan::{Choice, Columns, Config, Mode, Plan};
@@ -57,11 +57,10 @@ impl<'c> BoundConfig<'c> {
     ///
     /// `RenderError` for a value without text.
     pub(super) fn example_fragments(&self, host: &dyn Host) -> Result<&FragmentStore> {
-        let made = threads::made(&self.binding.examples, || match (&self.compiled.ice, &self.compiled.examples) {
+        made_or_stopped(&self.binding.examples, || match (&self.compiled.ice, &self.compiled.examples) {
             (Some(ice), Some(examples)) => examples.parts(ice, host, self.columns()),
             _ => Ok(FragmentStore::default()),
-        });
-        made.as_ref().map_err(Clone::clone)
+        })
     }
 }
 

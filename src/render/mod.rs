@@ -60,11 +60,8 @@ pub use divergence::{Divergence, divergence};
 pub use example_columns::{example_columns, template_columns};
 pub use explain::explain;
 pub use findings::findings;
-pub use input::joined;
-pub use input::{Host, NoHost};
-pub(crate) use input::{
-    array_of, cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound,
-};
+pub use input::{Host, NoHost, array_of, joined};
+pub(crate) use input::{cast, element_type, is_list, is_row_numbers, is_text, large_lists, lists_in_bounds, sound};
 pub use labels::{label_column, labels_of};
 pub use media::Found;
 pub(crate) use memory::{Bytes, TextBlock, Texts, limit};

@@ -16,11 +16,11 @@ use super::messages::{
     escaped_fragments, holds_empty_text, text_json,
 };
 use super::rows::texts;
+use super::schema_binding::made_or_stopped;
 use super::span_arrays::Spans;
 use crate::error::{Code, Error, Result};
 use crate::plan::{Labels, Mode, Plan, Plans};
 use crate::role::Request;
-use crate::threads;
 use crate::value::Value;
 
 /// The output columns of some rows, one value a request.
@@ -220,7 +220,7 @@ impl BoundConfig<'_> {
         if json && media.is_none() && (sink.message_type.is_some() || are_texts) {
             let examples = || {
                 let made = || escaped_fragments(rows.fragments.renderer);
-                threads::made(&self.binding.escaped_examples, made).as_ref().map_err(Clone::clone)
+                made_or_stopped(&self.binding.escaped_examples, made)
             };
             let shown = (rows.shown, rows.fragments);
             // A text without a byte may be a list, which is for those to say who put them together one by one.

@@ -6,8 +6,9 @@ use arrow_schema::Schema;
 
 use super::fragments::FragmentStore;
 use super::messages::{MessageType, RepeatedColumns};
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::plan::{Columns, Plan};
+use crate::threads;
 
 /// What follows from a schema; each made when it is first asked for.
 pub(super) struct SchemaBinding {
@@ -36,5 +37,21 @@ impl SchemaBinding {
             message_type: OnceLock::new(),
             constants: RepeatedColumns::default(),
         }
+    }
+}
+
+/// Return the value that a cell holds, and make it first if the cell is empty.
+///
+/// # Errors
+///
+/// The error of `make`. The cell keeps it too, unless it is [`Kind::Stopped`]: the exception behind that is known to the
+/// call that was stopped, and to no later one.
+pub(super) fn made_or_stopped<T>(cell: &OnceLock<Result<T>>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(made) = cell.get() {
+        return made.as_ref().map_err(Clone::clone);
+    }
+    match make() {
+        Err(error) if error.kind() == Kind::Stopped => Err(error),
+        made => threads::made(cell, || made).as_ref().map_err(Clone::clone),
     }
 }
