@@ -13,7 +13,7 @@ use crate::error::{Code, Error, Result, excerpt};
 use crate::near::did_you_mean;
 use crate::output::{FORMS, OutputForm, Parser, RoleNames, default_form, form};
 use crate::role::{MetaTemplate, TokenTexts};
-use crate::template::{Source, Template, family_name, keys};
+use crate::template::{RawItem, Source, Template, family_name, keys};
 use crate::value::Value;
 
 /// What the prompt is for.
@@ -285,6 +285,13 @@ impl Config {
             (Some(t), _) | (None, Some(t)) => t,
             (None, None) => unreachable!("the constructor refuses a configuration without templates"),
         }
+    }
+
+    /// Return true if examples of raw messages stand in requests. Elsewhere they are dropped, whatever they hold.
+    pub fn shows_raw_examples(&self) -> bool {
+        let Template::Raw(raw) = self.main() else { return false };
+        let is_token = |item: &RawItem| matches!(item, RawItem::Str(text) if raw.ice_token.as_deref() == Some(text));
+        self.mode == Mode::Gen && raw.items.iter().any(is_token)
     }
 
     /// The output column that is masked: gen mode, and no raw messages.

@@ -17,7 +17,7 @@ use super::messages::{MessageType, SliceCache};
 use super::outcomes::{Outcome, OutcomeSink, Rows, Wanted};
 use super::row_plans::RowPlans;
 use super::span_arrays::Spans;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Kind, Result};
 use crate::plan::{Columns, Draws, InferMode, Plans};
 use crate::template::Template;
 use crate::threads;
@@ -189,7 +189,7 @@ impl BoundConfig<'_> {
         sink: &OutcomeSink,
     ) -> Error {
         let is_placed = batch.num_rows() == 1 && whole.place().row.is_some();
-        if batch.num_rows() == 0 || is_placed || is_of_all(whole.code()) {
+        if batch.num_rows() == 0 || is_placed || is_of_all(&whole) {
             return whole;
         }
         let render = |at: usize, count: usize, draws: &mut Option<Draws>| {
@@ -214,7 +214,7 @@ impl BoundConfig<'_> {
             }
         }
         match render(at, count, &mut draws) {
-            Err(error) if error.place().row.is_some() || is_of_all(error.code()) => error.shifted(at),
+            Err(error) if error.place().row.is_some() || is_of_all(&error) => error.shifted(at),
             // An error without a row is the row's if it doesn't come without rows.
             Err(error) if count > 0 && render(at, 0, &mut draws).is_ok() => error.at_row(at),
             Err(error) => error,
@@ -269,8 +269,10 @@ impl BoundConfig<'_> {
     }
 }
 
-/// Whether errors of this code are never a row's, whatever row they were met at.
-fn is_of_all(code: Code) -> bool {
+/// Return true if an error is never a row's, whatever row it was met at. An exception that stopped the work may be a row's:
+/// a value that Python can't convert, for example.
+fn is_of_all(error: &Error) -> bool {
     use Code::{InternalError, MissingColumn, OutOfMemory, UnsupportedColumnType, WrongColumnType};
-    matches!(code, InternalError | OutOfMemory | MissingColumn | WrongColumnType | UnsupportedColumnType)
+    let codes = [InternalError, OutOfMemory, MissingColumn, WrongColumnType, UnsupportedColumnType];
+    error.kind() != Kind::Stopped && codes.contains(&error.code())
 }

@@ -15,7 +15,7 @@ use super::values::SaidColumn;
 use crate::error::Result;
 use crate::plan::{ExampleForm, Mode, Plan, Seg, build_request};
 use crate::role::Request;
-use crate::template::{FragmentSet, RawItem, Source, Template};
+use crate::template::{FragmentSet, Source};
 use crate::threads;
 use crate::value::Value;
 
@@ -125,7 +125,7 @@ pub fn example_columns(
             add(name, example as usize);
         }
     }
-    if shows_raw_examples(compiled) {
+    if compiled.config.shows_raw_examples() {
         for name in ice.kinds.iter().filter_map(|(_, form)| form.as_ref().ok()).flat_map(ExampleForm::expands) {
             let Some(column) = examples.column(name) else { continue };
             let said = SaidColumn::new(column).map_err(|error| error.in_column(name).in_examples())?;
@@ -134,11 +134,4 @@ pub fn example_columns(
         }
     }
     Ok(out.into_iter().map(|(name, mut rows)| (name, rows.finish())).collect())
-}
-
-/// Return true if examples of raw messages stand in requests.
-fn shows_raw_examples(compiled: &CompiledConfig) -> bool {
-    let Template::Raw(raw) = compiled.config.main() else { return false };
-    let is_token = |item: &RawItem| matches!(item, RawItem::Str(text) if raw.ice_token.as_deref() == Some(text));
-    compiled.config.mode == Mode::Gen && raw.items.iter().any(is_token)
 }

@@ -24,8 +24,8 @@ pub struct Examples {
     /// What the whole train split has; rows of `table` may be a choice of it.
     pub total: usize,
     ids: Option<Vec<usize>>,
-    /// Which parser the messages are for that columns of examples bring.
-    parser: Parser,
+    /// The parser of messages that columns of examples bring; None if no request shows such messages.
+    parser: Option<Parser>,
 }
 
 impl Examples {
@@ -107,7 +107,8 @@ impl Examples {
                 labels.into_iter().enumerate().map(kind).collect()
             }
         };
-        Ok(Self { table, columns, kinds, total, ids, parser: config.output.parser })
+        let parser = config.shows_raw_examples().then_some(config.output.parser);
+        Ok(Self { table, columns, kinds, total, ids, parser })
     }
 
     /// The place among these examples of row `id` of the train split.
@@ -282,8 +283,10 @@ impl Examples {
         };
         let mut unreadable = None;
         let expand = |column: &str| {
-            let Some(array) = self.table.column_by_name(column) else { return Vec::new() };
-            expanded(&column.into(), array, example as usize, self.parser).unwrap_or_else(|error| {
+            let (Some(array), Some(parser)) = (self.table.column_by_name(column), self.parser) else {
+                return Vec::new();
+            };
+            expanded(&column.into(), array, example as usize, parser).unwrap_or_else(|error| {
                 unreadable.get_or_insert(self.placed(error.in_examples(), example as usize));
                 Vec::new()
             })

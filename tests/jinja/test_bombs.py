@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("jinja2")
 from jinja.bombs import BOMBS
+from jinja.engines import compiler
 from promptpress._jinja.reference import Reference
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_AS counts on Linux alone")
@@ -46,6 +47,13 @@ def jinja2_text(source: str, environment: str) -> str:
     if environment == "chat":
         return Reference(CHAT_BEGIN + source, "transformers").render({"messages": CHAT})
     return Reference(source, environment).render(ROW)
+
+
+def unlimited_text(source: str, environment: str) -> str:
+    """Return the text that Jinja2 renders without limits."""
+    if environment == "chat":
+        return str(compiler("transformers")(CHAT_BEGIN + source).render(messages=CHAT))
+    return str(compiler(environment)(source).render(**ROW))
 
 
 def outcome(function, *arguments) -> list:
@@ -89,6 +97,9 @@ def check(name: str, environment: str) -> None:
     found, seconds = bounded(rendered, BOMBS[name], environment)
     expected, _ = bounded(jinja2_text, BOMBS[name], environment)
     where = f"{name} in {environment}: {str(found)[:300]}"
+    if "limit exceeded" in expected[1] and found[0] == "text":
+        # A program may need no step where the bounded run counts too many; then Jinja2 without limits has the text.
+        expected, _ = bounded(unlimited_text, BOMBS[name], environment)
     if expected[0] == "text":
         assert found == expected, where
     else:

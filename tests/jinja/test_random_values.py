@@ -204,16 +204,14 @@ def test_a_program_that_is_nested_too_deep_is_left_to_jinja2() -> None:
     assert same_as_engine(source) == 0
 
 
-def test_a_limit_of_promptpress_is_no_difference() -> None:
+def test_a_text_beyond_the_limit_is_an_error_that_names_it() -> None:
+    """The limit is that of Jinja2's bounded run, whichever of the rows are compared with it."""
     source = "{% set x = s * 60000 %}" + "{{ x }}" * 300
-    template = pp.JinjaTemplate(source)
-    table = pa.table({"s": ["a", "b"]})
-    assert template.render(table)["prompt"].to_pylist() == [s * 18_000_000 for s in "ab"]
-    assert template.last_run is not None
-    assert (template.last_run.compiled, template.last_run.checked) == (2, 0)
+    with pytest.raises(pp.RenderError, match=r"^row 0: limit exceeded: a text of 18,000,000 characters"):
+        pp.JinjaTemplate(source).render(pa.table({"s": ["a", "b"]}))
 
 
-def test_a_limit_of_promptpress_is_no_difference_in_a_chat() -> None:
+def test_a_text_of_a_chat_beyond_the_limit_is_an_error_that_names_it() -> None:
     source = "{% for message in messages %}" + "{{ message.content }}" * 300 + "{% endfor %}"
     chat = pp.ChatTemplate(source)
 
@@ -224,4 +222,5 @@ def test_a_limit_of_promptpress_is_no_difference_in_a_chat() -> None:
 
     # Jinja2 renders the first row of a shape; then the first row of a table is compared.
     assert rendered("c") == ["c" * 300]
-    assert rendered("a" * 60_000, "b" * 60_000, "c") == ["a" * 18_000_000, "b" * 18_000_000, "c" * 300]
+    with pytest.raises(pp.RenderError, match=r"^row 0, .*limit exceeded: a text of 18,000,000 characters"):
+        rendered("a" * 60_000, "b" * 60_000, "c")

@@ -12,7 +12,7 @@ import pyarrow as pa
 from promptpress import _core
 from promptpress._configuration import Configuration
 from promptpress._core import CompiledRenderer
-from promptpress._tables import for_core
+from promptpress._tables import core_schema
 from promptpress._tokenizer import TokenCounter
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Subject:
 
     @property
     def _core_schema(self) -> pa.Schema:
-        return for_core(self.schema.empty_table())[0].schema
+        return core_schema(self.schema)
 
     @property
     def _reads_chats(self) -> bool:

@@ -43,8 +43,8 @@ class Compaction:
 
     >>> nodes = [("column", 0), ("const", "a"), ("concat", 0, 1), ("const", "b"), ("concat", 2, 3)]
     >>> made = Compaction(nodes, [1, 1, 2, 1, 3], [4])
-    >>> made.nodes, made.numbers[4], made.depths
-    ([('column', 0), ('const', 'ab'), ('concat', 0, 1)], 2, [0, 0, 1])
+    >>> made.nodes[made.numbers[4]], made.nodes[3], made.depths
+    (('concat', 0, 3), ('const', 'ab'), [0, 0, 0, 0, 1])
 
     """
 
