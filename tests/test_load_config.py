@@ -139,3 +139,12 @@ def test_paths_are_examples(tmp_path: Path) -> None:
     shots["infer_cfg"]["prompt_template"] = {"type": "PromptTemplate", "template": "</E>{q}", "ice_token": "</E>"}
     train = write(tmp_path, "train.csv", "q,a\n2+2?,04\n")
     assert prompt(pp.Renderer.from_config(shots, examples=train)) == "2+2?=04\n1+1?"
+
+
+def test_a_list_that_holds_code_is_left_out_as_a_whole(tmp_path: Path) -> None:
+    """A list without one of its items would be another list, where prompts don't depend on it."""
+    keys = "extra=[math.pi, 2], known=[1, [2]], eval_cfg=dict(a=1, b=[[math.pi]])"
+    source = f"import math\ndatasets = [dict({ONE!r}, {keys})]\n"
+    held = pp.load_config(write(tmp_path, "code.py", source)).datasets["one"]
+    assert "extra" not in held
+    assert (held["known"], held["eval_cfg"]) == ([1, [2]], {"a": 1})

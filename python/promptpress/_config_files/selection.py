@@ -364,7 +364,8 @@ def _plain_or_absent(value: Any, place: tuple[str, ...], depth: int = 0) -> Any:
         return {key: item for key, item in items if item is not _ABSENT}
     if isinstance(value, (list, tuple)):
         listed = [_plain_or_absent(v, (*place, "[]"), depth + 1) for v in value]
-        return type(value)(item for item in listed if item is not _ABSENT)
+        # Without one of its items a list would be another list.
+        return _ABSENT if any(item is _ABSENT for item in listed) else type(value)(listed)
     if isinstance(value, range):
         return list(value)
     return value
