@@ -1,12 +1,12 @@
-//! How long a row's text may be: as long as one that Jinja2 is allowed to render; it has the rows of longer ones.
+//! Largest length of a row's text: as long as one that Jinja2 is allowed to render; it has the rows of longer ones.
 
 use super::value::Value;
 
 /// Bytes that any row's text may have. A power of two, see [`may_be_too_long`].
 const MAX_TEXT_BYTES: usize = 1 << 24;
-/// How many more for each byte of the row's own values.
+/// Further bytes for each byte of the row's own values.
 const BYTES_PER_INPUT_BYTE: usize = 4;
-/// What a value counts beside its text.
+/// Bytes that a value counts beside its text.
 pub(super) const BYTES_OF_VALUE: usize = 256;
 
 /// Whether one of some lengths may be too long. All of them are looked at together, since hardly any is.
@@ -14,7 +14,7 @@ pub(super) fn may_be_too_long(lengths: &[usize]) -> bool {
     lengths.iter().fold(0, |all, length| all | length) >= MAX_TEXT_BYTES
 }
 
-/// Whether a text is too long for a row of so many bytes.
+/// Return true if a text is too long for a row of so many bytes.
 pub(super) fn is_too_long(length: usize, input: impl FnOnce() -> usize) -> bool {
     length >= MAX_TEXT_BYTES && length - MAX_TEXT_BYTES >= input().saturating_mul(BYTES_PER_INPUT_BYTE)
 }

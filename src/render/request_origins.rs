@@ -143,7 +143,7 @@ pub(super) struct OpenLine<'a> {
 }
 
 impl Requests<'_> {
-    /// How many requests there are.
+    /// Number of requests.
     pub(super) fn count(&self) -> usize {
         self.plans.each.as_ref().map_or(self.values.rows * self.plans.labels, Vec::len)
     }

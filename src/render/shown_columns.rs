@@ -26,7 +26,7 @@ const CHUNK_REQUESTS: usize = 1024;
 /// Some rows of a batch; None: all of them.
 pub type RowMask = Option<BooleanBuffer>;
 
-/// What the requests of a batch show.
+/// The columns that the requests of a batch show.
 #[derive(Debug, Default)]
 pub struct ShownColumns {
     /// The samples' columns, each with the rows whose requests show it.
@@ -133,7 +133,7 @@ fn sample_column(origin: &Origin) -> Option<&Arc<str>> {
     origin.column.as_ref().filter(|_| origin.source == Source::Field && origin.example.is_none())
 }
 
-/// What a chunk of requests shows.
+/// The columns that a chunk of requests shows.
 #[derive(Default)]
 struct Found {
     /// Columns by their numbers, with rows.

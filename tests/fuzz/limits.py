@@ -111,7 +111,7 @@ def make(seed: int, number: int) -> Case:
 
 
 def said_bytes(request: Any) -> int:
-    """How many bytes a request says."""
+    """Return the number of bytes of a request."""
     if isinstance(request, str):
         return len(request.encode())
     if isinstance(request, list):

@@ -218,7 +218,7 @@ def called(draw: Draw, case: Case, renderer: pp.Renderer, faults: dict[int, Faul
 
 
 def is_placeless(first: tuple[int | None, Fault]) -> bool:
-    """Whether an error names no row of the samples."""
+    """Return true if an error names no row of the samples."""
     row, fault = first
     return row is None or (fault.column or "").startswith("examples.")
 

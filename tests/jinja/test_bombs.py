@@ -43,7 +43,7 @@ def rendered(source: str, environment: str) -> str:
 
 
 def jinja2_text(source: str, environment: str) -> str:
-    """What Jinja2 itself renders, within the limits."""
+    """Return the text that Jinja2 itself renders, within the limits."""
     if environment == "chat":
         return Reference(CHAT_BEGIN + source, "transformers").render({"messages": CHAT})
     return Reference(source, environment).render(ROW)

@@ -15,7 +15,7 @@ __all__ = ["Shown", "nulls_of"]
 
 
 class Shown(NamedTuple):
-    """What the requests of some samples show."""
+    """Columns that the requests of some samples show."""
 
     columns: dict[str, pa.Array | None]
     """The samples' columns, in the schema's order, each with a mask of the rows that show it; None: all rows."""

@@ -93,7 +93,7 @@ class Subject:
 
     @property
     def is_conversation(self) -> bool:
-        """Whether the samples' columns hold conversations, whose requests show some of their turns."""
+        """Return true if the samples' columns hold conversations, whose requests show some of their turns."""
         return self.core.has_turns or self.family == "MultiTurnPromptTemplate" or self._reads_chats
 
     @cached_property

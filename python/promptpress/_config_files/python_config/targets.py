@@ -1,4 +1,4 @@
-"""What is assigned to, changed in place, and deleted."""
+"""Targets of assignments, in-place changes and deletions."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["MAX_NESTING", "Compaction", "node_operands"]
 
 MAX_NESTING = 250
-"""How deep expressions may be nested. The core allows a few more."""
+"""Largest nesting of expressions. The core allows a few more."""
 SMALL = 16
 """Pieces of a text that is written out again wherever it is needed, rather than computed once and kept."""
 
@@ -63,7 +63,7 @@ class Compaction:
         self.numbers: dict[int, int] = {}
         """The new numbers of nodes, by their old ones."""
         self.depths: list[int] = []
-        """How deep expressions are nested in each node, by its new number."""
+        """Nesting of the expressions in each node, by its new number."""
         self._constants: dict[str, int] = {}
         self._add(roots)
 

@@ -60,9 +60,9 @@ class Compiled:
         """The nodes of the template's tree that were evaluated: line and type."""
         self.keys = keys
         self.steps = machine.steps
-        """What compiling cost, in visits of nodes of the template's tree."""
+        """Cost of compiling, in visits of nodes of the template's tree."""
         self.is_exhausted = machine.is_exhausted
-        """Whether compiling cost as much as it may."""
+        """True if compiling cost as much as it may."""
         self.program: Program = builder.program(self._block)
 
     def check_columns(self, columns: list[int]) -> None:

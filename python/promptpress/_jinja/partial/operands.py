@@ -66,7 +66,7 @@ class Operands:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether compiling cost as much as it may."""
+        """True if compiling cost as much as it may."""
         return self.steps > MAX_STEPS or BUDGET.left < 0
 
     # What happens

@@ -63,7 +63,7 @@ class NeedsKeyError(Exception):
         super().__init__(expression)
         self.expression = expression
         self.steps = 0
-        """What compiling cost until it was found out."""
+        """Cost of compiling until it was found out."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Choice(Opaque):
         self.ways: int = min(ways, MAX_WAYS + 1)
         """How many values it may be, each counted once for every way that leads to it."""
         self.is_list = all(_is_list(side) for side in (then, otherwise))
-        """Whether it surely is a list."""
+        """True if it surely is a list."""
 
 
 def _is_list(value: Any) -> bool:
