@@ -95,6 +95,16 @@ def test_the_last_answer_of_a_conversation_is_not_shown() -> None:
     assert rows(found(renderer, samples), "control_character") == [1]
 
 
+@UNWARNED
+def test_findings_stand_in_the_order_of_the_columns_however_samples_come() -> None:
+    renderer = pp.Renderer("{a}{b}{c}", substitution="harness")
+    samples = pa.table({"a": ["x", "{b}"], "b": ["{c}", "y"], "c": ["z", "z"]})
+    wanted = renderer.audit(samples)
+    assert [finding["column"] for finding in wanted.to_pylist() if finding["code"] == "placeholder_filled"] == ["a", "b"]
+    stream = pa.RecordBatchReader.from_batches(samples.schema, samples.to_batches(max_chunksize=1))
+    assert renderer.audit(stream).equals(wanted)
+
+
 @pytest.mark.parametrize("size", [1, 2, 100])
 def test_the_example_of_an_answer_is_named_in_a_stream_too(size: int) -> None:
     answers = [f"the wide river number {n}" for n in range(6)]

@@ -78,6 +78,8 @@ HOSTILE = {
         "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
         "{% for i in range(100000) %}{% for j in range(100000) %}{{ j }}{% endfor %}{% endfor %}",
         "{% for i in range(100000) %}{% for j in range(100000) if j > 1000000 %}{{ j }}{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{% set x = 'a'|center(100000)|list %}{% endfor %}",
+        "{% for i in range(100000) %}{% set x = ([1] * 1000, [2] * 1000)|list %}{% endfor %}",
         "{% for i in range(100000) %}{{ range(100000)|sum }}{% endfor %}",
         "{% for i in range(100000) %}{% set x = 'q' in range(100000) %}{% endfor %}",
         "{% for i in range(100000) %}{% set x = range(100000).count('q') %}{% endfor %}",

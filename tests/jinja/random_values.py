@@ -105,6 +105,13 @@ METHODS = {
 }
 GLOBALS = ["range", "dict", "cycler", "joiner", "namespace", "raise_exception"]
 VOLATILE = frozenset({"random"})
+NUMBERS = [
+    "0", "1", "2", "3", "-1", "-2", "-3", "0.5", "-1.5", "-0.0", "1e308", "-1e308", "1e400", "10", "true", "-true",
+    "('inf'|float)", "('-2'|int)", "[3, 1]|max", "(-4)|abs", "'ab'|length", "7",
+]  # fmt: skip
+TEXTS = ["'a'", "'%s'", "'%d-%s'", "'b'|upper", "''", "'-2'", "[1, 2]", "(1,)", "none", "missing", "{}"]
+ARITHMETIC = ["+", "-", "*", "/", "//", "%", "**", "**"]
+NAMES = ["small", "f", "b", "s"]
 
 
 @cache
@@ -151,6 +158,7 @@ class Expressions:
         form = random.choice([
             self.compared, self.compared, self.compared, self.tested, self.place, self.looked_up, self.filtered_items,
             self.filtered, self.filtered, self.method, self.method, self.any_test, self.called,
+            self.computed, self.computed, self.computed,
         ])  # fmt: skip
         return str(form())
 
@@ -170,6 +178,30 @@ class Expressions:
             f"{{'k': {one}, 'v': {other}}}",
             f"({one} if b else {other})", f"({one}|safe)", f"({one} or {other})",
         ])  # fmt: skip
+
+    def computed(self) -> str:
+        """Return a computation of constants, of which parts may be a value of the row."""
+        return self.operated(self.random.randint(1, 3), self.random.choice([0.0, 0.1, 0.3]))
+
+    def operated(self, depth: int, share: float) -> str:
+        """Return an operation, of constants and of a share of values of the row."""
+        random = self.random
+        if depth == 0:
+            if random.random() < share:
+                return random.choice(NAMES)
+            return random.choice([random.choice(NUMBERS), random.choice(NUMBERS), random.choice(TEXTS)])
+        left, right = self.operated(depth - 1, share), self.operated(random.randint(0, depth - 1), share)
+        # The engine itself knows no end to a power of powers, or to a text times one.
+        operator = random.choice(ARITHMETIC if "*" not in left + right else ["+", "-", "%", "//"])
+        form = random.randrange(12)
+        if form < 8:
+            return random.choice(["({} {} {})", "{} {} {}", "(-{} {} {})"]).format(left, operator, right)
+        return [
+            f"({left} ~ {right})",
+            f"({left}).x",
+            f"({left} {random.choice(['or', 'and'])} {right})",
+            f"({left} if {right} else {random.choice(NAMES)})",
+        ][form - 8]
 
     def container(self) -> str:
         """Return what something may be looked for in."""

@@ -224,3 +224,35 @@ def test_a_text_of_a_chat_beyond_the_limit_is_an_error_that_names_it() -> None:
     assert rendered("c") == ["c" * 300]
     with pytest.raises(pp.RenderError, match=r"^row 0, .*limit exceeded: a text of 18,000,000 characters"):
         rendered("a" * 60_000, "b" * 60_000, "c")
+
+
+@pytest.mark.parametrize("environment", engines.NAMES)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ -2 ** n }}{{ (-1.5) ** n }}{{ -2 ** 2 }}{{ (-2) ** 3 ** n }}{{ n ** -2 }}",
+        "{% set k = 2 %}{{ -2 ** k }}{{ (1 - 3) ** k }}{{ ('-2'|int) ** k }}{{ (-k) ** 2 }}",
+        "{{ '%s' % 1e400 }}{{ '%s' % (1e308 * 10) }}",
+        "{{ s ~ (1e308 * 10) }}",
+        "{{ n > 1e400 }}{{ s ~ ('inf'|float) }}",
+        "{{ s ~ ((10 ** 5000) % 7) }}{{ ('ab' * 3) ~ s }}{{ ([1] * 2) ~ n }}",
+    ],
+)
+def test_constants_are_computed_as_the_engine_computes_them(source: str, environment: str) -> None:
+    same_as_engine(source, environment)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{{ s ~ 10 ** 5000 }}", "ValueError: Exceeds the limit"),
+        ("{{ (([1] if 7 else s).x ~ s) }}", "UndefinedError: 'list object' has no attribute 'x'"),
+        ("{{ (1 + 1).a or s }}", "UndefinedError: 'int object' has no attribute 'a'"),
+    ],
+)
+def test_constants_that_stop_the_engine_from_compiling(source: str, said: str) -> None:
+    with pytest.raises(Exception, match=said.split(": ")[1]) as raised:
+        engines.compiler("lm_eval")(source)
+    assert type(raised.value).__name__ == said.split(":", maxsplit=1)[0]
+    with pytest.raises(pp.TemplateError, match=f"source: {said}"):
+        pp.JinjaTemplate(source, environment="lm_eval")

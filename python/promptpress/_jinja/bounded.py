@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, optimizeconst
 from jinja2.lexer import TokenStream
+from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from promptpress._jinja.bounds import (
@@ -26,15 +28,18 @@ if TYPE_CHECKING:
 
     from jinja2.compiler import Frame
     from jinja2.lexer import Token
+    from jinja2.nodes import EvalContext
     from jinja2.runtime import Context
 
-__all__ = ["BoundedEnvironment"]
+__all__ = ["BoundedEnvironment", "has_negative_base"]
 
 MAX_SOURCE = 1 << 20
 MAX_TOKENS = 30_000
 
 _PLAIN = frozenset({str, float, bool, type(None)})
 _NUMBERS = frozenset({int, float, bool})
+_ATOMS = frozenset({str, int, float, bool, complex, type(None)})
+_SIGNED = frozenset({int, float, complex})
 _TEXTS = (str, str)
 _LARGEST_INDEX = 63
 """Bits of a number of times that Python doesn't refuse itself."""
@@ -44,8 +49,39 @@ _SHORT = 1024
 _COUNTED_BLOCKS = (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)
 
 
+_OPERATOR_OF: dict[type[nodes.BinExpr], str] = {
+    nodes.Add: "+",
+    nodes.Sub: "-",
+    nodes.Mul: "*",
+    nodes.Div: "/",
+    nodes.FloorDiv: "//",
+    nodes.Pow: "**",
+    nodes.Mod: "%",
+}
+
+
+class _BoundedOptimizer(Optimizer):
+    """Jinja2's optimizer, which leaves large lists to the code: it would make them anew at each turn of a loop."""
+
+    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+        folded = super().generic_visit(node, *args, **kwargs)
+        if folded is not node and isinstance(folded, nodes.Const) and type(folded.value) not in _ATOMS:
+            return folded if weigh(folded.value) <= _SHORT else node
+        return folded
+
+
 class _BoundedCode(CodeGenerator):
     """Jinja2's code, with what Python does by itself passed through the environment."""
+
+    def __init__(self, environment: Any, *args: Any, **kwargs: Any) -> None:
+        super().__init__(environment, *args, **kwargs)
+        if self.optimizer is not None:
+            self.optimizer = _BoundedOptimizer(environment)
+
+    def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:  # noqa: N802
+        _operate(self, node, frame)
+
+    visit_Sub = visit_Mul = visit_Div = visit_FloorDiv = visit_Pow = visit_Mod = visit_Add  # noqa: N815
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
         _concat(self, node, frame)
@@ -95,6 +131,51 @@ def _is_scalar(node: nodes.Expr) -> bool:
 
 
 @optimizeconst
+def _operate(code: _BoundedCode, node: nodes.BinExpr, frame: Frame) -> None:
+    # Jinja2 writes `(-2 ** n)`, and Python takes that for -(2 ** n).
+    is_negated = isinstance(node, nodes.Pow) and isinstance(node.left, nodes.Const) and _is_negative(node.left.value)
+    code.write("(-" if is_negated else "(")
+    code.write(f"environment.call_binop(context, {_OPERATOR_OF[type(node)]!r}, ")
+    if is_negated:
+        code.write(repr(node.left.as_const()).removeprefix("-"))
+    else:
+        code.visit(node.left, frame)
+    code.write(", ")
+    code.visit(node.right, frame)
+    code.write("))")
+
+
+def _is_negative(constant: Any) -> bool:
+    return type(constant) in _SIGNED and repr(constant).startswith("-")
+
+
+def has_negative_base(node: nodes.Pow, eval_ctx: EvalContext) -> bool:
+    """Tell whether Jinja2's code raises a positive number to the power and negates the result.
+
+    Jinja2 writes the text of a constant into its code, and `-2 ** n` is `-(2 ** n)` in Python. What is constant as a
+    whole is computed from the values instead.
+
+    Args:
+        node: A power.
+        eval_ctx: Jinja's, for what is computed of constants.
+
+    Returns:
+        True: its base is a negative constant, and its exponent isn't constant.
+
+    """
+    try:
+        if not _is_negative(node.left.as_const(eval_ctx)):
+            return False
+    except nodes.Impossible:
+        return False
+    try:
+        node.as_const(eval_ctx)
+    except nodes.Impossible:
+        return True
+    return False
+
+
+@optimizeconst
 def _concat(code: _BoundedCode, node: nodes.Concat, frame: Frame) -> None:
     if frame.eval_ctx.volatile:
         # As Jinja2 asks.
@@ -140,7 +221,6 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """
 
     code_generator_class: type[CodeGenerator] = _BoundedCode
-    intercepted_binops = frozenset({"+", "-", "*", "**", "%", "//", "/"})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs, finalize=self.printable)
@@ -190,7 +270,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         args = guard_call(__obj, args, kwargs)
         return super().call(__context, __obj, *args, **kwargs)
 
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002
+    def call_binop(self, context: Context | None, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002
         kinds = type(left), type(right)
         if kinds == _TEXTS and operator == "+" and len(left) + len(right) < _SHORT:
             return left + right
@@ -201,6 +281,14 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return self.binop_table[operator](left, right)
 
     # What compiling calls.
+
+    def _parse(self, *args: Any) -> nodes.Template:
+        tree = super()._parse(*args)
+        for node in tree.find_all(nodes.BinExpr):
+            if type(node) in _OPERATOR_OF:
+                # Jinja2 computes what is constant already while it generates code: by this, as the code itself would.
+                vars(node)["as_const"] = partial(_constant, node)
+        return tree
 
     def _tokenize(self, source: str, name: str | None, filename: str | None = None, state: str | None = None) -> Any:
         if len(source) > MAX_SOURCE:
@@ -233,6 +321,17 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             except SyntaxError as own:
                 return own
         return error
+
+
+def _constant(node: nodes.BinExpr, eval_ctx: EvalContext | None = None) -> Any:
+    """As `BinExpr.as_const`, but within the limits: what is beyond them isn't computed before the template runs."""
+    eval_ctx = nodes.get_eval_context(node, eval_ctx)
+    environment: Any = eval_ctx.environment
+    try:
+        left, right = node.left.as_const(eval_ctx), node.right.as_const(eval_ctx)
+        return environment.call_binop(None, _OPERATOR_OF[type(node)], left, right)
+    except Exception as error:
+        raise nodes.Impossible from error
 
 
 def _few(tokens: Iterable[Token]) -> Iterator[Token]:

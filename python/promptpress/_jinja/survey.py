@@ -86,6 +86,19 @@ def refuse_deep_expressions(tree: nodes.Template) -> None:
         todo.extend((child, depth) for child in node.iter_child_nodes())
 
 
+def _may_be_constant(node: nodes.Node) -> bool:
+    """Tell whether Jinja2 may compute an expression when it generates code, although names may stand in it."""
+    if isinstance(node, (nodes.Name, nodes.NSRef, nodes.Call)):
+        return False
+    if isinstance(node, nodes.CondExpr):
+        return _may_be_constant(node.test)
+    if isinstance(node, (nodes.And, nodes.Or)):
+        return _may_be_constant(node.left)
+    if isinstance(node, nodes.Compare):
+        return _may_be_constant(node.expr) and _may_be_constant(node.ops[0])
+    return all(map(_may_be_constant, node.iter_child_nodes()))
+
+
 class Survey:
     """Looks through a template's tree once.
 
@@ -157,6 +170,10 @@ class Survey:
             return value.bit_length() <= MAX_INT_BITS
         return value is None or type(value) in (str, float, bool)
 
+    def _product(self, node: nodes.Mul | nodes.Pow) -> bool:
+        # Jinja2 multiplies constants when it generates code, and then prints the number.
+        return not _may_be_constant(node)
+
     def _dict(self, node: nodes.Dict) -> bool:
         # Jinja2 makes dicts of constants when it generates code, and a list is no key.
         return all(type(pair.key) in (nodes.Const, nodes.Name) for pair in node.items)
@@ -164,7 +181,7 @@ class Survey:
     def _part(self, node: nodes.Getattr | nodes.Getitem | nodes.Filter) -> bool:
         # Jinja2 takes parts of constants when it generates code. Where there is no such part, it may use what is
         # undefined then.
-        return not self._is_strict or any(True for _ in node.find_all((nodes.Name, nodes.Call)))
+        return not self._is_strict or not _may_be_constant(node)
 
     def _getitem(self, node: nodes.Getitem) -> bool:
         if not self._part(node):
@@ -226,6 +243,7 @@ _CHECKS: dict[type[nodes.Node], Callable[[Survey, Any], bool]] = {
     nodes.Name: Survey._name,
     nodes.NSRef: Survey._ns_ref,
     nodes.Const: Survey._const,
+    **dict.fromkeys((nodes.Mul, nodes.Pow), Survey._product),
     nodes.Dict: Survey._dict,
     nodes.Getattr: Survey._part,
     nodes.Getitem: Survey._getitem,

@@ -33,7 +33,7 @@ class Placeholders:
         self._needles = [f"{{{name}}}" for name in subject.schema.names]
         others = [f"{{{name}}}" for name in _NAMES if name not in subject.schema.names]
         self._finder = _core.TextFinder([*self._needles, *others])
-        self._filled: dict[str, Rows] = {}
+        self._filled = {name: Rows() for name in subject.schema.names}
         self._by_examples = Rows()
         self._idle = {name: Rows() for name in subject.schema.names}
         self._unfilled = {name: Rows() for name in subject.schema.names}
@@ -96,7 +96,7 @@ class Placeholders:
                 own = rows  # what has no placeholder completes one
             left = left.filter(pc.invert(pc.is_in(left, value_set=own)))
             numbers = batch.numbers(own)
-            filled = self._filled.setdefault(name, Rows())
+            filled = self._filled[name]
             filled.add(numbers, *(self._place(batch, name, own) if len(own) and not filled else ()))
         if self._subject.has_examples:
             self._by_examples.add(batch.numbers(left))

@@ -10,6 +10,7 @@ from jinja2 import nodes
 from jinja2.compiler import Frame
 from jinja2.runtime import Undefined
 
+from promptpress._jinja.bounded import has_negative_base
 from promptpress._jinja.bounds import LimitExceededError
 from promptpress._jinja.partial import calls, filters, tests
 from promptpress._jinja.partial.equality import contains, equal
@@ -93,6 +94,8 @@ class Expressions:
             return visit(node, frame)
         operator = _BINARY.get(type(node))
         if operator is not None:
+            if operator == "**" and has_negative_base(node, frame.eval_ctx):  # type: ignore[arg-type]
+                raise self.machine.unsupported("a power of a negative number, which Jinja2 negates last")
             left, right = self.evaluate(node.left, frame), self.evaluate(node.right, frame)  # type: ignore[attr-defined]
             return self.machine.lift(lambda a, b: self._binary(operator, a, b), left, right)
         raise self.machine.unsupported(f"{type(node).__name__} isn't compiled")
