@@ -100,7 +100,10 @@ def test_findings_stand_in_the_order_of_the_columns_however_samples_come() -> No
     renderer = pp.Renderer("{a}{b}{c}", substitution="harness")
     samples = pa.table({"a": ["x", "{b}"], "b": ["{c}", "y"], "c": ["z", "z"]})
     wanted = renderer.audit(samples)
-    assert [finding["column"] for finding in wanted.to_pylist() if finding["code"] == "placeholder_filled"] == ["a", "b"]
+    assert [finding["column"] for finding in wanted.to_pylist() if finding["code"] == "placeholder_filled"] == [
+        "a",
+        "b",
+    ]
     stream = pa.RecordBatchReader.from_batches(samples.schema, samples.to_batches(max_chunksize=1))
     assert renderer.audit(stream).equals(wanted)
 

@@ -28,6 +28,8 @@ ALIKE = {
     "a list repeated in place": "q = a0\na0 *= 2",
     "a target that is evaluated once": "q = [0, 1]\na0[q.pop()] += 10",
     "a value that is evaluated before its target": "q = []\na0[q.append(1) or 0] = len(q)",
+    "an iterator that outlives the chain that reads it": "g = iter([1, 2])\nq = [*zip(['x'], chain(g, []))]\nq1 = [*g]",
+    "a generator that outlives the chain": "g = (x for x in a0)\nq = next(chain.from_iterable([g]))\nq1 = [*g]",
     "the truth of an iterator": "q = [bool(zip()), bool({}.keys()), not iter([])]",
     "statements of a class body": "class A:\n    k = 1\n    a0.append(k)\nq = [*a0]",
     "a default that is evaluated where the function is defined": "def f(x=a0.append(4)): pass\nq = [*a0]",

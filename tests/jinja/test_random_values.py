@@ -184,6 +184,8 @@ def test_options_of_json(options: str) -> None:
         "s|replace('a', 'b', count=1, **{'count': 2})",
         "s.rjust(s, 1, 2)",
         "s.upper(**[('d', 1)])",
+        "(3|sum(2, start=1, zz=2))",
+        "(3|join(zz=2))",
     ],
 )
 def test_arguments(expression: str, environment: str) -> None:

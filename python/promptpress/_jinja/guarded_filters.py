@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from inspect import signature
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -87,13 +88,26 @@ def _guarded(function: Callable[..., Any], size_of: Size | None, environment: En
             size += weigh(value)
         charge(_COST + (size >> 4))
         if size_of is not None:
-            arguments, keywords = size_of(environment, skipped, arguments, keywords, size)
+            try:
+                arguments, keywords = size_of(environment, skipped, arguments, keywords, size)
+            except (TypeError, ValueError, LookupError, ArithmeticError):
+                if not _takes(function, arguments, keywords):
+                    function(*arguments, **keywords)  # raises what the engine raises
+                raise
         made = function(*arguments, **keywords)
         if type(made) not in WEIGHTLESS and isinstance(made, str):
             charge_text(len(made))
         return guard_integer(made)
 
     return run
+
+
+def _takes(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    try:
+        signature(function).bind(*arguments, **keywords)
+    except TypeError:
+        return False
+    return True
 
 
 class _Given:

@@ -40,8 +40,8 @@ def _counted(budget: Budget, iterator: Iterator[Any]) -> Iterator[Any]:
 
 
 def _chained(budget: Budget, parts: Iterator[Any]) -> Iterator[Any]:
-    for part in parts:
-        yield from stream(budget, part)
+    # A generator with `yield from` would end the iterator that it reads from when nobody reads it any more.
+    return itertools.chain.from_iterable(stream(budget, part) for part in parts)
 
 
 def _zip(budget: Budget, /, *args: Any, **kwargs: Any) -> object:
