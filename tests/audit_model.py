@@ -322,14 +322,20 @@ class Model:
         left = {row: answer for row, answer in answers.items() if row not in known}
         in_template: dict[int, int | None] = {}
         in_example: dict[int, int | None] = {}
+        full = [own for row, (own,) in self.by_row.items() if not self._has_gaps(row)] if left else []
         for row, answer in left.items():
             (request,) = self.by_row[row]
-            if any(word(answer, text) is not None for text in literals(request)):
+            # Around an empty value two literals touch, so they are taken from requests without one.
+            others = full if self._has_gaps(row) else []
+            if any(word(answer, text) is not None for own in (request, *others) for text in literals(own)):
                 in_template[row] = None
             elif any(stands_in_example(answer, request, number) for number in range(len(request.texts))):
                 in_example[row] = None
         yield from self._rows("answer_by_design", None, in_template)
         yield from self._rows("answer_by_design" if classes else "answer_in_example", None, in_example)
+
+    def _has_gaps(self, row: int) -> bool:
+        return any(value in ("", [], {}) for value in self.values[row].values())
 
     def _in_values(self, answers: dict[int, str]) -> tuple[Starts, Starts]:
         """The rows whose answer is a whole text of a column, and those in which it stands within one."""

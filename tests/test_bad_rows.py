@@ -31,6 +31,41 @@ def check(renderer: pp.Renderer, bad: pa.Table, good: pa.Table, rows: set[int]) 
     return found
 
 
+SOME_BAD = [
+    texts(BAD, "fine", "well", BAD),
+    texts(BAD, "fine", "well", BAD).cast(pa.large_string(), safe=False),
+    pa.array([10**7, 0, 1, 10**7], pa.date32()),
+    pa.array([2**40, 0, 1, 2**40], pa.timestamp("s")),
+    pa.array([[2**40], [0], None, [2**40]], pa.list_(pa.timestamp("s", "UTC"))),
+]
+
+
+@pytest.mark.parametrize("column", SOME_BAD, ids=lambda column: str(column.type))
+@pytest.mark.parametrize("template", ["{q}", {"round": [{"role": "HUMAN", "prompt": "Q: {q}"}]}], ids=["text", "turns"])
+@pytest.mark.parametrize("output", ["text", "messages", "messages_json"])
+def test_a_value_without_text_is_no_error_of_rows_that_do_not_show_it(
+    column: pa.Array, template: Any, output: Any
+) -> None:
+    renderer = pp.Renderer({"template": template}, output=output, substitution="harness")
+    samples = pa.table({"q": ["x", "a {w}", "{w}{w}", "y"], "w": column})
+    alone = [renderer.render(samples.slice(row, 1), spans=True).to_pylist()[0] for row in range(4)]
+    assert renderer.render(samples, spans=True).to_pylist() == alone
+    for size in (1, 2, 3):
+        batches = samples.to_batches(max_chunksize=size)
+        stream = pa.RecordBatchReader.from_batches(samples.schema, batches)
+        assert renderer.stream(stream, spans=True).read_all().to_pylist() == alone
+    assert renderer.divergence(samples)["row"].to_pylist() == [1, 2]
+    assert [span["column"] for span in renderer.explain(samples, 1).to_pylist()].count("w") == 1
+    assert pp.stats(renderer, samples).requests == 4
+    assert "placeholder_filled" in renderer.audit(samples)["code"].to_pylist()
+    wrong = samples.set_column(0, "q", pa.array(["x", "a {w}", "{w}", "y{w}"]))
+    with pytest.raises(pp.RenderError) as raised:
+        renderer.render(wrong)
+    assert (raised.value.row, raised.value.column) == (3, "w")
+    errors = renderer.render(wrong, errors="column")["error"].to_pylist()
+    assert [error is not None for error in errors] == [False, False, False, True]
+
+
 @pytest.mark.parametrize(
     "labels",
     [[0, 1], [None, 1], [True, False], [1.5, float("inf")], [2**63, 1], ["a", "b"], [None, "b"], [0, "b"]],

@@ -24,7 +24,9 @@ BEYOND_YEARS = 253402300800
 
 def case_of(draw: Draw) -> Case:
     """Return a case of any harness with few rows, of which some are spoiled."""
-    make = draw.pick(few_shots, few_shots, anything, anything, chats.case_of, media.case_of, openicl.case_of, turns)
+    make = draw.pick(
+        few_shots, few_shots, anything, anything, chats.case_of, media.case_of, openicl.case_of, turns, brought_in
+    )
     case = make(draw)
     case = replace(case, config=dict(case.config), samples=case.samples.slice(0, draw.pick(0, 1, 4, 8, 8)))
     for _ in range(draw.pick(0, 1, 1, 2, 3)):
@@ -80,6 +82,27 @@ def few_shots(draw: Draw) -> Case:
     labels = ["A", "B", "A", "B", draw.pick("A", "C"), "A"]
     train = pa.table({"q": [f"e{n}" for n in range(6)], "t": pa.array(range(6), samples["t"].type), "a": labels})
     return Case(config, samples, train)
+
+
+def brought_in(draw: Draw) -> Case:
+    """A configuration whose template names few columns; values bring in another one, which may have no text."""
+    case = few_shots(draw)
+    case.config["substitution"] = draw.pick("harness", "harness", "harness", "single_pass")
+    if draw.chance(2):
+        case.config["prompt_template"] = {"template": "</E>{q}", "ice_token": "</E>"}
+    rows = len(case.samples)
+    asking = pa.array([draw.pick(f"q{n}", f"q{n}", "{w}", "a {w}{t} b", "{v}", "{{w}") for n in range(rows)])
+    replaced(case, "q", asking)
+    bad = {n for n in range(rows) if draw.chance(3)}
+    odd = draw.pick(
+        bad_texts(draw, [draw.pick("w", "{v}", "{q}", None) for _ in range(rows)], bad),
+        pa.array([10**7 if n in bad else n for n in range(rows)], pa.date32()),
+        pa.array([BEYOND_YEARS if n in bad else n for n in range(rows)], pa.timestamp("s")),
+        pa.array([[BEYOND_YEARS] if n in bad else None for n in range(rows)], pa.list_(pa.timestamp("s"))),
+    )
+    good = pa.array([draw.pick("v", "{w}", "{x}") for _ in range(rows)])
+    case.samples = case.samples.append_column("w", odd).append_column("v", good)
+    return case
 
 
 def turns(draw: Draw) -> Case:

@@ -186,6 +186,13 @@ class Batch(Columns):
         """The columns whose values stand in requests of these samples."""
         return list(self.shown.columns)
 
+    def texts(self, name: str) -> list[Texts]:
+        """The texts within one column, of the rows whose requests show it: others needn't be texts at all."""
+        mask = self.shown.columns.get(name)
+        if mask is not None and name not in self._texts:
+            self._texts[name] = [texts.of_rows(mask) for texts in super().texts(name)]
+        return super().texts(name)
+
     def visible(self, name: str, rows: pa.Array) -> pa.Array:
         """Keep the rows in which the value of a column stands in a request."""
         mask = self.shown.columns[name]
@@ -194,7 +201,7 @@ class Batch(Columns):
     def said(self, name: str, texts: Texts, places: pa.Array) -> pa.Array:
         """Keep the texts within a column that stand in a request."""
         places = super().said(name, texts, places)
-        if not len(places) or texts.parents is None or not self.subject.is_conversation:
+        if not len(places) or self.is_flat(name) or not self.subject.is_conversation:
             return places
         # A conversation doesn't show all turns of its columns: the last answer, for example.
         rows = texts.rows(places).to_pylist()

@@ -31,6 +31,13 @@ class Texts(NamedTuple):
         """Say which rows the texts at some places are of."""
         return places if self.parents is None else self.parents.take(places)
 
+    def of_rows(self, mask: pa.Array) -> Texts:
+        """Keep the texts of the rows that a mask marks."""
+        if self.parents is None:
+            return Texts(self.array.filter(mask), pc.indices_nonzero(mask))
+        kept = mask.take(self.parents)
+        return Texts(self.array.filter(kept), self.parents.filter(kept))
+
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether values of a type are texts.

@@ -162,6 +162,13 @@ def _may_hold_braces(column: pa.ChunkedArray) -> bool:
     return not (is_number or types.is_null(kind) or types.is_boolean(kind) or types.is_temporal(kind))
 
 
+def _in_one_chunk(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    try:
+        return column.combine_chunks()
+    except pa.ArrowException:
+        return column  # pyarrow joins no dictionaries with nulls, so the chunks are part of what is hashed
+
+
 def _digest(column: pa.ChunkedArray) -> list[Any]:
     """A column's kind, and a hash of its values."""
     types = pa.types
@@ -176,7 +183,7 @@ def _digest(column: pa.ChunkedArray) -> list[Any]:
     try:
         values = written(column.to_pylist())
     except Exception:  # values that Python can't have, whatever their type raises for it
-        return [str(kind), hashlib.sha256(table_bytes(pa.table({"": column.combine_chunks()}))).digest()]
+        return [str(kind), hashlib.sha256(table_bytes(pa.table({"": _in_one_chunk(column)}))).digest()]
     return [_kind(kind), hashlib.sha256(values).digest()]
 
 

@@ -1,19 +1,51 @@
 //! A record batch as the row loop sees it: the texts of its columns, and which values need a closer look.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, FieldRef};
 
 use super::host::{Host, is_row_numbers};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Kind, Result};
 use crate::plan::Columns;
 use crate::pytext::{NONE, TextColumn};
 use crate::threads;
 
 /// Values in a row that could form a placeholder, after which the next ones are taken for such.
 const HITS_UNTIL_ASSUMED: usize = 16;
+
+/// The texts of a column of which some values have none.
+struct PartialTexts {
+    texts: TextColumn,
+    /// Why a row's value has no text, which is empty in `texts`.
+    errors: BTreeMap<usize, Error>,
+}
+
+/// The texts of a column that values bring in: a value without text is an error in the rows that show it, and only there.
+#[derive(Clone, Copy)]
+pub struct BroughtIn<'a> {
+    /// One text a row; empty where there is none.
+    pub texts: &'a TextColumn,
+    errors: Option<&'a BTreeMap<usize, Error>>,
+}
+
+impl BroughtIn<'_> {
+    /// Check that a row's value has a text.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` with row and column if it has none.
+    #[inline]
+    pub fn check(&self, row: usize) -> Result<()> {
+        match self.errors.and_then(|errors| errors.get(&row)) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+}
 
 /// Columns of one batch, by the places of [`Columns`].
 pub struct Batch<'a> {
@@ -24,6 +56,7 @@ pub struct Batch<'a> {
     arrays: Vec<Option<(FieldRef, ArrayRef)>>,
     texts: Vec<OnceLock<Result<TextColumn>>>,
     unread: Vec<OnceLock<Option<TextColumn>>>,
+    in_part: Vec<OnceLock<Result<PartialTexts>>>,
     may_hold_placeholder: Vec<OnceLock<Option<Vec<bool>>>>,
     /// Whoever runs it.
     pub host: &'a dyn Host,
@@ -45,6 +78,7 @@ impl<'a> Batch<'a> {
             arrays,
             texts: (0..n).map(|_| OnceLock::new()).collect(),
             unread: (0..n).map(|_| OnceLock::new()).collect(),
+            in_part: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
             host,
         }
@@ -59,6 +93,7 @@ impl<'a> Batch<'a> {
             arrays: vec![None; n],
             texts: texts.into_iter().map(|text| OnceLock::from(Ok(text))).collect(),
             unread: (0..n).map(|_| OnceLock::new()).collect(),
+            in_part: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
             host,
         }
@@ -89,6 +124,7 @@ impl<'a> Batch<'a> {
             arrays: self.arrays.iter().map(|own| own.as_ref().map(array)).collect(),
             texts: self.texts.iter().map(known).collect(),
             unread: self.unread.iter().map(unread).collect(),
+            in_part: self.in_part.iter().map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: self.may_hold_placeholder.iter().map(flags).collect(),
             host: self.host,
         }
@@ -124,19 +160,76 @@ impl<'a> Batch<'a> {
     /// `RenderError` with row and column for a value that has no text.
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
         let made = threads::made(&self.texts[column], || match &self.arrays[column] {
-            Some((field, array)) if is_row_numbers(field) => {
-                let texts = self.host.lower(field, array)?;
-                // Whoever answers counts for itself; a text too few or too many would stand in another row.
-                if texts.len() != array.len() {
-                    let message = format!("{} texts came for {} values", texts.len(), array.len());
-                    return Err(Error::render(Code::InternalError, message));
-                }
-                TextColumn::new(&texts)
-            }
-            Some((_, array)) => TextColumn::new(array),
+            Some((field, array)) => self.texts_of(field, array),
             None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
         });
         made.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
+    }
+
+    fn texts_of(&self, field: &FieldRef, array: &ArrayRef) -> Result<TextColumn> {
+        if !is_row_numbers(field) {
+            return TextColumn::new(array);
+        }
+        let texts = self.host.lower(field, array)?;
+        // Whoever answers counts for itself; a text too few or too many would stand in another row.
+        if texts.len() != array.len() {
+            let message = format!("{} texts came for {} values", texts.len(), array.len());
+            return Err(Error::render(Code::InternalError, message));
+        }
+        TextColumn::new(&texts)
+    }
+
+    /// The texts of a column that values of some rows bring in.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` with the column for what is wrong with all of it. A value without text is not: [`BroughtIn::check`]
+    /// says so of the rows that show it.
+    pub fn brought_in(&self, column: usize) -> Result<BroughtIn<'_>> {
+        let whole = match self.texts(column) {
+            Ok(texts) => return Ok(BroughtIn { texts, errors: None }),
+            Err(error) => error,
+        };
+        let Some((field, array)) = &self.arrays[column] else { return Err(whole) };
+        let made = threads::made(&self.in_part[column], || {
+            let (mut texts, mut errors) = (LargeStringBuilder::new(), BTreeMap::new());
+            self.collect_texts(field, array, 0, &mut texts, &mut errors)?;
+            Ok(PartialTexts { texts: TextColumn::new(&texts.finish())?, errors })
+        });
+        let name = &*self.columns.names[column];
+        match made {
+            Ok(made) => Ok(BroughtIn { texts: &made.texts, errors: Some(&made.errors) }),
+            Err(error) => Err(error.clone().in_column(name)),
+        }
+    }
+
+    /// Add the texts of values of which the first is that of row `start`, each half by itself where one has none.
+    fn collect_texts(
+        &self,
+        field: &FieldRef,
+        array: &ArrayRef,
+        start: usize,
+        texts: &mut LargeStringBuilder,
+        errors: &mut BTreeMap<usize, Error>,
+    ) -> Result<()> {
+        match self.texts_of(field, array) {
+            Ok(made) => (0..made.len()).for_each(|row| texts.append_value(String::from_utf8_lossy(made.bytes(row)))),
+            Err(error) if error.place().row.is_none() && error.kind() != Kind::Stopped => return Err(error),
+            Err(error) if array.len() == 1 => {
+                errors.insert(start, error.shifted(start).in_column(field.name()));
+                texts.append_value("");
+            }
+            Err(error) => {
+                self.host.check()?;
+                let (half, known) = (array.len() / 2, errors.len());
+                self.collect_texts(field, &array.slice(0, half), start, texts, errors)?;
+                self.collect_texts(field, &array.slice(half, array.len() - half), start + half, texts, errors)?;
+                if errors.len() == known {
+                    return Err(error); // it stopped the work, and no value is to blame
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The texts of a string column that nobody has read yet; [`TextColumn::unread`] says what is owed. None too if a
@@ -186,6 +279,20 @@ impl<'a> Batch<'a> {
             Some(by) => Ok(by.as_bytes()),
             None => Ok(self.texts(column)?.bytes(row)),
         }
+    }
+
+    /// As [`Self::field`], of a column that a value brings in.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` for a value without text in this row, and for what is wrong with all of the column.
+    pub fn brought_in_field(&self, column: usize, row: usize) -> Result<&[u8]> {
+        if let Some(by) = self.columns.mask(column) {
+            return Ok(by.as_bytes());
+        }
+        let brought_in = self.brought_in(column)?;
+        brought_in.check(row)?;
+        Ok(brought_in.texts.bytes(row))
     }
 
     /// The text of a column that nothing stands for in a template.

@@ -14,7 +14,7 @@ mod joined;
 mod lists;
 
 pub use arrays::{lists_in_bounds, readable, sound};
-pub use batch::Batch;
+pub use batch::{Batch, BroughtIn};
 pub use cast::cast;
 pub use column_names::{names, present};
 pub use copies::{interleaved, repeated, taken};

@@ -116,7 +116,7 @@ impl<'a> Filler<'a> {
         }
         let value = match batch.columns.fixed(column, unit) {
             Some(by) => by.as_bytes(),
-            None => batch.field(column, row)?,
+            None => batch.brought_in_field(column, row)?,
         };
         next.clear();
         let mut start = 0;

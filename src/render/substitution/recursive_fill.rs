@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::plan::{Seg, Unit};
 use crate::render::copying::Step;
 use crate::render::fragments::FragmentStores;
-use crate::render::input::Batch;
+use crate::render::input::{Batch, BroughtIn};
 
 /// Placeholders that are filled in between two looks at signals.
 pub const PLACEHOLDERS_PER_SIGNAL_CHECK: usize = 4096;
@@ -36,6 +36,8 @@ pub struct RecursiveFill<'a> {
 /// A column that some text or value brought in.
 struct FilledColumn<'a> {
     values: Step<'a>,
+    /// The column's texts, unless it is masked.
+    texts: Option<BroughtIn<'a>>,
     sites: PlaceholderIndex,
     /// The turn in which its value was written last, filled.
     turn: usize,
@@ -111,6 +113,9 @@ impl<'a> RecursiveFill<'a> {
         let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
         let mut column = known.map_or_else(|| FilledColumn::new(self.batch, number), Ok)?;
         let tokens = &self.batch.columns.tokens;
+        if let Some(texts) = &column.texts {
+            texts.check(row)?;
+        }
         let start = out.len();
         let (bytes, mut copied, end) = column.values.place(row, &[]);
         for (n, site) in column.sites.of(row, self.end, number, &column.values, tokens).enumerate() {
@@ -140,10 +145,13 @@ fn put(bytes: &[u8], (room, start): (Room, usize), out: &mut Vec<u8>) -> Result<
 
 impl<'a> FilledColumn<'a> {
     fn new(batch: &'a Batch<'a>, number: usize) -> Result<Box<Self>> {
-        let values = match batch.columns.mask(number) {
-            Some(by) => Step::Lit(by.as_bytes(), 0, by.len()),
-            None => Step::column(batch.texts(number)?),
+        let (values, texts) = match batch.columns.mask(number) {
+            Some(by) => (Step::Lit(by.as_bytes(), 0, by.len()), None),
+            None => {
+                let texts = batch.brought_in(number)?;
+                (Step::column(texts.texts), Some(texts))
+            }
         };
-        Ok(Box::new(Self { values, sites: PlaceholderIndex::default(), turn: 0, written: 0..0 }))
+        Ok(Box::new(Self { values, texts, sites: PlaceholderIndex::default(), turn: 0, written: 0..0 }))
     }
 }

@@ -141,7 +141,7 @@ fn put(
             Entry::Vacant(new) => {
                 let (source, value) = match columns.fixed(column, unit) {
                     Some(by) => (Source::Masked, by.clone()),
-                    None => (Source::Field, String::from_utf8_lossy(batch.field(column, row)?).into()),
+                    None => (Source::Field, String::from_utf8_lossy(batch.brought_in_field(column, row)?).into()),
                 };
                 new.insert((value, Origin { source, column: Some(columns.names[column].clone()), ..Origin::default() }))
             }

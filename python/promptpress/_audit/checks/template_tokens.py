@@ -13,6 +13,7 @@ from promptpress._audit.example_rows import ExampleRows, finding_of_examples
 from promptpress._audit.finding import Finding, Rows, finding_of
 from promptpress._audit.places import Places
 from promptpress._audit.subject import Subject
+from promptpress._audit.texts import texts_within
 
 __all__ = ["MediaTags", "TemplateTokens"]
 
@@ -56,7 +57,7 @@ class TemplateTokens:
     @staticmethod
     def _changed(batch: Batch, name: str, rows: pa.Array) -> pa.Array:
         """The rows whose value stands in none of their requests' texts."""
-        values = batch.texts(name)[0].array
+        values = next(texts_within(batch.column(name))).array.take(rows)
         numbers = pc.add(rows, batch.first)
         whole = pa.array([], pa.int64())
         for requests in batch.requests:
@@ -64,7 +65,8 @@ class TemplateTokens:
                 samples = requests.samples if texts.parents is None else requests.samples.take(texts.parents)
                 here = pc.is_in(samples, value_set=numbers)
                 own = samples.filter(here)
-                starts = _core.find_own(texts.array.filter(here), values.take(pc.subtract(own, batch.first)), False)
+                wanted = values.take(pc.index_in(own, value_set=numbers))
+                starts = _core.find_own(texts.array.filter(here), wanted, False)
                 whole = pa.concat_arrays([whole, own.filter(starts.is_valid())])
         return numbers.filter(pc.invert(pc.is_in(numbers, value_set=whole)))
 
