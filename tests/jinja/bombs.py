@@ -42,6 +42,12 @@ TEXTS = {
     "and, or": _doubled("(ns.x and ns.x ~ ns.x) or ns.x ~ '-'"),
     "output in a loop": "{% for i in range(100000) %}{{ s * 1000 }}{% endfor %}",
     "literals": "{% for i in range(1000) %}{{ 'a' * 1000000 }}{% endfor %}{{ s }}",
+    "constants joined": "{{ 'a'.join(['b' * 10**6] * 10**4) }}{{ s }}",
+    "constants in a tuple": "{{ (('b' * 10**6,) * 10**4)|join }}{{ s }}",
+    "constants one behind the other": "{{ " + " ~ ".join(["'b' * 10**6"] * 2000) + " ~ s }}",
+    "constants compared": "{{ s in ['b' * 10**6] * 10**4 }}",
+    "constants within constants": "{{ [[['b' * 1000] * 1000] * 1000] * 1000 == s }}",
+    "large numbers": "{{ s ~ (7 ** 10**5) % 10 }}{{ s ~ 9 ** 9 ** 9 }}",
     "literals in conditions": "{% for i in range(300) %}{% if s ~ i %}{{ 'a' * 300000 }}{% endif %}{% endfor %}",
 }  # fmt: skip
 WIDTHS = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, optimizeconst
 from jinja2.lexer import TokenStream
+from jinja2.meta import TrackingCodeGenerator
 from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from jinja2.nodes import EvalContext
     from jinja2.runtime import Context
 
-__all__ = ["BoundedEnvironment", "has_negative_base"]
+__all__ = ["BoundedEnvironment", "has_negative_base", "undeclared_names"]
 
 MAX_SOURCE = 1 << 20
 MAX_TOKENS = 30_000
@@ -121,6 +122,25 @@ class _BoundedCode(CodeGenerator):
             self.write("environment.weighed(")
             self.visit(node, frame)
             self.write(")")
+
+
+class _TrackingCode(_BoundedCode, TrackingCodeGenerator):
+    """Jinja2's search for names, which computes constants as the code does."""
+
+
+def undeclared_names(tree: nodes.Template) -> frozenset[str]:
+    """Return the names that a template reads and gives no value, as `jinja2.meta.find_undeclared_variables` does.
+
+    Args:
+        tree: A tree that a `BoundedEnvironment` has parsed; it is changed.
+
+    Returns:
+        The names, without those of the environment.
+
+    """
+    code = _TrackingCode(tree.environment)
+    code.visit(tree)
+    return frozenset(code.undeclared_identifiers)
 
 
 def _is_scalar(node: nodes.Expr) -> bool:

@@ -9,10 +9,10 @@ from typing import Any, Literal, NoReturn, overload
 
 import pyarrow as pa
 from jinja2 import nodes
-from jinja2.meta import find_undeclared_variables
 
 from promptpress._configuration import Configuration
 from promptpress._errors import PromptWarning, template_error
+from promptpress._jinja.bounded import undeclared_names
 from promptpress._jinja.bounds import BUDGET
 from promptpress._jinja.environments import ENVIRONMENTS
 from promptpress._jinja.one_array import one_array
@@ -399,7 +399,7 @@ def _variables(reference: Reference) -> frozenset[str]:
         return reference.names_read
     BUDGET.start()
     # A tree of its own: looking for names folds constants in it.
-    found = frozenset(find_undeclared_variables(reference.environment.parse(reference.source)))
+    found = undeclared_names(reference.environment.parse(reference.source))
     # A column hides what the environment has of its name.
     names = {node.name for node in reference.ast().find_all(nodes.Name)}
     return found | (names & set(reference.environment.globals))

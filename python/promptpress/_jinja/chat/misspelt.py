@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from jinja2 import TemplateError, meta
+from jinja2 import TemplateError
 
+from promptpress._jinja.bounded import undeclared_names
 from promptpress._jinja.reference import Reference
 
 __all__ = ["misspelt"]
@@ -41,7 +42,7 @@ def misspelt(template: Reference, variables: Iterable[str]) -> str:
     if not unread:
         return ""
     try:
-        read = meta.find_undeclared_variables(template.ast())
+        read = undeclared_names(template.environment.parse(template.source))
     except TemplateError:
         return ""
     known = [*_OWN, *sorted(read.difference(variables))]
