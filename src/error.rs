@@ -108,9 +108,9 @@ impl Error {
     /// The same error in the train split: its row, if any, is one of that.
     #[must_use]
     pub fn in_examples(mut self) -> Self {
-        let column = self.0.place.column.take().unwrap_or_default();
+        let column = self.0.place.column.take();
         self.0.in_examples = true;
-        self.in_column(format!("examples.{column}"))
+        self.in_column(column.map_or_else(|| "examples".into(), |column| format!("examples.{column}")))
     }
 
     /// The same error with its row number moved by `rows`: a batch's rows as rows of the table. Those of examples stay.

@@ -213,7 +213,7 @@ class Model:
 
     # -- examples
 
-    def _example_values(self) -> dict[str, dict[int, str | None]]:
+    def _example_values(self, **options: str) -> dict[str, dict[int, str | None]]:
         """The values of examples that requests show, by column and row: those of rows that can be chosen."""
         out: dict[str, dict[int, str | None]] = defaultdict(dict)
         retriever = self.config.get("retriever")
@@ -222,7 +222,8 @@ class Model:
         rows = retriever.get("fix_id_list", range(len(self.examples)))
         for row in set(rows):
             probe = pp.Renderer(
-                **{**self.config, "retriever": {"type": "FixKRetriever", "fix_id_list": [row]}}, examples=self.examples
+                **{**self.config, "retriever": {"type": "FixKRetriever", "fix_id_list": [row]}, **options},
+                examples=self.examples,
             )
             kept = [name for name in self.samples.column_names if name != "shots"]
             for request in requests_of(probe, self.samples.select(kept).slice(0, 1)):
@@ -396,7 +397,8 @@ class Model:
             )
 
     def _columns(self) -> Iterator[Found]:
-        shown = set(self.example_values)
+        # A value that is only a placeholder gives way to the sample's, and the template shows its column nevertheless.
+        shown = set(self._example_values(substitution="single_pass"))
         if self.has_turns:
             shown |= {"question", "answer"}
         else:

@@ -343,3 +343,37 @@ def _refusals(number: int) -> int:
         return limits.run(0, number)
     except stages.Unbuildable:
         return 0
+
+
+def test_the_limit_of_a_row_of_parts_names_the_sample() -> None:
+    text = {"type": "text", "text": "{question}"}
+    image = {"type": "image_url", "image_url": {"url": "file://{image}"}}
+    template = {"round": [{"role": "HUMAN", "prompt_mm": {"text": text, "image": image}}]}
+    bot = {"role": "BOT", "api_role": "assistant", "generate": True}
+    meta = {"round": [{"role": "HUMAN", "api_role": "user"}, bot]}
+    settings: dict[str, Any] = {"dialect": "aisbench", "meta_template": meta, "limits": {"prompt_bytes": 20}}
+    renderer = pp.Renderer({"type": "MMPromptTemplate", "template": template}, **settings)
+    tagged = "<AIS_TEXT_START>{}<AIS_CONTENT_TAG>"
+    short, long = tagged.format("a") * 3, tagged.format("b") * 2 + tagged.format("c" * 30)
+    samples = pa.table({"content": [short, short, long, short]})
+    for table, row in ((samples, 2), (samples.slice(2), 0), (samples.slice(1, 2), 1)):
+        with pytest.raises(pp.RenderError, match="more than 20 bytes") as raised:
+            renderer.render(table)
+        assert raised.value.row == row
+    errors = renderer.render(samples, errors="column")["error"].to_pylist()
+    assert [error is not None for error in errors] == [False, False, True, False]
+
+
+@pytest.mark.parametrize("template", ["</E>{q}", {"begin": ["</E>"], "round": [{"role": "HUMAN", "prompt": "{q}"}]}])
+def test_the_limit_of_an_example_names_its_row(template: Any) -> None:
+    train = pa.table({"q": ["e", "{a}" * 9], "a": ["f", "ggg"]})
+    with pytest.raises(pp.RenderError, match="more than 20 bytes") as raised:
+        pp.Renderer(
+            {"template": template, "ice_token": "</E>"},
+            {"template": "{q}={a}"},
+            {"type": "FixKRetriever", "fix_id_list": [0, 1]},
+            train,
+            {"output_column": "a"},
+            limits={"prompt_bytes": 20},
+        ).render(pa.table({"q": ["x"], "a": ["y"]}))
+    assert (raised.value.row, raised.value.column) == (1, "examples")

@@ -303,7 +303,7 @@ impl Examples {
 fn of_example(old: &Text, batch: &Batch, row: usize, slot: u32, involved: &mut InvolvedColumns) -> Result<Traced> {
     // Whoever speaks the literals around a field speaks the field.
     let speaker = old.speaker().cloned();
-    let traced = traced(old, batch, row, involved).map_err(Error::in_examples)?.into_iter();
+    let traced = traced(old, batch, row, involved).map_err(|error| error.or_at_row(row).in_examples())?.into_iter();
     let placed = |(s, origin): (Arc<str>, Origin)| {
         let source = if origin.source == Source::PromptTemplate { Source::IceTemplate } else { origin.source };
         let role = origin.role.clone().or_else(|| speaker.clone());

@@ -7,6 +7,7 @@ import os
 import resource
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import promptpress as pp
@@ -33,7 +34,8 @@ CHAT_BEGIN = "{% set s = messages[0].content %}{% set words = [s, messages[1].co
 
 
 def rendered(source: str, environment: str) -> str:
-    """Render three equal rows; all of them have one text."""
+    """Render three equal rows; all of them have one text. A warning may say that Jinja2 itself rendered them."""
+    warnings.simplefilter("ignore", pp.PromptWarning)
     if environment == "chat":
         made = pp.ChatTemplate(CHAT_BEGIN + source).render(pa.table({"messages": [CHAT] * 3}))
     else:

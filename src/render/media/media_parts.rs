@@ -269,7 +269,15 @@ impl<'a> MediaParts<'a> {
         let layout = self.config.layout;
         let store = FragmentStore::default();
         let fragments = FragmentStores { renderer: &store, batch: &store };
-        let made = texts(&batch, &plans, 0..total, &RowFragments::default(), fragments, limit(layout))?;
+        // The rows here are parts, and errors name the sample.
+        let sample = |part: usize| rows.get(part).map(|(row, _)| *row);
+        let made =
+            texts(&batch, &plans, 0..total, &RowFragments::default(), fragments, limit(layout)).map_err(|error| {
+                match error.place().row.and_then(sample) {
+                    Some(row) => error.at_row(row),
+                    None => error,
+                }
+            })?;
         Ok(made.map(|texts| PartBlock { parts: &self.parts, places, block: TextBlock::new(texts), layout }))
     }
 
