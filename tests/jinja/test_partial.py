@@ -62,10 +62,10 @@ def outcome(reference: Reference, row: dict[str, Any]) -> tuple[str, Any, Any]:
     return ("same" if got == wanted else "differs"), got, wanted
 
 
-@pytest.mark.parametrize("start", range(0, 400, 50))
-def test_random_templates(start: int) -> None:
+def counted(seeds: range) -> Counter[str]:
+    """Hold random templates against Jinja2; how many rows went which way."""
     seen: Counter[str] = Counter()
-    for seed in range(start, start + 50):
+    for seed in seeds:
         random = Random(seed)
         source = Templates(random).template()
         environment = random.choice(["jinja2", "lm_eval", "transformers"])
@@ -77,10 +77,16 @@ def test_random_templates(start: int) -> None:
             what, got, wanted = outcome(reference, row)
             assert what != "differs" or "0x" in str(wanted), (seed, environment, source, row, got, wanted)
             seen[what] += 1
+    return seen
+
+
+@pytest.mark.parametrize("start", range(0, 400, 50))
+def test_random_templates(start: int) -> None:
+    seen = counted(range(start, start + 50))
     assert seen["same"] > seen["bailed"]
 
 
 @pytest.mark.full
 def test_many_random_templates() -> None:
-    for start in range(1000, 30_000, 50):
-        test_random_templates(start)
+    seen = counted(range(1000, 30_000))
+    assert seen["same"] > 2 * seen["bailed"]

@@ -50,6 +50,8 @@ _KINDS: dict[type, str] = {
 _REFLEXIVE = ("none", "bool", "int", "str")
 """Kinds whose values equal themselves whenever they are computed anew; a float may be NaN."""
 _HASHABLE = ("none", "bool", "int", "float", "str")
+_ITEMS_PER_STEP = 8
+"""So many items of a list are compared at the cost of a visit to a node of the template's tree."""
 
 
 def equal(machine: Machine, left: Any, right: Any, *, within: bool = False) -> Any:
@@ -94,7 +96,9 @@ def _equal(machine: Machine, left: Any, right: Any, *, within: bool) -> Any:
         return _by_program(machine, left, right, within=within)
     if type(left) is not type(right) or type(left) not in (list, tuple, dict):
         raise machine.unsupported("a list or dict with values of the row is compared with an object")
-    return _all_equal(machine, _pairs(left, right), 0)
+    pairs = _pairs(left, right)
+    machine.spend(len(pairs) // _ITEMS_PER_STEP)
+    return _all_equal(machine, pairs, 0)
 
 
 def contains(machine: Machine, container: Any, value: Any) -> Any:
@@ -192,6 +196,7 @@ def _all_equal(machine: Machine, pairs: Sequence[tuple[Any, Any]], start: int) -
 
 def _is_among(machine: Machine, items: Sequence[Any], value: Any) -> Any:
     """Return whether one of several items equals a value; both may be of any kind."""
+    machine.spend(len(items) // _ITEMS_PER_STEP)
     families = _families(value)
     likely = [item for item in items if _may_equal(item, families)]
     if not likely:
