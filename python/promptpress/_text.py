@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress import _compute as pc
 from promptpress._errors import render_error
 from promptpress._narrow import narrowed
 
@@ -233,7 +234,12 @@ def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exc
 def _start_of(chunk: pa.Array, row: int) -> str:
     """Quote the start of a value that has no Python form, as Arrow prints it."""
     try:
-        text = " ".join(str(chunk.slice(row, 1).to_string(skip_new_lines=True))[1:-1].split())
+        # Arrow prints all runs of a column of runs, whatever it is sliced to.
+        value = chunk.slice(row, 1)
+        value = pc.run_end_decode(value) if types.is_run_end_encoded(value.type) else value
+        if "run_end_encoded" in str(value.type):
+            return str(value.type)
+        text = " ".join(str(value.to_string(skip_new_lines=True))[1:-1].split())
     except Exception:  # nothing more can be said than its type
         text = str(chunk.type)
     return text if len(text) <= 40 else text[:40] + "…"

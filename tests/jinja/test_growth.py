@@ -34,6 +34,8 @@ BODIES = {
                       "{% set ns.x = ns.x ~ 'x' %}{% endif %}",
     "the text is asked": "{% if ns.x %}{% set ns.x = ns.x ~ ',' ~ w %}{% else %}{% set ns.x = w %}{% endif %}",
     "a filter over it": "{% if w %}{% set ns.x = (ns.x ~ w)|trim %}{% endif %}",
+    "two long texts": "{% set ns.x = ns.x ~ (w and '+') %}{% if ns.x == 'a' or not loop.last %}"
+                      "{% set ns.l = ns.l + [w] %}{% endif %}{% if loop.last %}{{ ns.l|join('+') }}{% endif %}",
     "a list": "{% if w %}{% set ns.l = ns.l + [w] %}{% endif %}{% if loop.last %}{{ ns.l|join(',') }}{% endif %}",
 }  # fmt: skip
 

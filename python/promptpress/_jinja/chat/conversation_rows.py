@@ -102,7 +102,7 @@ def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[
     is_foreign = column in unsupported_columns(table.schema)
     core_table, lower = for_core(table, first_row)
     done = 0
-    for chunk in core_table.column(0).chunks or [pa.array([], core_table.schema.field(0).type)]:
+    for chunk in core_table.column(0).chunks or [pa.nulls(0, core_table.schema.field(0).type)]:
         yield ConversationRows(chunk, column, done, first_row + done, lower, is_foreign)
         done += len(chunk)
 

@@ -276,14 +276,17 @@ class Forks(Operands):
             The common text, None if there is none; and what was added to it for the one and for the other.
 
         """
-        bases, added = [], []
-        for text in (then, otherwise):
-            base, more = self._taken_apart(text, floor, is_end=is_end)
-            bases.append(base)
-            added.append(more)
-        if bases[0] is None or bases[0] != bases[1]:
+        base, then_added = self._taken_apart(then, floor, is_end=is_end)
+        other, else_added = self._taken_apart(otherwise, floor, is_end=is_end)
+        if base is None or base != other:
             return None, [], []
-        return self.constant_or_sym(bases[0]), *added
+        # What both added alike is common too: a step for each of a thousand items would cost a million.
+        alike = _alike(then_added, else_added, is_end=is_end)
+        text = self.constant_or_sym(base)
+        if is_end:
+            split = len(then_added) - alike
+            return self.concat([*then_added[split:], text]), then_added[:split], else_added[: len(else_added) - alike]
+        return self.concat([text, *then_added[:alike]]), then_added[alike:], else_added[alike:]
 
     def _taken_apart(self, text: Any, floor: int, *, is_end: bool) -> tuple[int | None, list[Any]]:
         """The node of the text that a way began with, and what it added; None if it began with none."""
@@ -302,6 +305,18 @@ class Forks(Operands):
             added += operands
         added = added if is_end else added[::-1]
         return number, [self.constant_or_sym(operand) for operand in added]
+
+
+def _alike(one: list[Any], other: list[Any], *, is_end: bool) -> int:
+    """Return how many parts of two texts are the same, from the start or from the end."""
+    pairs = zip(reversed(one), reversed(other), strict=False) if is_end else zip(one, other, strict=False)
+    count = 0
+    for left, right in pairs:
+        is_same = left.node == right.node if type(left) is Sym and type(right) is Sym else _are_equal(left, right)
+        if not is_same:
+            break
+        count += 1
+    return count
 
 
 def _is_text(value: Any) -> bool:
