@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
 from jinja2.compiler import Frame, find_undeclared
-from jinja2.runtime import LoopContext
 
 from promptpress._jinja.partial.calls import expanded
+from promptpress._jinja.partial.loop_context import LoopContext
 from promptpress._jinja.partial.once import InOrder
 from promptpress._jinja.partial.scope import Activation
 from promptpress._jinja.partial.values import MISSING, TEXT, LoopControl, Sym, is_opaque
@@ -67,7 +67,7 @@ class Loops:
             # nothing for it.
             found = None if is_extended or node.else_ else tested
             items = InOrder(self.machine, self._filtered(node, value, inner, test_frame, found))
-        loop = self.machine.real(LoopContext, items, self.environment.undefined) if is_extended else None
+        loop = self.machine.real(LoopContext, self.machine, items, self.environment.undefined) if is_extended else None
         if loop is not None:
             steps: Iterator[Any] = iter(loop)
         else:

@@ -9,11 +9,11 @@ from math import isfinite
 from typing import Any
 
 from jinja2 import nodes
-from jinja2.runtime import LoopContext
 from jinja2.utils import Cycler
 
 from promptpress._jinja.bounds import BUDGET, charge, charge_text, weigh
 from promptpress._jinja.partial.builder import Builder
+from promptpress._jinja.partial.loop_context import LoopContext
 from promptpress._jinja.partial.once import Once, taken
 from promptpress._jinja.partial.texts import holds_opaque, plain_text
 from promptpress._jinja.partial.trail import Trail
