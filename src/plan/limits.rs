@@ -36,6 +36,8 @@ impl Default for Limits {
 const PATH: &str = "limits";
 /// From so many bytes on a request is looked at before it is bound.
 const CERTAIN_BYTES: usize = 1 << 20;
+/// How many times as long as at last a text may be while it is filled in.
+const FILLING_TIMES: usize = 8;
 /// From so many bytes on it is tried whether there is memory.
 const PROBED_BYTES: usize = 1 << 24;
 /// Whatever reads a configuration follows it by recursion.
@@ -129,6 +131,13 @@ impl Limits {
             "there are {labels} labels, and each sample has a request for each; limits={{\"labels\": {}}} allows no more",
             self.labels
         )))
+    }
+
+    /// Bytes that a text may have while columns are filled in one after the other: more than at last, for placeholders
+    /// that values bring in may give way to less.
+    pub fn filling_bytes(&self) -> usize {
+        let most = self.prompt_bytes.saturating_mul(FILLING_TIMES).max(CERTAIN_BYTES);
+        most.min(self.prompt_bytes.max(Self::default().prompt_bytes))
     }
 
     /// The error of a request that is too long. How long it would be isn't said: filling ends where the limit is passed,

@@ -1,4 +1,4 @@
-"""Ways that are given up for Jinja2: what they looked at, went through or remembered is as it was for all other rows."""
+"""Ways that are given up for Jinja2: what they looked at or went through is as it was for all other rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from marks import UNWARNED
 pytestmark = UNWARNED
 
 LISTS = (
-    "ws", "ws|map('upper')", "ws|reverse", "['p', 'q', 'r']|map('upper')", "ws|select", "ws|selectattr('x', 'undefined')",
-    "ws|batch(2)", "ws|slice(2)", "ws[::-1]", "[1, 2]|groupby(0)", "{'a': 1, 'b': 2}.items()", "{'a': 1}|dictsort", "'xyz'",
+    "ws", "ws|map('upper')", "ws|reverse", "['p', 'q', 'r']|map('upper')", "ws|select", "'xyz'", "{'a': 1}|dictsort",
+    "ws|selectattr('x', 'undefined')", "ws|batch(2)", "ws|slice(2)", "ws[::-1]", "[1, 2]|groupby(0)",
+    "{'a': 1}.items()",
     "range(3)", "ws|map('upper')|map('lower')", "ws|unique", "ws|list",
 )  # fmt: skip
 TESTS = ("", " if w", " if w != 'b'")
@@ -86,5 +87,5 @@ def test_many_ways_that_are_given_up() -> None:
     rng = random.Random("many")
     assert sum(check(drawn(rng)) for _ in range(20_000)) > 10_000
     for items, look in itertools.product(LISTS, LOOKS):
-        check(BEGIN + "{% for w in " + items + " %}{% if f %}" + look + "{{ t|wordcount }}{% endif %}{% if u %}<{{ w }}>"
-              "{% endif %}{% endfor %}")  # fmt: skip
+        body = "{% if f %}" + look + "{{ t|wordcount }}{% endif %}{% if u %}<{{ w }}>{% endif %}"
+        check(BEGIN + "{% for w in " + items + " %}" + body + "{% endfor %}")

@@ -91,7 +91,7 @@ impl<'a> Filler<'a> {
                 Atom::Fragment(place) => fragments.bytes(*place, shown),
                 Atom::Field(name) => batch.named(name, row)?,
             };
-            room.make(text, 0, bytes.len())?;
+            room.make_while_filling(text, bytes.len())?;
             text.extend_from_slice(bytes);
         }
         for column in 0..batch.columns.tokens.len() {
@@ -121,12 +121,12 @@ impl<'a> Filler<'a> {
         next.clear();
         let mut start = 0;
         for at in found {
-            room.make(next, 0, at - start + value.len())?;
+            room.make_while_filling(next, at - start + value.len())?;
             next.extend_from_slice(&text[start..at]);
             next.extend_from_slice(value);
             start = at + tokens.get(column).len();
         }
-        room.make(next, 0, text.len() - start)?;
+        room.make_while_filling(next, text.len() - start)?;
         next.extend_from_slice(&text[start..]);
         std::mem::swap(text, next);
         Ok(())

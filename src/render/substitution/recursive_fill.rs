@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::placeholder_index::PlaceholderIndex;
 use super::room::Room;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::plan::{Seg, Unit};
 use crate::render::copying::Step;
 use crate::render::fragments::FragmentStores;
@@ -77,11 +77,16 @@ impl<'a> RecursiveFill<'a> {
         let start = out.len();
         let mut fine = true;
         for seg in &unit.segs {
-            match seg {
-                Seg::Lit(s, _) => put(s.as_bytes(), room, out)?,
-                Seg::Fragment(place) => put(fragments.bytes(*place, shown), room, out)?,
-                Seg::Field(column) => fine = self.fill(*column, row, MAX_FILL_DEPTH, room, out)?,
-            }
+            let filled = match seg {
+                Seg::Lit(s, _) => put(s.as_bytes(), room, out).map(|()| true),
+                Seg::Fragment(place) => put(fragments.bytes(*place, shown), room, out).map(|()| true),
+                Seg::Field(column) => self.fill(*column, row, MAX_FILL_DEPTH, room, out),
+            };
+            fine = match filled {
+                // Placeholders that the values form may give way to less, and the text be short enough at last.
+                Err(error) if error.code() == Code::LimitExceeded => false,
+                filled => filled?,
+            };
             if !fine {
                 break;
             }

@@ -26,7 +26,21 @@ impl Room {
     #[inline]
     pub fn make(&self, out: &mut Vec<u8>, start: usize, more: usize) -> Result<()> {
         let bytes = self.before.saturating_add(out.len() - start).saturating_add(more);
-        if bytes > self.limits.prompt_bytes {
+        self.reserve(out, more, bytes, self.limits.prompt_bytes)
+    }
+
+    /// Make room for `more` bytes behind a text that isn't filled in yet.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` if it becomes too long even for that, or there isn't as much memory.
+    pub fn make_while_filling(&self, text: &mut Vec<u8>, more: usize) -> Result<()> {
+        self.reserve(text, more, text.len().saturating_add(more), self.limits.filling_bytes())
+    }
+
+    #[inline]
+    fn reserve(&self, out: &mut Vec<u8>, more: usize, bytes: usize, most: usize) -> Result<()> {
+        if bytes > most {
             return Err(self.limits.prompt_too_long());
         }
         if out.capacity() - out.len() < more {

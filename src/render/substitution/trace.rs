@@ -124,6 +124,7 @@ fn put(
     // One value may stand in thousands of places.
     let mut values: HashMap<usize, (Arc<str>, Origin)> = HashMap::new();
     let (limits, mut bytes) = (batch.host.limits(), 0);
+    let most = limits.filling_bytes();
     for (n, &(at, column)) in found.iter().enumerate() {
         if n % PLACEHOLDERS_PER_SIGNAL_CHECK == PLACEHOLDERS_PER_SIGNAL_CHECK - 1 {
             batch.host.check()?;
@@ -147,7 +148,7 @@ fn put(
             }
         };
         bytes += filled.0.len();
-        if bytes > limits.prompt_bytes {
+        if bytes > most {
             return Err(limits.prompt_too_long());
         }
         out.push(filled.clone());

@@ -6,7 +6,7 @@ import ast
 import builtins
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .calls import CONTAINERS, FUNCTIONS, INERT_BUILTINS, KEEPING_BUILTINS, TAKE_FUNCTIONS, TAKE_KEYS
@@ -20,6 +20,14 @@ from .source import source_text
 from .values import Opaque, Symbol, is_stream
 
 _UNCHANGING = (type(None), bool, int, float, complex, str, bytes, type(...), range)
+_KEY_METHODS = frozenset({"add", "discard", "get", "move_to_end", "pop", "remove", "setdefault"})
+"""Methods of dicts and sets whose argument is hashed; those of other methods hold what is hashed."""
+
+
+def _hashed(method: str, argument: Any) -> Iterable[Any]:
+    if method in _KEY_METHODS:
+        return (argument,)
+    return argument if isinstance(argument, (list, tuple)) else ()
 
 
 class Calls(Iteration):
@@ -146,7 +154,7 @@ class Calls(Iteration):
                 args = [self._function(args[0]), *args[1:]]
             if dotted in TAKE_KEYS and "key" in kwargs:
                 kwargs = {**kwargs, "key": self._key(kwargs["key"])}
-            return self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
+            return self._computed(node, dotted, args, kwargs)
         inert = dotted.removeprefix("builtins.") in INERT_BUILTINS
         # Code of this file may change any of its names, other code the data that it gets: then nothing here is certain.
         changes = self._may_change(function) and not (dotted == "builtins.eval" and is_harmless_text(handed))
@@ -158,6 +166,13 @@ class Calls(Iteration):
         if final:
             raise refusal
         return Opaque(refusal, shared=False, inert=inert)
+
+    def _computed(self, node: ast.expr, dotted: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a function that is computed here."""
+        result = self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
+        if hasattr(result, "__next__"):
+            self.call(node, self.budget.nested, (result, args))
+        return result
 
     def _function(self, value: Any) -> Any:
         """Return a Python function for a symbol of one, to be called by `sorted`, `map` and the like."""
@@ -176,7 +191,15 @@ class Calls(Iteration):
         if isinstance(value, _UNCHANGING):
             return False
         if isinstance(value, (tuple, frozenset)):
-            return any(map(self._may_change, value))
+            # A tuple that holds another one twice is looked through once.
+            todo, parts = [value], {}
+            while todo:
+                for part in todo.pop():
+                    if id(part) not in parts:
+                        parts[id(part)] = part
+                        if isinstance(part, (tuple, frozenset)):
+                            todo.append(part)
+            return any(self._may_change(part) for part in parts.values() if not isinstance(part, (tuple, frozenset)))
         if isinstance(value, Symbol):
             if value.local is not None:
                 return self._acts(value, set())
@@ -216,6 +239,8 @@ class Calls(Iteration):
             return Opaque(hidden.refusal)
         if name == "sort" and "key" in kwargs:
             kwargs = {**kwargs, "key": self._key(kwargs["key"])}
+        if isinstance(owner, (dict, set)):
+            self.call(node, self.budget.keys, [key for arg in args for key in _hashed(name, arg)])
         return self.call(node, method, (self.budget, owner, *args), kwargs, changes=changes)
 
     def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any], Opaque | None]:

@@ -68,6 +68,8 @@ def deepcopy_call(budget: Budget, value: object) -> object:
 def _dict(kind: type[dict[Any, Any]]) -> Function:
     def call(budget: Budget, /, *args: Any, **kwargs: Any) -> object:
         settled_order(*args)
+        if args and not isinstance(args[0], dict):
+            args = (budget.checked_keys(args[0]), *args[1:])
         result = kind(*args, **kwargs)
         budget.items(SLOT_CHARS * len(result))
         return result
@@ -76,7 +78,7 @@ def _dict(kind: type[dict[Any, Any]]) -> Function:
 
 
 def _fromkeys(budget: Budget, iterable: Any, value: object = None) -> object:
-    result = dict.fromkeys(stream(budget, iterable), value)
+    result = dict.fromkeys(budget.checked_keys(stream(budget, iterable)), value)
     budget.items(SLOT_CHARS * len(result))
     return result
 
@@ -86,6 +88,8 @@ def _container(kind: Callable[..., Any], check: Callable[..., None] | None) -> F
         if check is not None:
             check(*args)
         budget.deep(args)
+        if args and kind in (set, frozenset):
+            args = (budget.checked_keys(args[0]), *args[1:])
         result = kind(*args)
         budget.items(SLOT_CHARS * len(result))
         return result

@@ -113,6 +113,7 @@ class Expressions(Calls):
         for part in (owner, key):
             if isinstance(part, Opaque):
                 return Opaque(part.refusal)
+        self.call(node, self.budget.keys, (key,))
         return self.call(node, operator.getitem, (owner, key))
 
     def _slice(self, node: ast.Slice) -> object:
@@ -123,6 +124,8 @@ class Expressions(Calls):
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set, kind: Callable[..., Any]) -> Any:
         elements, hidden = self._elements(node.elts)
+        if kind is set:
+            self.call(node, self.budget.keys, elements)
         return Opaque(hidden.refusal) if hidden is not None else self.call(node, kind, (elements,))
 
     def _dict(self, node: ast.Dict) -> Any:
@@ -134,6 +137,7 @@ class Expressions(Calls):
                 done = spread if isinstance(spread, Opaque) else self.call(value, _spread, (result, spread))
             else:
                 name = self.eval(key)
+                self.call(node, self.budget.keys, (name,))
                 done = self.call(node, result.__setitem__, (name, self.eval(value)))
             if isinstance(done, Opaque):
                 hidden = done

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from .harmless import is_harmless
-from .limits import SLOT_CHARS
+from .limits import SLOT_CHARS, Budget
 from .scopes import Scope
 from .settled import settled_order
 from .source import Source
@@ -15,6 +15,10 @@ from .values import Opaque, is_stream
 
 END = object()
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+
+
+def _set(budget: Budget, elements: Iterable[Any]) -> set[Any]:
+    return set(budget.checked_keys(elements))
 
 
 def _iterator(values: Any) -> Iterator[Any]:
@@ -129,7 +133,7 @@ class Iteration(Source):
 
         """
         elements = self.list_comprehension(node)
-        return elements if isinstance(elements, Opaque) else self.call(node, set, (elements,))
+        return elements if isinstance(elements, Opaque) else self.call(node, _set, (self.budget, elements))
 
     def dict_comprehension(self, node: ast.DictComp) -> Any:
         """Evaluate a dict comprehension.
@@ -144,10 +148,11 @@ class Iteration(Source):
         pairs = self._elements_of(node, lambda: (self.eval(node.key), self.eval(node.value)))
         if isinstance(pairs, Opaque):
             return pairs
-        collected: list[object] = []
+        collected: list[tuple[object, object]] = []
         for pair in pairs:
             self.budget.items(SLOT_CHARS)
             collected.append(pair)
+        self.call(node, self.budget.keys, [key for key, _ in collected])
         return self.call(node, dict, (collected,))
 
     def generator(self, node: ast.GeneratorExp) -> Any:
@@ -177,6 +182,7 @@ class Iteration(Source):
         scope = Scope({}, self.scope, targets, "comprehension")
         iterator = self.iterator(node.generators[0].iter, values)
         elements = self._in_scope(scope, self._nested(node.generators, iterator, element))
+        self.call(node, self.budget.nested, (elements, (iterator,)))
         parts = [] if isinstance(node, ast.DictComp) else [node.elt, *node.generators[0].ifs]
         if isinstance(node, ast.GeneratorExp) and len(node.generators) == 1 and not is_stream(values):
             self.without_effects.update([elements] if all(map(is_harmless, parts)) else [])

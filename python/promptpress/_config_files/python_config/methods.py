@@ -40,12 +40,19 @@ def _pad(name: str) -> Function:
     return pad
 
 
+def _checked(budget: Budget, value: object, args: tuple[Any, ...]) -> Iterable[Any]:
+    """Have what a dict or a set reads from iterators checked before it is hashed."""
+    if not isinstance(value, (dict, set)):
+        return args
+    return (budget.checked_keys(arg) if hasattr(arg, "__next__") else arg for arg in args)
+
+
 def _plain(name: str) -> Function:
     """Return a method whose result is no larger than the object and the arguments."""
 
     def call(budget: Budget, value: object, /, *args: object, **kwargs: object) -> object:
         budget.deep(value, args)
-        result = getattr(value, name)(*args, **kwargs)
+        result = getattr(value, name)(*_checked(budget, value, args), **kwargs)
         if isinstance(result, (list, set)):
             budget.items(SLOT_CHARS * len(result))
         return result
@@ -60,7 +67,7 @@ def _store(name: str) -> Function:
         if name in ("extend", "update") and not isinstance(value, set):
             settled_order(*args)
         budget.items(SLOT_CHARS * (1 + len(kwargs) + sum(len(a) for a in args if hasattr(a, "__len__"))))
-        return getattr(value, name)(*args, **kwargs)
+        return getattr(value, name)(*_checked(budget, value, args), **kwargs)
 
     return call
 

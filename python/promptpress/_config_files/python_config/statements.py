@@ -126,11 +126,13 @@ class _File(Modules):
         if (docstring := ast.get_docstring(tree, clean=False)) is not None:
             self.names["__doc__"] = docstring
         self._statements(tree.body)
-        return {
+        kept = {
             name: self._kept(tree, name, value)
             for name, value in self.names.items()
             if not name.startswith("__") and (name != "LazyObject" or self.base_block is None)
         }
+        self.budget.whole(kept)
+        return kept
 
     def _kept(self, tree: ast.Module, name: str, value: object) -> object:
         """Return the value of a name when the file has been read; iterators and views are no values of their own."""

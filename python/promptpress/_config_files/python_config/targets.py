@@ -44,6 +44,7 @@ class Targets(Expressions):
             raise self.refuse(target, f"assignment to {source_text(target)}", final=True)
 
     def _set_item(self, target: ast.Subscript, owner: Any, key: Any, value: Any) -> None:
+        self.call(target, self.budget.keys, (key,))
         if isinstance(key, slice):
             self.call(target, settled_order, (value,), changes=True)
         if hasattr(value, "__len__") and not isinstance(value, Opaque):
@@ -85,6 +86,7 @@ class Targets(Expressions):
             self.scope.names[target.id] = self._changed(node, current)
         elif isinstance(target, ast.Subscript):
             owner, key = self.data(target.value), self.data(target.slice)
+            self.call(target, self.budget.keys, (key,))
             current = self._read(self.call(target, operator.getitem, (owner, key)))
             self._set_item(target, owner, key, self._changed(node, current))
         else:
@@ -115,8 +117,9 @@ class Targets(Expressions):
             if self.scope.names.pop(target.id, MISSING) is MISSING:
                 raise self.refuse(target, f"the name {target.id!r} is not defined", broken=True)
         elif isinstance(target, ast.Subscript):
-            owner = self.data(target.value)
-            self.call(target, operator.delitem, (owner, self.data(target.slice)), changes=True)
+            owner, key = self.data(target.value), self.data(target.slice)
+            self.call(target, self.budget.keys, (key,))
+            self.call(target, operator.delitem, (owner, key), changes=True)
         elif isinstance(target, (ast.Tuple, ast.List)):
             for part in target.elts:
                 self.delete(part)
