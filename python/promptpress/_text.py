@@ -234,10 +234,13 @@ def _failure(chunk: pa.Array, to_python: Callable[[pa.Array], list[Any]]) -> Exc
 def _start_of(chunk: pa.Array, row: int) -> str:
     """Quote the start of a value that has no Python form, as Arrow prints it."""
     try:
-        # Arrow prints all runs of a column of runs, whatever it is sliced to.
+        # Arrow prints all runs of a column of runs and all values of a dictionary, whatever they are sliced to.
         value = chunk.slice(row, 1)
-        value = pc.run_end_decode(value) if types.is_run_end_encoded(value.type) else value
-        if "run_end_encoded" in str(value.type):
+        if types.is_run_end_encoded(value.type):
+            value = pc.run_end_decode(value)
+        if types.is_dictionary(value.type):
+            value = value.dictionary_decode()
+        if any(name in str(value.type) for name in ("run_end_encoded", "dictionary<")):
             return str(value.type)
         text = " ".join(str(value.to_string(skip_new_lines=True))[1:-1].split())
     except Exception:  # nothing more can be said than its type
