@@ -54,13 +54,20 @@ def nulls_of(column: pa.Array) -> pa.Array:
 
     >>> nulls_of(pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["a", None]))).to_pylist()
     [False, True, True]
+    >>> texts = pa.array(["a", None], pa.string_view())
+    >>> nulls_of(pa.RunEndEncodedArray.from_arrays(pa.array([1, 3]), texts).slice(0, 2)).to_pylist()
+    [False, True]
 
     """
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
         return nulls_of(column.storage)
     if pa.types.is_run_end_encoded(kind):
-        return nulls_of(pc.run_end_decode(column))
+        # Of the values that runs may hold pyarrow decodes some: booleans among them, which say all that is asked.
+        runs = pa.run_end_encoded(kind.run_end_type, pa.bool_())
+        parts = [column.run_ends, nulls_of(column.values)]
+        marked = pa.Array.from_buffers(runs, len(column), [None], offset=column.offset, children=parts)
+        return pc.run_end_decode(marked)
     own = column.is_null()
     if pa.types.is_dictionary(kind) and column.dictionary.null_count:
         return pc.or_(own, pc.fill_null(column.dictionary.is_null().take(column.indices), True))
