@@ -192,7 +192,13 @@ def alone(draw: Draw, case: Case, renderer: pp.Renderer, options: dict[str, Any]
         need(first is not None, "rows fail alone, and nothing is raised", faults)
         assert first is not None
         row = min(faults)
-        right = first[1] == faults[row] and (first[0] == row or is_placeless(first))
+        # The rows before may be more than a batch may have, whatever their number.
+        is_of_batch = (
+            first[0] is None
+            and first[1].code == "limit_exceeded"
+            and "batch_bytes" in (case.config.get("limits") or {})
+        )
+        right = is_of_batch or (first[1] == faults[row] and (first[0] == row or is_placeless(first)))
         need(right, "another error is raised than the first row's", lambda: (first, row, faults[row]))
     elif first is not None:
         need(first[1].code == "limit_exceeded", "an error is raised that no row has", first)
