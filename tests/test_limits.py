@@ -364,9 +364,24 @@ def test_the_limit_of_a_row_of_parts_names_the_sample() -> None:
     assert [error is not None for error in errors] == [False, False, True, False]
 
 
+@pytest.mark.parametrize("verb", ["render", "explain", "spans"])
+def test_a_text_that_is_longer_before_it_is_filled_in(verb: str) -> None:
+    renderer = pp.Renderer("{q}", reader={"output_column": None}, limits={"prompt_bytes": 4})
+    samples = pa.table({"q": ["{a}{a}{a}", "{a}{a}{a}"], "a": ["b", "bb"]})
+    work = {
+        "render": renderer.render,
+        "explain": lambda table: renderer.explain(table, len(table) - 1),
+        "spans": lambda table: renderer.render(table, spans="detailed"),
+    }[verb]
+    assert len(work(samples.slice(0, 1)))
+    with pytest.raises(pp.RenderError, match="row 1: the prompt would have more than 4 bytes"):
+        work(samples)
+
+
 @pytest.mark.parametrize("template", ["</E>{q}", {"begin": ["</E>"], "round": [{"role": "HUMAN", "prompt": "{q}"}]}])
 def test_the_limit_of_an_example_names_its_row(template: Any) -> None:
-    train = pa.table({"q": ["e", "{a}" * 9], "a": ["f", "ggg"]})
+    # No request could show so long an example. A shorter one may have placeholders that give way to less.
+    train = pa.table({"q": ["e", "{a}" * 9], "a": ["f", "g" * (1 << 18)]})
     with pytest.raises(pp.RenderError, match="more than 20 bytes") as raised:
         pp.Renderer(
             {"template": template, "ice_token": "</E>"},
