@@ -8,7 +8,7 @@ from pyarrow import types
 from promptpress import _compute as pc
 from promptpress._errors import render_error
 
-__all__ = ["take_rows"]
+__all__ = ["spread_over_runs", "take_rows"]
 
 
 def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Array]:
@@ -48,6 +48,28 @@ def take_rows(column: pa.Array | pa.ChunkedArray, rows: pa.Array) -> list[pa.Arr
             out += _take_chunked(chunk, pc.subtract(own, start))
         start = end
     return out
+
+
+def spread_over_runs(column: pa.Array, values: pa.Array) -> pa.Array:
+    """Give each row of a column of runs a value of its run.
+
+    pyarrow decodes runs of numbers and booleans alone. Numbers of the column's own values, or marks for them, are such.
+
+    Args:
+        column: A run-end encoded array, also a slice of one.
+        values: Numbers or booleans, one for each of `column.values`.
+
+    Returns:
+        An array of the type of `values` with a value for each row.
+
+    >>> runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3]), pa.array(["a", "b"], pa.string_view()))
+    >>> spread_over_runs(runs.slice(1), pa.array([10, 20])).to_pylist()
+    [20, 20]
+
+    """
+    kind = pa.run_end_encoded(column.type.run_end_type, values.type)
+    parts = [column.run_ends, values]
+    return pc.run_end_decode(pa.Array.from_buffers(kind, len(column), [None], offset=column.offset, children=parts))
 
 
 def _take_chunked(array: pa.Array, rows: pa.Array) -> list[pa.Array]:

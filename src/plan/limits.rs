@@ -36,7 +36,7 @@ impl Default for Limits {
 const PATH: &str = "limits";
 /// From so many bytes on a request is looked at before it is bound.
 const CERTAIN_BYTES: usize = 1 << 20;
-/// How many times as long as at last a text may be while it is filled in.
+/// The factor by which a text may be longer while it is filled in than at last.
 const FILLING_TIMES: usize = 8;
 /// From so many bytes on it is tried whether there is memory.
 const PROBED_BYTES: usize = 1 << 24;

@@ -10,6 +10,7 @@ import pyarrow as pa
 from promptpress import _compute as pc
 from promptpress import _core
 from promptpress._audit.subject import Subject
+from promptpress._take_rows import spread_over_runs
 
 __all__ = ["Shown", "nulls_of"]
 
@@ -63,11 +64,7 @@ def nulls_of(column: pa.Array) -> pa.Array:
     if isinstance(kind, pa.BaseExtensionType):
         return nulls_of(column.storage)
     if pa.types.is_run_end_encoded(kind):
-        # Of the values that runs may hold pyarrow decodes some: booleans among them, which say all that is asked.
-        runs = pa.run_end_encoded(kind.run_end_type, pa.bool_())
-        parts = [column.run_ends, nulls_of(column.values)]
-        marked = pa.Array.from_buffers(runs, len(column), [None], offset=column.offset, children=parts)
-        return pc.run_end_decode(marked)
+        return spread_over_runs(column, nulls_of(column.values))
     own = column.is_null()
     if pa.types.is_dictionary(kind) and column.dictionary.null_count:
         return pc.or_(own, pc.fill_null(column.dictionary.is_null().take(column.indices), True))

@@ -18,7 +18,7 @@ from promptpress._core import CompiledRenderer, repeated_rows
 from promptpress._fingerprint.written import written
 from promptpress._ipc_bytes import table_bytes
 from promptpress._large_texts import ends_of, text_of
-from promptpress._take_rows import take_rows
+from promptpress._take_rows import spread_over_runs, take_rows
 
 __all__ = ["content"]
 
@@ -124,16 +124,8 @@ def _with_long_offsets(chunk: pa.StringArray) -> pa.LargeStringArray:
 
 
 def _without_runs(chunk: pa.Array) -> list[pa.Array]:
-    """Decode runs of any type: pyarrow decodes those of numbers, and these say which value stands where."""
-    numbers = repeated_rows(0, len(chunk.values), 1)
-    rows = pa.Array.from_buffers(
-        pa.run_end_encoded(chunk.type.run_end_type, pa.int64()),
-        len(chunk),
-        [None],
-        offset=chunk.offset,
-        children=[chunk.run_ends, numbers],
-    )
-    return take_rows(chunk.values, pc.run_end_decode(rows))
+    """Decode runs of any type."""
+    return take_rows(chunk.values, spread_over_runs(chunk, repeated_rows(0, len(chunk.values), 1)))
 
 
 def _wide(kind: pa.DataType) -> pa.DataType | None:

@@ -6,7 +6,7 @@ import ast
 import builtins
 import functools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .calls import CONTAINERS, FUNCTIONS, INERT_BUILTINS, KEEPING_BUILTINS, TAKE_FUNCTIONS, TAKE_KEYS
@@ -20,14 +20,6 @@ from .source import source_text
 from .values import Opaque, Symbol, is_stream
 
 _UNCHANGING = (type(None), bool, int, float, complex, str, bytes, type(...), range)
-_KEY_METHODS = frozenset({"add", "discard", "get", "move_to_end", "pop", "remove", "setdefault"})
-"""Methods of dicts and sets whose argument is hashed; those of other methods hold what is hashed."""
-
-
-def _hashed(method: str, argument: Any) -> Iterable[Any]:
-    if method in _KEY_METHODS:
-        return (argument,)
-    return argument if isinstance(argument, (list, tuple)) else ()
 
 
 class Calls(Iteration):
@@ -170,7 +162,7 @@ class Calls(Iteration):
     def _computed(self, node: ast.expr, dotted: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function that is computed here."""
         result = self.call(node, FUNCTIONS[dotted], (self.budget, *args), kwargs)
-        if hasattr(result, "__next__"):
+        if is_stream(result):
             self.call(node, self.budget.nested, (result, args))
         return result
 
@@ -239,8 +231,6 @@ class Calls(Iteration):
             return Opaque(hidden.refusal)
         if name == "sort" and "key" in kwargs:
             kwargs = {**kwargs, "key": self._key(kwargs["key"])}
-        if isinstance(owner, (dict, set)):
-            self.call(node, self.budget.keys, [key for arg in args for key in _hashed(name, arg)])
         return self.call(node, method, (self.budget, owner, *args), kwargs, changes=changes)
 
     def _arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any], Opaque | None]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .harmless import is_harmless
-from .limits import SLOT_CHARS, Budget
+from .limits import SLOT_CHARS
 from .scopes import Scope
 from .settled import settled_order
 from .source import Source
@@ -15,10 +15,6 @@ from .values import Opaque, is_stream
 
 END = object()
 _Comprehension = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-
-
-def _set(budget: Budget, elements: Iterable[Any]) -> set[Any]:
-    return set(budget.checked_keys(elements))
 
 
 def _iterator(values: Any) -> Iterator[Any]:
@@ -133,7 +129,10 @@ class Iteration(Source):
 
         """
         elements = self.list_comprehension(node)
-        return elements if isinstance(elements, Opaque) else self.call(node, _set, (self.budget, elements))
+        if isinstance(elements, Opaque):
+            return elements
+        self.call(node, self.budget.keys, elements)
+        return self.call(node, set, (elements,))
 
     def dict_comprehension(self, node: ast.DictComp) -> Any:
         """Evaluate a dict comprehension.

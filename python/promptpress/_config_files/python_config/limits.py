@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from .values import is_stream
+
 MAX_STEPS = 1_000_000
 MAX_ITEMS = 1 << 27
 MAX_TEXT_CHARS = 1 << 24
@@ -141,7 +143,7 @@ class Budget:
             TooMuchError: when it lies too deep.
 
         """
-        depth = 1 + max((self._depths.get(id(arg), 0) for arg in args if hasattr(arg, "__next__")), default=0)
+        depth = 1 + max((self._depths.get(id(arg), 0) for arg in args if is_stream(arg)), default=0)
         if depth > MAX_NESTED_STREAMS:
             raise TooMuchError(f"iterators of iterators, more than {MAX_NESTED_STREAMS} deep")
         # An iterator that is gone may have had this number; it has been counted anew since.

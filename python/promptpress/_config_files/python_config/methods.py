@@ -13,6 +13,7 @@ from .harness_dict import HarnessDict
 from .limits import SLOT_CHARS, Budget
 from .settled import settled_order
 from .streams import stream
+from .values import is_stream
 
 MUTATING_METHODS = {
     "add", "append", "clear", "difference_update", "discard", "extend", "insert", "intersection_update", "move_to_end",
@@ -40,11 +41,18 @@ def _pad(name: str) -> Function:
     return pad
 
 
-def _checked(budget: Budget, value: object, args: tuple[Any, ...]) -> Iterable[Any]:
-    """Have what a dict or a set reads from iterators checked before it is hashed."""
+_KEY_METHODS = frozenset({"add", "discard", "get", "move_to_end", "pop", "remove", "setdefault"})
+"""Methods of dicts and sets whose first argument is hashed; of the others, what their arguments hold is."""
+
+
+def _checked(budget: Budget, value: object, name: str, args: tuple[Any, ...]) -> Iterable[Any]:
+    """Have what a method of a dict or a set hashes checked before it is."""
     if not isinstance(value, (dict, set)):
         return args
-    return (budget.checked_keys(arg) if hasattr(arg, "__next__") else arg for arg in args)
+    if name in _KEY_METHODS:
+        budget.keys(*args[:1])
+        return args
+    return (budget.checked_keys(arg) if is_stream(arg) or isinstance(arg, (list, tuple)) else arg for arg in args)
 
 
 def _plain(name: str) -> Function:
@@ -52,7 +60,7 @@ def _plain(name: str) -> Function:
 
     def call(budget: Budget, value: object, /, *args: object, **kwargs: object) -> object:
         budget.deep(value, args)
-        result = getattr(value, name)(*_checked(budget, value, args), **kwargs)
+        result = getattr(value, name)(*_checked(budget, value, name, args), **kwargs)
         if isinstance(result, (list, set)):
             budget.items(SLOT_CHARS * len(result))
         return result
@@ -67,7 +75,7 @@ def _store(name: str) -> Function:
         if name in ("extend", "update") and not isinstance(value, set):
             settled_order(*args)
         budget.items(SLOT_CHARS * (1 + len(kwargs) + sum(len(a) for a in args if hasattr(a, "__len__"))))
-        return getattr(value, name)(*_checked(budget, value, args), **kwargs)
+        return getattr(value, name)(*_checked(budget, value, name, args), **kwargs)
 
     return call
 

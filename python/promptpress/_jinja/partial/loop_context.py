@@ -1,4 +1,4 @@
-"""What a template knows as `loop`. Its state is an object's own, which no way of a fork can take back."""
+"""The `loop` of a template. Its state is an object's own, which no way of a fork can take back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from jinja2.utils import missing
 
 if TYPE_CHECKING:
     from promptpress._jinja.partial.forks import Forks
+    from promptpress._jinja.partial.values import UnsupportedError
 
 __all__ = ["LoopContext"]
 
@@ -32,33 +33,29 @@ class LoopContext(runtime.LoopContext):
         self._machine = machine
         self._forks = machine.forks
 
-    def _refuse_forks(self) -> None:
-        if self._machine.forks != self._forks:
-            raise self._machine.unsupported("how far a loop goes is decided by a value of the row")
+    def _refused(self) -> UnsupportedError | None:
+        """Return the refusal, if a value of the row decides whether this happens."""
+        if self._machine.forks == self._forks:
+            return None
+        return self._machine.unsupported("how far a loop goes is decided by a value of the row")
 
     @property
     def length(self) -> int:
         """The number of items."""
-        if self._length is None and not isinstance(self._iterable, Sized):
-            self._refuse_forks()
+        if self._length is None and not isinstance(self._iterable, Sized) and (refusal := self._refused()):
+            raise refusal
         return super().length
 
     def _peek_next(self) -> Any:
-        known = self._after
+        if self._after is not missing or isinstance(self._iterable, Sized):
+            return super()._peek_next()
         ahead = super()._peek_next()
-        if known is missing and ahead is not missing and not isinstance(self._iterable, Sized):
-            try:
-                self._refuse_forks()
-            except BaseException:
-                self._after = missing
-                raise
+        if ahead is not missing and (refusal := self._refused()):
+            self._after = missing  # as the way takes back what the generator gave
+            raise refusal
         return ahead
 
-    def changed(self, *value: Any) -> bool:
-        """Return true if the values differ from those of the call before."""
-        self._refuse_forks()
-        return super().changed(*value)
-
     def __next__(self) -> tuple[Any, runtime.LoopContext]:
-        self._refuse_forks()
+        if refusal := self._refused():
+            raise refusal
         return super().__next__()
